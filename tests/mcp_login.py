@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 
-from mcp_http import Answer, App, Request, protocol
+from mcp_http import Answer, App, Request, message, protocol
 
 ISSUER = "/as"
 
@@ -58,8 +58,12 @@ class Provider:
                 return Answer(404)
 
     def _door(self, request: Request, home: str) -> Answer | None:
-        if request.headers.get("authorization", "").removeprefix("Bearer ") in self.access:
-            return None
+        given = request.headers.get("authorization", "")
+        if given.removeprefix("Bearer ") in self.access:
+            asked = request.json
+            is_echo = asked.get("params", {}).get("arguments") == {"show": "headers"}
+            said = {"content": [{"type": "text", "text": f"You sent {given}."}]}
+            return message(asked, said) if is_echo else None
         where = f"{home}/.well-known/oauth-protected-resource/mcp"
         return Answer(401, www_authenticate=f'Bearer resource_metadata="{where}"')
 

@@ -10,7 +10,15 @@ import pytest
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.key_store import has_key, keep_key, key_file, keys_in_file, stored_key
+from ybs.config.key_store import (
+    forget_key,
+    has_key,
+    keep_key,
+    key_file,
+    keys_in_file,
+    stored_key,
+    tokens_in,
+)
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import AuthError
 from ybs.providers.registry import create_model
@@ -94,3 +102,36 @@ async def test_a_session_uses_the_saved_key_and_never_at_another_address(home: P
     keep_key(this_host(), "openai", "lan.example", KEY)
     assert await key_at("http://lan.example/v1") is None, "in clear text"
     assert await key_at("https://lan.example/v1") == f"Bearer {KEY}"
+
+
+def test_a_key_is_forgotten_in_the_file_and_in_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_key(this_host(), "openai", "a", KEY)
+    keep_key(this_host(), "openai", "b", "other")
+    assert forget_key(this_host(), "openai", "a")
+    assert not forget_key(this_host(), "openai", "a")
+    assert keys_in_file(this_host()) == ["other"]
+    held: dict[tuple[str, str], str] = {}
+    ring = SimpleNamespace(
+        set_password=lambda service, name, key: held.__setitem__((service, name), key),
+        get_password=lambda service, name: held.get((service, name)),
+        delete_password=lambda service, name: held.pop((service, name)),
+    )
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    keep_key(this_host(), "mcp:demo", "https://h", "{}")
+    assert keys_in_file(this_host()) == ["other"]
+    assert forget_key(this_host(), "mcp:demo", "https://h")
+    assert (held, has_key(this_host(), "mcp:demo", "https://h")) == ({}, False)
+    keep_key(this_host(), "mcp:demo", "https://h", "{}")
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert forget_key(this_host(), "mcp:demo", "https://h")  # the keyring is gone
+
+
+def test_of_a_login_the_tokens_are_the_secrets() -> None:
+    login = (
+        '{"tokens": {"access_token": "aaa", "refresh_token": "rrr", "scope": "s"}, "client": {}}'
+    )
+    assert tokens_in(login) == ["aaa", "rrr"]
+    assert tokens_in('{"tokens": {"access_token": "aaa"}}') == ["aaa"]
+    assert tokens_in("{") == []
+    keep_key(this_host(), "mcp:demo", "https://h", login)
+    assert keys_in_file(this_host()) == ["aaa", "rrr"]

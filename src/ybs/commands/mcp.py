@@ -114,7 +114,7 @@ async def _login(session: Session, each: Connection) -> Reply:
         session.emit(Noticed(level="info", text=text))
 
     await session.environment.mcp.login(each, show)
-    each.start()
+    await each.settled()
     return Reply(text=f"You are logged in to {each.server.name}.")
 
 
