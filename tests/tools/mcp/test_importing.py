@@ -20,6 +20,9 @@ CLAUDE = """{
 }"""
 CURSOR = """{"mcpServers": {"db": {"command": "uvx", "args": ["db", "${workspaceFolder}/x"], "env": {"T": "${env:TOKEN}"}},
   "web": {"url": "https://web/mcp"}}}"""
+DESKTOP = (
+    '{"globalShortcut": "", "mcpServers": {"d": {"command": "docker", "args": ["run", "-i", "x"]}}}'
+)
 WINDSURF = '{"mcpServers": {"git hub!": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${env:T}"}, "disabled": true}}}'
 VS_CODE = """{
   // asked for once
@@ -81,6 +84,7 @@ EVERY = {
             "web": {"url": "https://web/mcp"},
         },
     ),
+    "claude_desktop_config.json": (DESKTOP, {"d": {"command": "docker", "args": ["run", "-i", "x"]}}),
     "windsurf.json": (
         WINDSURF,
         {"git-hub": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${T}"}, "disabled": True}},
