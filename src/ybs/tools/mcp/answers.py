@@ -80,9 +80,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             case _Unusable():
                 return _refusal(502, str(error))
             case httpx2.ConnectError():
-                return self._give_up(f"it cannot be reached: {_reason(error)}")
+                return self._give_up(f"it cannot be reached: {reason_of(error)}")
             case _:
-                return self._give_up(f"the connection broke: {_reason(error)}")
+                return self._give_up(f"the connection broke: {reason_of(error)}")
 
     async def _other(self, request: httpx2.Request) -> httpx2.Response:
         """Send what is not a message: a request of a login, or one that opens a stream of events or ends a session."""
@@ -96,7 +96,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         try:
             return await self._exchange(request)
         except (httpx2.TransportError, _Unusable) as error:
-            raise ToolError(f"{request.url.host} cannot be reached: {_reason(error)}") from error
+            raise ToolError(f"{request.url.host} cannot be reached: {reason_of(error)}") from error
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -235,13 +235,13 @@ def _words_for(status: int, said: Any) -> str:
     return f"{words} ({status} {responses.get(status, '')}{f': {own}' if own else ''})"
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Say why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, BaseExceptionGroup):
             several: tuple[BaseException, ...] = cause.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
-            return _reason(several[0])
+            return reason_of(several[0])
         match cause:
             case ssl.SSLCertVerificationError():
                 return f"its certificate is not trusted ({cause.verify_message})"
@@ -254,4 +254,4 @@ def _reason(error: BaseException) -> str:
     return cleaned(str(error), 200) or type(error).__name__
 
 
-__all__ = ["CONNECT_SECONDS", "MOST_BYTES", "MOST_STREAMED", "CheckedTransport"]
+__all__ = ["CONNECT_SECONDS", "MOST_BYTES", "MOST_STREAMED", "CheckedTransport", "reason_of"]
