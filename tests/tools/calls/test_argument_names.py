@@ -154,7 +154,7 @@ def test_two_names_for_one_argument_are_refused_for_writing():
 def test_a_problem_names_what_was_given():
     with pytest.raises(ToolError, match="Given: old_text"):
         decoded({"old_text": "a"}, Reader())
-    with pytest.raises(ToolError, match=r'Given: \{"a":1\}'):
+    with pytest.raises(ToolError, match=r'Given: \{"a":1\}$'):
         decoded({"path": {"a": 1}}, Reader())
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.tools.calls.cut import cut, note_of
+from rows import every_row
+from ybs.tools.calls.cut import cut, from_line, note_of, up_to_line
 
 
 def test_short_text_stays():
@@ -18,6 +19,7 @@ def test_head_and_tail_are_whole_lines_and_the_cut_is_described():
     shown = cut(text, 1000, "Use offset")
     lines = shown.splitlines()
     assert len(shown) <= 1000
+    assert "" not in lines
     assert lines[0] == "line 0"
     assert lines[-1] == "line 999"
     note = next(line for line in lines if line.startswith("["))
@@ -39,6 +41,24 @@ def test_one_long_line_is_cut_within():
 def test_the_share_of_the_head_can_be_chosen():
     shown = cut("a" * 5000 + "b" * 5000, 1000, head_share=0.25)
     assert shown.count("a") < shown.count("b")
+    assert cut("a" * 5000, 1000, head_share=0).startswith("[...")
+
+
+@every_row(
+    ("text", "head", "tail"),
+    [
+        ("\nab cd", "\nab cd", "ab cd"),
+        ("a\nbbbb", "a\nbbbb", "bbbb"),
+        ("aaaa\nb", "aaaa\n", "aaaa\nb"),
+        ("aa\nbbb", "aa\nbbb", "aa\nbbb"),
+        ("aa\nbbbbb", "aa\nbbbbb", "bbbbb"),
+        ("abc", "abc", "abc"),
+    ],
+)
+def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(
+    text: str, head: str, tail: str
+):
+    assert (up_to_line(text), from_line(text)) == (head, tail)
 
 
 def test_a_note_without_lines_names_characters_only():

@@ -13,7 +13,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Question
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
-from ybs.tools.calls.tool_names import find, short, unknown
+from ybs.tools.calls.tool_names import find, near, short, unknown
 from ybs.tools.toolbox import LocalToolbox
 
 
@@ -55,7 +55,9 @@ def test_other_spellings_and_other_agents_names_are_understood(written: str, mea
     assert meant in found.note
 
 
-@every_row("written", ["", "ReadTwice", "xyzzy", "files.read_file", "read", "日本"])
+@every_row(
+    "written", ["", "ReadTwice", "xyzzy", "files.read_file", "files.edit_file", "read", "日本"]
+)
 def test_what_is_unclear_is_not_understood(written: str):
     tools = {name: tool for name, tool in TOOLS.items() if name != "read_file"}
     assert find(written, tools) is None
@@ -74,6 +76,14 @@ def test_an_answer_about_an_unknown_tool_stays_short():
     assert len(unknown("y" * 1_000_000, many)) < 2_000
     assert len(short("y" * 1_000_000)) < 200
     assert "Did you mean edit_file?" in unknown("replace", TOOLS)
+
+
+def test_at_most_two_names_that_come_near_are_told():
+    names = ["job_one", "job_two", "job_six"]
+    assert unknown("job_on", names).count(" or ") == 1
+    assert len(near("job_on", names)) == 2
+    assert near("raed_file", NAMES)[0] == "read_file"
+    assert near("qqqq", NAMES) == []
 
 
 async def run(bench: Any, name: str, **arguments: Any) -> Any:
