@@ -13,7 +13,6 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.offered import unoffered
 from ybs.agent.thought import GOAL, thought_in
 from ybs.agent.todo import STEPS, steps_in
-from ybs.context.brief import WHOLE_CHARS, asks_for_date, brief_of
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
 from ybs.core.events import Noticed
@@ -232,6 +231,8 @@ class PromptContext(Guard):
         now = self._masked(self._read(lambda _note: None)) if self.sections else []
         changed = [each for each in now if told.get((each.name, each.source)) != each.text]
         if self.is_short:
+            from ybs.context.brief import WHOLE_CHARS
+
             changed = [each for each in changed if len(each.text) <= WHOLE_CHARS]
         texts = [_NEW_RULES, *map(framed_of, changed)] if changed else []
         left = {(each.name, each.source) for each in now}
@@ -246,6 +247,8 @@ class PromptContext(Guard):
 
     def brief(self, words: str) -> str:
         """Return what goes with these words of the person's, for a model that gets the short form: the date where it matters."""
+        from ybs.context.brief import asks_for_date, brief_of
+
         day = f"Today: {date.today().isoformat()}" if asks_for_date(words) else ""
         return "\n".join(filter(None, [day, brief_of(self.documents, words)]))
 

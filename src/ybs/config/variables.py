@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 
-_REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+from ybs.core.lazy import lazy
+
+_REFERENCE = lazy(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class Unset(LookupError):
@@ -12,12 +14,12 @@ class Unset(LookupError):
 
 def has_reference(text: str) -> bool:
     """Return whether a text names a variable."""
-    return "${" in text and any(not found[1] for found in _REFERENCE.finditer(text))
+    return "${" in text and any(not found[1] for found in _REFERENCE().finditer(text))
 
 
 def names_in(text: str) -> list[str]:
     """Return the names of the variables that a text names."""
-    return [found[2] for found in _REFERENCE.finditer(text) if not found[1]]
+    return [found[2] for found in _REFERENCE().finditer(text) if not found[1]]
 
 
 def replace_references(text: str, environ: Mapping[str, str]) -> str:
@@ -25,6 +27,8 @@ def replace_references(text: str, environ: Mapping[str, str]) -> str:
 
     Raises Unset, with the name.
     """
+    if "${" not in text:
+        return text
 
     def value_of(reference: re.Match[str]) -> str:
         is_literal, name, otherwise = reference.groups()
@@ -36,4 +40,4 @@ def replace_references(text: str, environ: Mapping[str, str]) -> str:
             raise Unset(name)
         return str(otherwise)
 
-    return _REFERENCE.sub(value_of, text)
+    return _REFERENCE().sub(value_of, text)

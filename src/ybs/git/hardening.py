@@ -3,10 +3,10 @@
 https://git-scm.com/docs/git-config
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.security.paths.repository import Repository
 
 #: Whatever the repository says, this holds.
@@ -138,7 +138,7 @@ _NAMED = {
     "trailer": ("command=false", "cmd=false"),
     "submodule": ("update=none", "ignore=all"),
 }
-_SECTION_NAME = re.compile(r"[A-Za-z0-9_./@:+-]{1,200}\Z")
+_SECTION_NAME = lazy(r"[A-Za-z0-9_./@:+-]{1,200}\Z")
 
 
 class GitError(ToolError):
@@ -216,7 +216,7 @@ def _is_forbidden(command: str, word: str) -> bool:
 
 
 def _usable(name: str) -> str:
-    if not _SECTION_NAME.match(name):
+    if not _SECTION_NAME().match(name):
         raise GitError(f"the repository's settings have an odd name in them ({name!r})")
     return name
 

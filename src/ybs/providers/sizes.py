@@ -1,6 +1,7 @@
 """How large a model is, as far as its name says it."""
 
 import re
+from itertools import pairwise
 
 from ybs.core.lazy import lazy
 
@@ -10,6 +11,8 @@ _SIZE = lazy(r"(?i)(?<![a-z0-9.])(?:(\d+)x)?e?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])"
 
 def billions_of(model: str) -> float | None:
     """Return the parameters in billions that a model's name gives (`qwen2.5-coder:1.5b`), the most of several; else None."""
+    if not any(sign.isdigit() and unit in _UNITS for sign, unit in pairwise(model.lower())):
+        return None  # most names say nothing
     found = re.findall(_SIZE(), model)
     sizes = [
         int(times or 1) * float(number) * _UNITS[unit.lower()] for times, number, unit in found

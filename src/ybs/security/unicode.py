@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from ybs.core.lazy import lazy
+
 #: All that may have to be made visible. Most of the writing systems' own joiners are at home where they
 #: stand; `_hidden` tells.
 _SUSPECTS = (
@@ -13,7 +15,7 @@ _SUSPECTS = (
 #: What no ASCII text that is safe to show has more than: newline, tab, and what is printed.
 _PLAIN = b"\t\n" + bytes(range(32, 127))
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_SUSPECT = re.compile(f"[{_CONTROLS}\ud800-\udfff{_SUSPECTS}]")
+_SUSPECT = lazy(f"[{_CONTROLS}\ud800-\udfff{_SUSPECTS}]")
 #: Colours and other text attributes; they are dropped without a trace (ECMA-48, SGR).
 _COLOUR = "\x1b\\[[0-9;:]*m"
 
@@ -71,7 +73,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and not text.encode().translate(None, _PLAIN):
         return text
-    if _SUSPECT.search(text) is not None:
+    if _SUSPECT().search(text) is not None:
         text = re.sub(_COLOUR, "", text).replace("\r\n", "\n")
         text = _unsafe().sub(_shown, text)
     return text if text.isascii() else _heap().sub(_lowered, text)
@@ -81,12 +83,12 @@ def has_suspects(text: str) -> bool:
     """Return whether anything in the text may be hidden, or a control character; carriage return too."""
     if text.isascii():
         return bool(text.encode().translate(None, _PLAIN))
-    return _SUSPECT.search(text) is not None
+    return _SUSPECT().search(text) is not None
 
 
 def hidden_characters(text: str) -> Iterator[str]:
     """Yield the name, such as `U+202E`, of each different character that a reader cannot see."""
-    if not text.isascii() and _SUSPECT.search(text) is not None:
+    if not text.isascii() and _SUSPECT().search(text) is not None:
         for character in dict.fromkeys("".join(found[0] for found in hidden_runs(text))):
             yield f"U+{ord(character):04X}"
 

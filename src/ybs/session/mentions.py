@@ -30,6 +30,8 @@ _FILE_NAME = lazy(
     r"[^()@<>{}=;]*[\w-]\.(?:py|pyi|js|jsx|mjs|ts|tsx|vue|css|scss|html|md|rst|txt|json|jsonl|toml|ya?ml|ini|cfg|conf|env"
     r"|rs|go|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|lua|sh|sql|csv|tsv|xml|log|lock|diff|patch|pdf|png|jpe?g|gif|webp|svg)"
 )
+#: How the path of a picture begins.
+_BEGINNINGS = tuple(quote + each for quote in ("", "'", '"') for each in ("/", "~", "file://"))
 _PICTURE_NAME = lazy(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
@@ -80,8 +82,8 @@ def looks_like_path(name: str) -> bool:
 
 def pictures_in(words: str) -> list[str]:
     """Return the paths of pictures that stand alone as a word: absolute, with `~`, or `file://` addresses."""
-    if "/" not in words:
-        return []
+    if "/" not in words or not any(word.startswith(_BEGINNINGS) for word in words.split()):
+        return []  # most words name none, and the expression takes a while to compile
     found = (_path_of(*match.groups()) for match in _PICTURE().finditer(words))
     return [path for path in found if is_picture_name(path)][:MOST_MENTIONS]
 

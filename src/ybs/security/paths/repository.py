@@ -1,7 +1,6 @@
 """Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,12 +8,13 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 
 _MOST_BYTES = 4096
 #: So many names of branches that lead to others are followed, as by git.
 _MOST_STEPS = 5
-_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = lazy("[0-9a-f]{40}|[0-9a-f]{64}")
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
 #: What git leaves in its folder while something is under way there that the next commit would end.
@@ -145,7 +145,7 @@ def commit_at_head(repository: Repository) -> str:
         if not words.startswith("ref:"):
             break
         words = _ref(repository.common_folder, words.removeprefix("ref:").strip())
-    return words if _COMMIT.fullmatch(words) else ""
+    return words if _COMMIT().fullmatch(words) else ""
 
 
 def has_attributes(repository: Repository, paths: Iterable[str]) -> bool:

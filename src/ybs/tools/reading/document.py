@@ -1,21 +1,21 @@
 """A text file as it is on disk: encoding, byte order mark and line ends survive every change."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.tools.reading.marks import MARKS, PROBE_BYTES
 
 _HIGH_BYTES = bytes(range(128, 256))
-_STRAY = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python carries them in text
+_STRAY = lazy("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python carries them in text
 
 
 def printable(text: str) -> str:
     """Return the text with a question mark sign for each byte that its encoding does not have."""
-    return text if text.isascii() else _STRAY.sub("\ufffd", text)
+    return text if text.isascii() else _STRAY().sub("\ufffd", text)
 
 
 def wide_encoding(beginning: bytes) -> str:
@@ -74,7 +74,7 @@ class TextFile:
     def _decode_broken(self, data: bytes) -> None:
         if self.encoding == "utf-8":
             text = data[len(self.mark) :].decode("utf-8", "surrogateescape")
-            stray = len(_STRAY.findall(text))
+            stray = len(_STRAY().findall(text))
             wide = sum(not character.isascii() for character in text) - stray
             if wide >= stray:
                 self.raw, self._errors = text, "surrogateescape"
