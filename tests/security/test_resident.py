@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hosts import this_host
-from ybs.core.errors import Refused
+from ybs.core.errors import Refused, ToolError
 from ybs.security.sandbox import resident as module
 from ybs.security.sandbox.choice import NoBackend, choose
 from ybs.security.sandbox.entry import open_kernel
@@ -199,3 +199,30 @@ def test_the_kept_folder_is_private_and_is_not_removed(place: Path):
 
 def test_the_best_sandbox_is_chosen():
     assert module.choose is choose
+
+
+@pytest.mark.integration
+def test_a_link_that_it_puts_in_place_of_its_home_opens_nothing(
+    project: Path, place: Path, kind: str
+):
+    script = 'cat "$1/notes/note" 2>/dev/null; rmdir ~ 2>/dev/null && ln -s "$1/notes" ~'
+    command = ("/bin/sh", "-c", script, "link", str(place))
+    for _ in range(2):
+        launch = start_resident(this_host(), project, Resident(key="mcp-demo", command=command))
+        try:
+            said = subprocess.run(
+                launch.argv, env=launch.environ, pass_fds=launch.descriptors,
+                preexec_fn=launch.before_exec, capture_output=True, text=True, check=False,
+            ).stdout  # fmt: skip
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+    assert (home_of(this_host(), "mcp-demo") / "temporary/home").is_symlink()
+    assert "a note" not in said
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_DEBUG_OUTPUT", "GCONV_PATH"])
+def test_no_variable_makes_the_sandbox_itself_do_something(project: Path, place: Path, name: str):
+    wanted = Resident(key="k", command=("true",), declared={name: f"{place}/x"})
+    with pytest.raises(ToolError, match=f"{name} cannot be declared"):
+        start_resident(this_host(), project, wanted)

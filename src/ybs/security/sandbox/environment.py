@@ -40,7 +40,9 @@ _SET_OFFLINE = {
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _LONGEST_WORD = 100
 #: No declaration may set these: they run code before the program does, or say where the sandbox is.
-_NEVER = frozenset({"BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "TMPDIR"})
+_NEVER = frozenset({"BASH_ENV", "ENV", "GCONV_PATH", "TMPDIR"})
+#: The program that makes the sandbox gets the variables, too, and it is the dynamic linker that acts on these: it loads libraries, or writes files.
+_NEVER_BEGINNING = ("LD_", "DYLD_")
 
 
 def build(
@@ -98,6 +100,6 @@ def _checked(declared: Mapping[str, str]) -> dict[str, str]:
             raise ToolError(
                 f"The variable {name!r} cannot be set: the name or the value is invalid."
             )
-        if name in _NEVER:
+        if name in _NEVER or name.startswith(_NEVER_BEGINNING):
             raise ToolError(f"The variable {name} cannot be declared: it would change the sandbox.")
     return dict(declared)

@@ -193,7 +193,10 @@ def _rules(
         if not read_only:
             yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
         yield from ((folder, _READ) for root in roots for folder in git_folders(root))
-    own = (private.unshared,) if read_only else (private.home, private.temporary)
+    own = [private.unshared] if read_only else [private.temporary]
+    # A home folder in the folder of temporary files needs no rule, and by now may be a link that a program has put there.
+    if not (read_only or lies_in(private.home, private.temporary)):
+        own.append(private.home)
     yield from ((path, everything & ~_IOCTL_DEV) for path in own)
     if read_only:
         yield private.temporary, _READ
