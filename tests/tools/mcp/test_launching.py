@@ -105,6 +105,25 @@ def test_what_cannot_be_started_is_said(entry: dict[str, Any], why: str, tmp_pat
         place.resident(**entry)
 
 
+def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Place):
+    (place.project / "docs").symlink_to(place.home / "data")
+    (place.project / "run").symlink_to(place.home / "apps/server/dist/index.js")
+    theirs: dict[str, Any] = {"command": "npx", "from": "project"}
+    for key in ("read", "write"):
+        with pytest.raises(BadServer, match="docs is a link to ~/data"):
+            place.resident(**theirs, **{key: ["docs"]})
+        with pytest.raises(BadServer, match="is a link to ~/data"):
+            place.resident(**theirs, **{key: [f"{place.project}/docs"]})
+        (place.project / "apps").mkdir(exist_ok=True)
+        with pytest.raises(BadServer, match="is a link to ~/apps"):
+            place.resident(**theirs, **{key: ["docs/../apps"]})
+    named = place.resident(**theirs, args=[f"--root={place.project}/docs", "~/data"])
+    assert named.shown == (place.home / "bin", place.home / "data")
+    assert place.resident(**{**theirs, "command": "./run"}).shown == ()
+    own = place.resident(command="npx", write=["docs"])
+    assert own.writable == (place.home / "data",)
+
+
 def test_more_is_given_where_the_entry_says_so(place: Place):
     found = place.resident(
         command="npx",

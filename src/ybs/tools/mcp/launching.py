@@ -42,11 +42,15 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
     """
     host, folder = workspace.roots.host, workspace.roots.folder
     program = _program_of(server, host, folder)
-    shown = [*_around(Path(program), host, folder), *_named(server, host, folder)]
-    shown += _paths(server.read, host, folder)
+    named = [*([Path(program)] if "/" in server.command else []), *_named(server, host)]
+    if server.is_projects:  # a link would open more than the person was shown when they trusted it
+        named = [path for path in named if not _is_link(path, host)]
+    found = [Path(program), *named] if "/" not in server.command else named
+    shown = [each for path in found for each in _around(path, host, folder)]
+    shown += _paths(server, server.read, host, folder)
     own = [Path(server.root)] if server.root else []
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
-    writable = _paths(server.write, host, folder)
+    writable = _paths(server, server.write, host, folder)
     is_seen = server.project != "none" and may_open(host, folder)
     for path in (*shown, *writable):
         if not may_open(host, path):
@@ -80,13 +84,13 @@ def _program_of(server: Server, host: Host, folder: Path) -> str:
     return found
 
 
-def _named(server: Server, host: Host, folder: Path) -> Iterator[Path]:
+def _named(server: Server, host: Host) -> Iterator[Path]:
     """Yield what its arguments name, as `--folder=/srv/data` does too."""
     for word in server.args:
         for text in (word, word.partition("=")[2]):
             named = host.with_home(text)
             if named.startswith("/") and named.strip("/") and Path(named).exists():
-                yield from _around(Path(named), host, folder)
+                yield Path(named)
 
 
 def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
@@ -108,12 +112,23 @@ def _is_own(folder: Path, host: Host, project: Path) -> bool:
     return not is_above and len(folder.parts) > _SHORTEST
 
 
-def _paths(names: tuple[str, ...], host: Host, folder: Path) -> list[Path]:
-    paths = [host.expand(name, folder).resolve() for name in names]
+def _paths(server: Server, names: tuple[str, ...], host: Host, folder: Path) -> list[Path]:
+    paths = [host.expand(name, folder) for name in names]
     for name, path in zip(names, paths, strict=True):
         if not path.exists():
             raise BadServer(f"there is no {name}")
-    return paths
+        if server.is_projects and _is_link(path, host):
+            where = host.short(str(path.resolve()))
+            raise BadServer(f"{name} is a link to {where}; a project's file has to name that place")
+    return [path.resolve() for path in paths]
+
+
+def _is_link(path: Path, host: Host) -> bool:
+    """Return whether a path, or a folder on the way to it, is a link; the way to the home folder may be one."""
+    named, home = os.path.normpath(path), str(host.home)
+    if lies_in(named, home):
+        named = os.path.realpath(home) + named[len(home) :]
+    return os.path.realpath(path) != named  # of the path as it is: `link/..` is not where the link stands
 
 
 def _registries(host: Host) -> Mapping[str, str]:
