@@ -250,6 +250,26 @@ async def test_m07_a_server_runs_in_the_sandbox(project: Path, home: Path):
         assert "its server has the network" in scene.asked[0].reason
 
 
+async def test_a_variable_in_the_command_does_not_lead_out_of_the_sandbox(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if Sandbox(this_host(), project).state != "full":
+        pytest.skip("NO CAGE on this machine (install bubblewrap): servers in it are untested")
+    programs = home / "programs"
+    programs.mkdir()
+    entry = entry_of(programs)
+    docker = programs / "docker"
+    docker.write_text(f"#!/bin/sh\ntouch {home}/outside\nexec \"$@\"\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    args = [entry["command"], *entry["args"]]
+    configure({"demo": {"command": "${NO_SUCH:-docker}", "args": args, "network": False}})
+    async with Scene(project, [echo(), "done"], sandbox=True) as scene:
+        (result,) = await scene.turn()
+        assert (result.output, scene.asked) == ("hello", [])
+        assert not (home / "outside").exists()
+
+
 async def test_a_server_that_only_reads_is_not_asked_about(project: Path, home: Path):
     if Sandbox(this_host(), project).state != "full":
         pytest.skip("NO CAGE on this machine (install bubblewrap): servers in it are untested")

@@ -231,7 +231,11 @@ class Servers:
         else:
             processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")
             watch = self._workspace.shells.watch
-            transport = processes.ProcessTransport(lambda: self._launched(ready), watch)
+            # What the entry says before variables are replaced is what the person was shown.
+            is_held = server.is_held and not self._surface.is_off()
+            transport = processes.ProcessTransport(
+                lambda: self._launched(ready, is_held=is_held), watch
+            )
         try:
             async with link.connected(
                 transport, seconds=server.timeout_seconds, elicit=elicit, changed=changed
@@ -242,9 +246,9 @@ class Servers:
                 raise ToolError(why) from error
             raise
 
-    def _launched(self, server: Server) -> tuple[Launch, Mark]:
+    def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
-        if server.is_held and not self._surface.is_off():
+        if is_held:
             key = key_of(server, self._workspace.roots.folder)
             launch = self._surface.start(resident_of(server, self._workspace, key))
         else:

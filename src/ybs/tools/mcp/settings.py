@@ -203,6 +203,8 @@ def _problem_of(server: Server) -> str:
         return f"its type is {server.type}, which does not go with what it names"
     if server.is_projects and not server.sandbox:
         return "a project's file cannot switch the sandbox off"
+    if server.is_projects and server.is_container:
+        return "a project's file cannot start containers, which no sandbox holds; an entry of your own settings can"
     return ""
 
 
