@@ -83,7 +83,7 @@ def test_what_it_is_given_is_said_in_a_few_words(more: dict[str, Any], needs: st
     assert server_of("demo", {**STDIO, **more}).needs == needs
 
 
-@every_row("command", [("docker",), ("./docker",), ("/usr/bin/podman",)])
+@every_row("command", ["docker", "./docker", "/usr/bin/podman"])
 def test_a_projects_file_starts_nothing_that_no_sandbox_holds(command: str):
     entry = {"command": command, "args": ["run", "-v", "/:/host", "x"]}
     with pytest.raises(BadServer, match="cannot start containers"):

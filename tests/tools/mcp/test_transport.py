@@ -73,6 +73,25 @@ async def test_a_server_answers_and_is_gone_afterwards(tmp_path: Path):
     assert with_marker(tmp_path) == []
 
 
+async def test_m04_what_a_server_lists_has_an_end(tmp_path: Path):
+    more = (
+        "def answer(method, params, inner=answer):\n"
+        " if method == 'initialize': return {**inner(method, params), 'capabilities': {'tools': {}, 'resources': {}}}\n"
+        " if method == 'resources/list': return {'resources': [{'uri': 'a://' + 'x' * n, 'name': 'r'} for n in (5, 9_000)]}\n"
+        " return inner(method, params)\n"
+        "def tools(): return [{'name': 'n' * 9_000, 'inputSchema': {'type': 'object'}},"
+        " {'name': 'large', 'inputSchema': {'type': 'object', 'properties': {'x': {'description': 'x' * 5_000_000}}}},"
+        " *({'name': f't{n}', 'inputSchema': {'type': 'object', 'properties': {'x': {'description': 'x' * 15_000}}}} for n in range(40))]\n"
+    )
+    async with running(tmp_path, more) as (link, _):
+        offer, problems = await link.offer()
+        assert [each.uri for each in offer.resources] == ["a://xxxxx"]
+        assert [each.name for each in offer.tools] == [f"t{n}" for n in range(33)]
+        assert "name has more than 200 characters" in problems[0]
+        assert "take more than 16,000 bytes" in problems[1]
+        assert "all tools together take more than" in problems[-1]
+
+
 async def test_lines_that_are_no_messages_are_passed_over(tmp_path: Path):
     more = "print('starting up'); sys.stdout.buffer.write(b'\\xff\\xfe\\n\\n'); print('{}')\n"
     async with running(tmp_path, more) as (link, transport):

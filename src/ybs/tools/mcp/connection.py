@@ -209,9 +209,10 @@ class Connection:
         """Ask what it offers. Raises ToolError."""
         found, self.unfit = await link.offer()
         self._take(found)
-        if self._pins.of(self.server) is None or (self.judged.fresh and not self.judged.changed):
+        if self._pins.of(self.server) is None or self.judged.fresh:
+            pinned = replace(found, tools=self.judged.pinned)
             with suppress(ConfigError, OSError):
-                await asyncio.to_thread(self._pins.approve, self.server, found)
+                await asyncio.to_thread(self._pins.approve, self.server, pinned)
 
     def _take(self, found: Offer) -> None:
         self._all = found

@@ -33,11 +33,15 @@ for _name in ("mcp", "mcp_types"):  # else Python writes what they log to the te
     logging.getLogger(_name).addHandler(logging.NullHandler())
 #: A server may offer so many of a kind.
 MOST_LISTED: Final = 500
+#: What the parameters of all tools of a server may take, in bytes.
+MOST_SCHEMAS: Final = 500_000
 _MOST_PAGES = 50
 #: Between two streams of news; it doubles each time.
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 300.0
 _MOST_NAME = 100
+_MOST_ADDRESS = 2_000
+_MOST_PARAMETERS = 20
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _WORDS = {
     types.CONNECTION_CLOSED: "the connection was closed",
@@ -78,18 +82,20 @@ class Link:
         resources: list[Resource] = []
         prompts: list[Prompt] = []
         if can.resources is not None:
-            found = await self._pages(self._client.list_resources, "resources")
             resources = [
                 Resource(
                     uri=str(each.uri),
                     name=cleaned(each.name, _MOST_NAME),
                     description=cleaned(each.description or "", 300),
                 )
-                for each in found
+                async for each in self._listed(self._client.list_resources, "resources")
+                if len(str(each.uri)) <= _MOST_ADDRESS
             ]
         if can.prompts is not None:
             prompts = [
-                _prompt(each) for each in await self._pages(self._client.list_prompts, "prompts")
+                _prompt(each)
+                async for each in self._listed(self._client.list_prompts, "prompts")
+                if len(each.name) <= _MOST_NAME
             ]
         return (
             Offer(
@@ -104,7 +110,8 @@ class Link:
     async def _tools(self) -> tuple[list[Listed], list[str]]:
         tools: dict[str, Listed] = {}
         problems: list[str] = []
-        for each in await self._pages(self._client.list_tools, "tools"):
+        room = MOST_SCHEMAS
+        async for each in self._listed(self._client.list_tools, "tools"):
             shown = cleaned(each.name, _MOST_NAME)
             notes = each.annotations
             is_reading = bool(notes is not None and notes.read_only_hint)
@@ -115,22 +122,26 @@ class Link:
             except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
                 problems.append(f"{shown}: {error}")
                 continue
-            if tools.setdefault(each.name, tool) is not tool:
+            room -= len(bytes(tool.parameters))
+            if room < 0:
+                problems.append(f"{shown}: all tools together take more than {MOST_SCHEMAS:,} bytes")
+            elif tools.setdefault(each.name, tool) is not tool:
                 problems.append(f"{shown}: there are two of this name; the first one is used")
         return list(tools.values()), problems
 
-    async def _pages(self, ask: Any, what: str) -> list[Any]:
-        """Return all of a list that comes in pages."""
-        found: list[Any] = []
+    async def _listed(self, ask: Any, what: str) -> AsyncGenerator[Any]:
+        """Yield a list that comes in pages, of which no more than one is held at a time."""
+        count = 0
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             with answering():
                 page = await ask(cursor=cursor, cache_mode="refresh")
-            found += getattr(page, what)
+            for each in getattr(page, what)[: MOST_LISTED - count]:
+                count += 1
+                yield each
             cursor = page.next_cursor
-            if not cursor or len(found) >= MOST_LISTED:
-                break
-        return found[:MOST_LISTED]
+            if not cursor or count == MOST_LISTED:
+                return
 
     async def call(
         self, name: str, arguments: dict[str, Any], print_live: Callable[[str], None]
@@ -322,8 +333,8 @@ def _prompt(each: types.Prompt) -> Prompt:
         name=each.name,
         description=cleaned(each.description or "", 300),
         arguments=tuple(
-            PromptArgument(name=given.name, is_required=bool(given.required))
-            for given in each.arguments or ()
+            PromptArgument(name=given.name[:_MOST_NAME], is_required=bool(given.required))
+            for given in (each.arguments or ())[:_MOST_PARAMETERS]
         ),
     )
 

@@ -11,6 +11,7 @@ from ybs.security.marks import marked, marked_data
 
 #: A schema is sent with every request of a model.
 MOST_SCHEMA: Final = 16_000
+MOST_NAME: Final = 200
 _MOST_DESCRIPTION = 1_200
 _LONGEST_NAME = 64
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
@@ -71,9 +72,13 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     from hashlib import sha256  # the start needs none
 
     said = msgspec.json.encode([name, description, schema], order="deterministic")
-    fit, _ = marked_data({key: each for key, each in schema.items() if key not in _DROPPED})
+    wanted = {key: each for key, each in schema.items() if key not in _DROPPED}
+    if len(name) > MOST_NAME:
+        raise ValueError(f"its name has more than {MOST_NAME} characters")
+    is_small = len(msgspec.json.encode(wanted)) <= MOST_SCHEMA  # else nobody has the time to look
+    fit: Any = marked_data(wanted)[0] if is_small else {}
     parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
-    if len(parameters) > MOST_SCHEMA:
+    if not is_small or len(parameters) > MOST_SCHEMA:
         raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
     return Listed(
         name=name,
@@ -86,7 +91,7 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
 
 def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:
     """Return words of a server with signs in place of characters that nobody sees, and not longer than anybody needs."""
-    text = marked(text.strip())[0]
+    text = marked(text.strip()[: most + 1])[0]
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -6,6 +6,7 @@ The pins are also why tools can be offered before their server runs.
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -16,14 +17,26 @@ from ybs.tools.mcp.listed import Listed, Offer
 from ybs.tools.mcp.settings import Server
 
 VERSION = 1
-_MOST_BYTES = 8_000_000
+_MOST_BYTES = 32_000_000
+#: A server that has listed this much makes no more new tools known, so that no flood of them makes ybs forget one.
+MOST_KNOWN: Final = 1_000_000
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
-    """What is known of a server. `identity` stands for what it is: another command or address makes another server of it."""
+    """What is known of a server. `identity` stands for what it is: another command or address makes another server of it.
+
+    `withdrawn` are tools that it no longer lists: one that comes back has to be as it was approved.
+    """
 
     identity: str
     offer: Offer
+    withdrawn: tuple[Listed, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes its tools take in the file."""
+        tools = (*self.offer.tools, *self.withdrawn)
+        return sum(len(bytes(tool.parameters)) + 500 for tool in tools)
 
 
 class Judged(Struct, frozen=True):
@@ -32,6 +45,11 @@ class Judged(Struct, frozen=True):
     usable: tuple[Listed, ...]
     fresh: tuple[Listed, ...] = ()
     changed: tuple[tuple[Listed, Listed], ...] = ()
+
+    @property
+    def pinned(self) -> tuple[Listed, ...]:
+        """The tools to keep as approved: those that may be used, and of those that changed what was approved."""
+        return (*self.usable, *(old for old, _ in self.changed))
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -56,13 +74,16 @@ class Pins:
         known = self.of(server)
         if known is None:
             return Judged(tuple(tools), tuple(tools))
-        approved = {tool.name: tool for tool in known.offer.tools}
+        approved = {tool.name: tool for tool in (*known.withdrawn, *known.offer.tools)}
+        has_room = known.size < MOST_KNOWN
         usable, fresh, changed = list[Listed](), list[Listed](), list[tuple[Listed, Listed]]()
         for tool in tools:
             old = approved.get(tool.name)
-            if old is None:
+            if old is None and has_room:
                 fresh.append(tool)
                 usable.append(tool)
+            elif old is None:
+                continue
             elif old.digest == tool.digest:
                 usable.append(old)
             else:
@@ -71,10 +92,15 @@ class Pins:
 
     def approve(self, server: Server, offer: Offer) -> None:
         """Keep what a server offers as what it may offer. Raises ConfigError and OSError."""
-        pinned = Pinned(identity=identity_of(server), offer=offer)
-        if self._read().get(self._key(server)) == pinned:
+        if (known := self.of(server)) is not None and known.offer == offer:
             return
         self._look_again()
+        known, names = self.of(server), {tool.name for tool in offer.tools}
+        before = () if known is None else (*known.withdrawn, *known.offer.tools)
+        withdrawn = {tool.name: tool for tool in before if tool.name not in names}
+        pinned = Pinned(
+            identity=identity_of(server), offer=offer, withdrawn=tuple(withdrawn.values())
+        )
         self._write({**self._read(), self._key(server): pinned})
 
     def forget(self, server: Server) -> None:
@@ -92,7 +118,10 @@ class Pins:
     def _write(self, kept: dict[str, Pinned]) -> None:
         self._kept = kept
         if self._file is not None:
-            private_file.replace(self._file, msgspec.json.encode(_Kept(servers=kept)), waits=False)
+            data = msgspec.json.encode(_Kept(servers=kept))
+            if len(data) > _MOST_BYTES:  # nobody could read it again, and every server would be new
+                raise ConfigError(f"{self._file} would become larger than {_MOST_BYTES:,} bytes")
+            private_file.replace(self._file, data, waits=False)
 
     def _key(self, server: Server) -> str:
         return f"{server.name}@{self._folder}" if server.is_projects else server.name
