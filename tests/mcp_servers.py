@@ -96,6 +96,8 @@ class Scene:
     def __init__(self, *links: Any, pins: Pins, **settings: Any) -> None:
         self.links = list(links)
         self.said: list[str] = []
+        self.ends = asyncio.Event()  # the other side ends only when this is set
+        self.ends.set()
         self.changed: Callable[[], None] = lambda: None
         self.server: Server = server_of("demo", {"command": "demo", **settings})
         self.connection = Connection(self.server, self._open, pins, self.said.append)
@@ -106,4 +108,7 @@ class Scene:
         link = self.links.pop(0)
         if isinstance(link, Exception):
             raise link
-        yield link
+        try:
+            yield link
+        finally:
+            await self.ends.wait()

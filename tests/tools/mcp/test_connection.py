@@ -183,6 +183,56 @@ async def test_only_the_tools_that_the_person_wants_are_offered(pins: Pins):
     await scene.connection.aclose()
 
 
+async def test_who_waits_for_a_server_that_is_ended_is_told(pins: Pins):
+    class Silent(FakeLink):
+        async def offer(self):
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    scene = Scene(Silent(), FakeLink(tool("a")), pins=pins)
+    waiting = asyncio.create_task(scene.connection.link())
+    while len(scene.links) == 2:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    await scene.connection.aclose()
+    async with asyncio.timeout(5):
+        with pytest.raises(ToolError, match="does not run: it was ended"):
+            await waiting
+    assert await scene.connection.link() is not None
+    await scene.connection.aclose()
+
+
+async def test_while_one_ends_no_second_one_is_started(pins: Pins):
+    scene = Scene(FakeLink(tool("a")), FakeLink(tool("a")), pins=pins)
+    may_end = scene.ends = asyncio.Event()
+    await scene.connection.settled()
+    closing = asyncio.create_task(scene.connection.aclose())
+    await asyncio.sleep(0)
+    scene.connection.start()
+    assert len(scene.links) == 1
+    may_end.set()
+    await closing
+    assert await called(scene) == "a {'x': 1}"
+    await scene.connection.aclose()
+
+
+async def test_a_server_that_always_says_that_it_has_changed_is_asked_seldom(pins: Pins):
+    class Restless(FakeLink):
+        asked = 0
+
+        async def offer(self):
+            self.asked += 1
+            asyncio.get_running_loop().call_soon(scene.changed)
+            return await super().offer()
+
+    link = Restless(tool("a"))
+    scene = Scene(link, pins=pins)
+    await scene.connection.settled()
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+    assert link.asked == 2
+    await scene.connection.aclose()
+
+
 async def test_a_call_that_is_cancelled_leaves_the_server_running(pins: Pins):
     class Slow(FakeLink):
         async def call(self, name, arguments, print_live):  # pyright: ignore[reportIncompatibleMethodOverride,reportMissingParameterType,reportUnknownParameterType]

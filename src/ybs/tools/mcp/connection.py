@@ -25,6 +25,8 @@ FIRST_PAUSE_SECONDS: Final = 0.5
 LOSS_SECONDS: Final = 0.3
 #: After so long without a loss the count begins again.
 CALM_SECONDS: Final = 60.0
+#: So long between two looks at what a server offers, however often it says that this has changed.
+LOOK_SECONDS: Final = 1.0
 
 
 class Opened(Protocol):
@@ -126,13 +128,12 @@ class Connection:
 
     async def aclose(self) -> None:
         """End it."""
-        task, self._task = self._task, None
-        if task is not None:
+        if (task := self._task) is not None:  # until that has ended no other one is started
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait((task,))
         if self.state not in ("off", "failed"):
-            self.state = "known"
+            self.state, self.problem = "known", "it was ended"
+        self._settled.set()  # for whoever waits
 
     async def _live(self) -> None:
         """Run it, and start it again when it is lost."""
@@ -196,6 +197,7 @@ class Connection:
                     self._has_changed.clear()
                     with suppress(ToolError):
                         await self._look(opened.link)
+                    await asyncio.wait((lost,), timeout=LOOK_SECONDS)
         finally:
             watching.cancel()
             lost.cancel()
