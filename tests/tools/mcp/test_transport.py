@@ -136,6 +136,31 @@ async def test_m04_one_that_never_answers_is_waited_for_no_longer_than_said(tmp_
     assert with_marker(tmp_path) == []
 
 
+async def test_m04_one_that_does_not_read_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.tools.mcp.transport._GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("ybs.tools.mcp.transport.MOST_BYTES", 1_500_000)
+    async with running(tmp_path, "def call(name, given): time.sleep(600)\n", 0.3) as (link, transport):
+        async with asyncio.timeout(5):
+            for size in (1, 1_000_000):
+                with pytest.raises(ToolError, match="did not answer in time"):
+                    await echoed(link, "x" * size)
+            with pytest.raises(ToolError):
+                await echoed(link, "x" * 1_000_000)
+            await transport.ended.wait()
+        assert transport.how == "it does not read what it is sent"
+    assert with_marker(tmp_path) == []
+
+
+async def test_half_a_character_does_not_stop_what_comes_after_it(tmp_path: Path):
+    async with running(tmp_path, seconds=1.0) as (link, _):
+        async with asyncio.timeout(5):
+            with pytest.raises(ToolError, match="did not answer in time"):
+                await echoed(link, "\ud800")
+            assert await echoed(link) == "hello"
+
+
 async def test_one_that_dies_in_mid_call_says_how(tmp_path: Path):
     more = "def call(name, given):\n print('the disk is full', file=sys.stderr, flush=True); os._exit(3)\n"
     async with running(tmp_path, more) as (link, transport):
