@@ -259,7 +259,7 @@ async def test_a_variable_in_the_command_does_not_lead_out_of_the_sandbox(
     programs.mkdir()
     entry = entry_of(programs)
     docker = programs / "docker"
-    docker.write_text(f"#!/bin/sh\ntouch {home}/outside\nexec \"$@\"\n")
+    docker.write_text(f'#!/bin/sh\ntouch {home}/outside\nexec "$@"\n')
     docker.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     args = [entry["command"], *entry["args"]]

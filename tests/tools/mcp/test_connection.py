@@ -208,6 +208,8 @@ async def test_while_one_ends_no_second_one_is_started(pins: Pins):
     closing = asyncio.create_task(scene.connection.aclose())
     await asyncio.sleep(0)
     scene.connection.start()
+    for _ in range(20):
+        await asyncio.sleep(0)
     assert len(scene.links) == 1
     may_end.set()
     await closing

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from ybs.tools.mcp.listed import full_name
 from ybs.tools.mcp.settings import (
     BadServer,
     filled,
@@ -65,6 +66,22 @@ def test_what_cannot_be_a_server_is_said_and_why(name: str, entry: Any, why: str
 def test_nobody_can_claim_to_be_the_person_or_to_have_another_name():
     server = server_of("demo", {**STDIO, "name": "other", "is_projects": False, "from": "project"})
     assert (server.name, server.is_projects) == ("demo", True)
+
+
+def test_m03_a_projects_server_takes_no_name_that_a_rule_for_another_one_means():
+    theirs = {**STDIO, "from": "project"}
+    names = {"time.": theirs, "a.b": theirs, "time": STDIO, "a_b": STDIO, "time__x": theirs}
+    servers, problems = servers_in(names)
+    assert [each.name for each in servers] == ["time", "a_b", "time__x"]
+    assert "its tools would have the names of those of time" in problems[0]
+    assert "its tools would have the names of those of a_b" in problems[1]
+    assert full_name("time__x", "now") == "mcp__time_x__now"
+
+
+def test_names_in_any_letters_stay_apart():
+    found = [full_name(name, "go") for name in ("地图", "时间", "é", "...", "My Server", "a-b_c")]
+    assert len(set(found)) == len(found)
+    assert found[-2:] == ["mcp__My_Server__go", "mcp__a-b_c__go"]
 
 
 @every_row(

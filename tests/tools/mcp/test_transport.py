@@ -141,7 +141,10 @@ async def test_m04_one_that_does_not_read_holds_nothing_up(
 ):
     monkeypatch.setattr("ybs.tools.mcp.transport._GRACE_SECONDS", 0.2)
     monkeypatch.setattr("ybs.tools.mcp.transport.MOST_BYTES", 1_500_000)
-    async with running(tmp_path, "def call(name, given): time.sleep(600)\n", 0.3) as (link, transport):
+    async with running(tmp_path, "def call(name, given): time.sleep(600)\n", 0.3) as (
+        link,
+        transport,
+    ):
         async with asyncio.timeout(5):
             for size in (1, 1_000_000):
                 with pytest.raises(ToolError, match="did not answer in time"):

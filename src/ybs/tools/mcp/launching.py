@@ -128,7 +128,9 @@ def _is_link(path: Path, host: Host) -> bool:
     named, home = os.path.normpath(path), str(host.home)
     if lies_in(named, home):
         named = os.path.realpath(home) + named[len(home) :]
-    return os.path.realpath(path) != named  # of the path as it is: `link/..` is not where the link stands
+    return (
+        os.path.realpath(path) != named
+    )  # of the path as it is: `link/..` is not where the link stands
 
 
 def _registries(host: Host) -> Mapping[str, str]:

@@ -124,7 +124,9 @@ class Link:
                 continue
             room -= len(bytes(tool.parameters))
             if room < 0:
-                problems.append(f"{shown}: all tools together take more than {MOST_SCHEMAS:,} bytes")
+                problems.append(
+                    f"{shown}: all tools together take more than {MOST_SCHEMAS:,} bytes"
+                )
             elif tools.setdefault(each.name, tool) is not tool:
                 problems.append(f"{shown}: there are two of this name; the first one is used")
         return list(tools.values()), problems

@@ -97,13 +97,23 @@ def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:
 
 def full_name(server: str, tool: str) -> str:
     """Return the name by which models call a tool: `mcp__SERVER__TOOL`, with what no provider takes replaced."""
-    name = f"mcp__{_UNFIT.sub('_', server)}__{_UNFIT.sub('_', tool)}"
+    name = f"mcp__{server_part(server)}__{_UNFIT.sub('_', tool)}"
     if len(name) <= _LONGEST_NAME:
         return name
     from hashlib import sha256
 
     short = sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
     return f"{name[: _LONGEST_NAME - 9]}_{short}"
+
+
+def server_part(server: str) -> str:
+    """Return what stands for a server in the names of its tools: without `__`, so that a rule such as `mcp__time__*` means one server."""
+    plain = re.sub("_+", "_", _UNFIT.sub("_", server)).strip("_")
+    if plain and server.isascii():
+        return plain
+    from hashlib import sha256  # rare
+
+    return f"{plain}_{sha256(server.encode()).hexdigest()[:6]}".lstrip("_")
 
 
 def differences(old: Listed, new: Listed) -> Iterator[str]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
 from ybs.security.firewall.vault import own_secrets
+from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
 
 Transport: TypeAlias = Literal["stdio", "http"]
@@ -164,12 +165,23 @@ def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:
     """Return the servers of the settings, those that are switched off too, and what is wrong with the others."""
     servers: list[Server] = []
     problems: list[str] = []
-    for name, entry in section.items():
+    names: dict[str, str] = {}
+    for name, entry in sorted(section.items(), key=_is_others):  # the person's own come first
         try:
-            servers.append(server_of(name, entry))
+            server = server_of(name, entry)
         except BadServer as error:
             problems.append(f"The MCP server {name[:MOST_NAME]!r} is not used: {error}.")
+            continue
+        if (other := names.setdefault(server_part(name), name)) == name:
+            servers.append(server)
+        else:
+            why = f"its tools would have the names of those of {other}"
+            problems.append(f"The MCP server {name!r} is not used: {why}.")
     return servers, problems
+
+
+def _is_others(item: tuple[str, Any]) -> bool:
+    return is_object(item[1]) and ORIGIN_MARK in item[1]
 
 
 def server_of(name: str, entry: Any) -> Server:
@@ -201,10 +213,13 @@ def _problem_of(server: Server) -> str:
         return f"its type is {server.type[:30]!r}, and ybs knows stdio and http"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
-    if server.is_projects and not server.sandbox:
-        return "a project's file cannot switch the sandbox off"
-    if server.is_projects and server.is_container:
-        return "a project's file cannot start containers, which no sandbox holds; an entry of your own settings can"
+    if server.is_projects and not server.is_held:
+        cannot = (
+            "start containers, which no sandbox holds"
+            if server.sandbox
+            else "switch the sandbox off"
+        )
+        return f"a project's file cannot {cannot}; an entry of your own settings can"
     return ""
 
 
