@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from ybs.config.tree import is_list, is_object
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.tools.mcp.listed import cleaned
@@ -18,8 +19,10 @@ async def asked(
     server: str, message: str, schema: Mapping[str, Any], confirm: Confirm
 ) -> dict[str, Any] | None:
     """Ask for each field of a flat schema; None where the person does not answer one that is required, or nobody is there."""
-    fields: dict[str, Any] = dict(schema.get("properties") or {})
-    required = schema.get("required") or ()
+    fields: Any = schema.get("properties") or {}
+    required: Any = schema.get("required") or []
+    if not is_object(fields) or not all(map(is_object, fields.values())) or not is_list(required):
+        return None
     if len(fields) > _MOST_FIELDS:
         return None
     answers: dict[str, Any] = {}
@@ -50,8 +53,10 @@ async def _one(server: str, message: str, name: str, field: Any, confirm: Confir
 def _choices(field: Any) -> tuple[str, ...]:
     if field.get("type") == "boolean":
         return (_YES, _NO)
-    options = field.get("enum") or [each.get("const") for each in field.get("oneOf") or ()]
-    return tuple(cleaned(str(each), 100) for each in options)
+    several: Any = field.get("oneOf")
+    named = [each.get("const") for each in several if is_object(each)] if is_list(several) else []
+    options: Any = field.get("enum") or named
+    return tuple(cleaned(str(each), 100) for each in options) if is_list(options) else ()
 
 
 def _read(text: str, field: Any, choices: tuple[str, ...]) -> Any:
