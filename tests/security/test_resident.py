@@ -207,6 +207,7 @@ def test_a_link_that_it_puts_in_place_of_its_home_opens_nothing(
 ):
     script = 'cat "$1/notes/note" 2>/dev/null; rmdir ~ 2>/dev/null && ln -s "$1/notes" ~'
     command = ("/bin/sh", "-c", script, "link", str(place))
+    said = ""
     for _ in range(2):
         launch = start_resident(this_host(), project, Resident(key="mcp-demo", command=command))
         try:
