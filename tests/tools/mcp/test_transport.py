@@ -118,6 +118,16 @@ async def test_m04_a_message_of_50_mb_ends_the_server_and_not_ybs(tmp_path: Path
     assert with_marker(tmp_path) == []
 
 
+async def test_m04_a_message_of_a_million_objects_ends_the_server_and_not_ybs(tmp_path: Path):
+    more = "def call(name, given): return text('', structuredContent={'x': [{}] * 1_000_000})\n"
+    async with running(tmp_path, more) as (link, transport):
+        with pytest.raises(ToolError, match="the connection was closed"):
+            await echoed(link)
+        await transport.ended.wait()
+        assert transport.how == "it sent a message of more than 500,000 objects"
+    assert with_marker(tmp_path) == []
+
+
 async def test_m04_a_line_that_never_ends_is_ended_too(tmp_path: Path):
     more = "def call(name, given):\n while True: sys.stdout.write('x' * 1_000_000)\n"
     async with running(tmp_path, more) as (link, transport):

@@ -24,6 +24,8 @@ from ybs.tools.shell.watch import Watch
 
 #: A message may have so many bytes; a server that sends more is ended.
 MOST_BYTES: Final = 16_000_000
+#: Its objects and arrays take a hundred times the memory of their two bytes, and ybs waits while they are read.
+MOST_OBJECTS: Final = 500_000
 #: A line that is no message may come so often; people leave prints in their servers.
 MOST_NOISE: Final = 200
 _GRACE_SECONDS = 2.0
@@ -41,7 +43,7 @@ class ProcessTransport:
         self.ended = asyncio.Event()
         #: Why the connection was given up; empty where the server ended by itself.
         self.problem = ""
-        self._errors = bytearray()
+        self._errors, self._noise = bytearray(), 0
         self._process: Process | None = None
         self._mark: Mark | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -96,21 +98,10 @@ class ProcessTransport:
 
     async def _read(self, process: Process) -> None:
         assert process.stdout is not None  # noqa: S101 - a pipe
-        noise = 0
         try:
             async for line in process.stdout:
-                if not line.strip():
-                    continue
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    noise += 1
-                    self._keep(line)
-                    if noise > MOST_NOISE:
-                        self.problem = "it wrote too much that is not a message of the protocol"
-                        break
-                    continue
-                await self._into.send(SessionMessage(message))
+                if line.strip() and not await self._pass_on(line):
+                    break
         except ValueError:  # of the stream reader: the line is longer than its limit
             self.problem = f"it sent a message of more than {MOST_BYTES // 1_000_000} MB"
         except (BrokenResourceError, ClosedResourceError, ConnectionError):
@@ -123,6 +114,22 @@ class ProcessTransport:
                     await process.wait()
             self._into.close()
             self.ended.set()
+
+    async def _pass_on(self, line: bytes) -> bool:
+        """Pass a message on, and note what is not one. Return whether more is read; `problem` says why not."""
+        if line.count(b"{") + line.count(b"[") > MOST_OBJECTS:
+            self.problem = f"it sent a message of more than {MOST_OBJECTS:,} objects"
+            return False
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            self._noise += 1
+            self._keep(line)
+            if self._noise > MOST_NOISE:
+                self.problem = "it wrote too much that is not a message of the protocol"
+            return not self.problem
+        await self._into.send(SessionMessage(message))
+        return True
 
     async def _write(self, process: Process) -> None:
         assert process.stdin is not None  # noqa: S101 - a pipe
