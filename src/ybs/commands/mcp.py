@@ -79,6 +79,7 @@ def _details(session: Session, each: Connection) -> Reply:
         (f"/{full_name(server.name, each.name)}", each.description) for each in offer.prompts
     ]
     notes += [f"Not usable: {problem}" for problem in each.unfit]
+    each.shown = each.judged.changed
     for old, new in each.judged.changed:
         notes += [f"{new.name} has changed and is not used; /mcp trust {server.name} uses it:"]
         notes += [f"  {line}" for line in differences(old, new)]
@@ -96,10 +97,12 @@ async def _restart(session: Session, each: Connection) -> Reply:
     return _details(session, each)
 
 
-async def _trust(_session: Session, each: Connection) -> Reply:
+async def _trust(session: Session, each: Connection) -> Reply:
     await each.link()
     if not each.judged.changed:
         return Reply(text=f"{each.server.name} says what it said when you took it on.")
+    if each.shown != each.judged.changed:  # nobody approves what they have not seen
+        return _details(session, each)
     names = ", ".join(new.name for _, new in each.judged.changed)
     try:
         each.approve()

@@ -68,6 +68,8 @@ class Connection:
         #: What it offers, of tools those that may be used; the same object as long as that does not change.
         self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
         self.judged = Judged(self.offer.tools)
+        #: The changes that the person was shown.
+        self.shown: Sequence[tuple[Listed, Listed]] = ()
         #: What is wrong with tools that it offers.
         self.unfit: Sequence[str] = ()
         self.version = ""
