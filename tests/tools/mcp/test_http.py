@@ -299,6 +299,8 @@ async def test_headers_take_variables_and_one_that_is_not_set_is_named(tmp_path:
         async with connected(tmp_path, url, host=host, headers=headers) as held:
             seen = json.loads(await held.call("headers"))
             assert (seen["authorization"], seen["x-team"]) == ("Bearer kkkkkkkkk", "none")
+            assert seen["accept-encoding"] == "identity"
+            assert seen["user-agent"].startswith("ybs/")
         async with connected(tmp_path, url, host=host, headers={"A": "${NOT_SET}"}) as held:
             await held.one.settled()
             assert held.one.problem == "it names the variable NOT_SET, which is not set"

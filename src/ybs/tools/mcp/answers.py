@@ -15,6 +15,7 @@ from typing import Any, Final
 import httpx2
 import msgspec
 
+from ybs import __version__
 from ybs.config.addresses import is_loopback
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
@@ -33,6 +34,7 @@ _FAREWELL_SECONDS = 3.0
 _SESSION = "mcp-session-id"
 _EVENTS = "text/event-stream"
 _INTERNAL_ERROR = -32603
+PROGRAM = f"ybs/{__version__}"
 _STATUSES: Final[Mapping[int, str]] = {
     401: "it does not accept the key in its headers",
     403: "it does not allow this",
@@ -110,6 +112,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             raise ToolError(f"it leads to {url.host}, which is this machine")
 
     async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["accept-encoding"] = "identity"  # what is packed has no limit
+        request.headers.setdefault("user-agent", PROGRAM)
         response = await self._inner.handle_async_request(request)
         if encoding := response.headers.get("content-encoding", ""):
             await response.aclose()
@@ -254,4 +258,11 @@ def reason_of(error: BaseException) -> str:
     return cleaned(str(error), 200) or type(error).__name__
 
 
-__all__ = ["CONNECT_SECONDS", "MOST_BYTES", "MOST_STREAMED", "CheckedTransport", "reason_of"]
+__all__ = [
+    "CONNECT_SECONDS",
+    "MOST_BYTES",
+    "MOST_STREAMED",
+    "PROGRAM",
+    "CheckedTransport",
+    "reason_of",
+]

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.network import Network
-from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, CheckedTransport
+from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, PROGRAM, CheckedTransport
 from ybs.tools.mcp.login import Authorization, Login
 from ybs.tools.mcp.settings import BadServer, Server
 
@@ -68,7 +68,7 @@ class HttpTransport:
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
             raise BadServer("the address of the proxy cannot be used") from error
         return httpx2.AsyncClient(
-            headers={"accept-encoding": "identity", **server.headers},
+            headers={"user-agent": PROGRAM, **server.headers},
             auth=self._auth(),
             transport=CheckedTransport(
                 wire, self._lose, address=server.url, seconds=server.timeout_seconds
