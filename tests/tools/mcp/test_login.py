@@ -77,6 +77,23 @@ async def test_a_login_is_kept_for_the_next_process_and_refreshed(tmp_path: Path
         assert len(provider.clients) == 1
 
 
+async def test_what_another_process_refreshed_is_taken(tmp_path: Path):
+    provider = Provider()
+    async with served(provider.app) as url, connected(tmp_path, url) as first:
+        await log_in(first.servers)
+        assert await first.call("echo") == "done"
+        async with connected(tmp_path, url) as second:
+            assert await second.call("echo") == "done"
+            provider.access.clear()
+            assert await second.call("echo") == "done"  # its refresh token is used up now
+        assert await first.call("echo") == "done"
+        assert provider.count == 2
+        provider.access.clear()
+        assert await asyncio.gather(*(first.call("echo") for _ in range(5))) == ["done"] * 5
+        assert provider.count == 3
+    assert first.said == []
+
+
 def expire(file: Path) -> None:
     """Make the tokens that are kept as old as those that a server no longer takes."""
     keys = msgspec.json.decode(file.read_bytes(), type=dict[str, str])

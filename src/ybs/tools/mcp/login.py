@@ -80,7 +80,7 @@ class Authorization(OAuthClientProvider):
         """Send a request with the token; where that is not accepted, refresh it or log in. Raises ToolError."""
         context = self.context
         if not context.is_token_valid():
-            await self._restore()
+            await self._restore(None)
         sent = context.current_tokens if context.is_token_valid() else None
         if sent is not None or not self._can_renew():
             if sent is not None:
@@ -88,11 +88,10 @@ class Authorization(OAuthClientProvider):
             response = yield request
             if not _is_refused(response):
                 return
+            await self._restore(sent)
             if not self._can_renew():
                 raise self._needed()
             request.headers.pop("authorization", None)
-            if context.current_tokens is sent:
-                context.token_expiry_time = _EXPIRED
         async with aclosing(self._flow(request)) as flow:
             asked = await _next(flow, None)
             while asked is not None:
@@ -142,16 +141,24 @@ class Authorization(OAuthClientProvider):
         }
         return OAuthClientInformationFull.model_validate(said)
 
-    async def _restore(self) -> None:
-        """Take what was kept; another ybs may have refreshed it meanwhile."""
+    async def _restore(self, refused: OAuthToken | None) -> None:
+        """Take what was kept: another ybs may have refreshed it meanwhile. Where it is what was refused, it has expired."""
         if self._login is not None:
             return
-        name = self._server.login
-        text = await asyncio.to_thread(stored_key, self._host, name, self._server.url)
+        context = self.context
+        async with context.lock:  # else a refresh that is under way would be undone
+            name = self._server.login
+            text = await asyncio.to_thread(stored_key, self._host, name, self._server.url)
+            self._hide(tokens_in(text or ""))
+            self._take(text or "{}")
+            kept = context.current_tokens
+            if refused is not None and (kept is None or kept.access_token == refused.access_token):
+                context.token_expiry_time = _EXPIRED
+
+    def _take(self, text: str) -> None:
         kept: dict[str, Any] = {}
-        with suppress(msgspec.DecodeError, msgspec.ValidationError):
-            kept = msgspec.json.decode(text or "{}", type=dict[str, Any])
-        self._hide(tokens_in(text or ""))
+        with suppress(msgspec.DecodeError):
+            kept = msgspec.json.decode(text, type=dict[str, Any])
         context = self.context
         context.current_tokens = _as(OAuthToken, kept.get("tokens"))
         context.client_info = _as(OAuthClientInformationFull, kept.get("client"))
