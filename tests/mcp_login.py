@@ -20,6 +20,7 @@ class Provider:
         self.codes: dict[str, dict[str, str]] = {}
         self.access, self.refresh = set[str](), set[str]()
         self.asked: list[str] = []
+        self.scopes: list[str] = []
         self.count = 0
         #: What the next browser is answered with, beside the state.
         self.page: dict[str, str] = {}
@@ -42,7 +43,12 @@ class Provider:
                 return self._door(request, home)
             case "/.well-known/oauth-protected-resource/mcp":
                 return Answer(
-                    200, {"resource": f"{home}/mcp", "authorization_servers": [home + ISSUER]}
+                    200,
+                    {
+                        "resource": f"{home}/mcp",
+                        "authorization_servers": [home + ISSUER],
+                        "scopes_supported": ["all"],
+                    },
                 )
             case "/.well-known/oauth-authorization-server/as":
                 return self._metadata(home + ISSUER)
@@ -82,6 +88,7 @@ class Provider:
 
     def _authorize(self, given: dict[str, str]) -> Answer:
         assert given["redirect_uri"] in self.clients[given["client_id"]]["redirect_uris"]
+        self.scopes.append(given.get("scope", ""))
         code = f"code-{len(self.codes)}"
         self.codes[code] = given
         back = {"state": given["state"], **(self.page or {"code": code})}

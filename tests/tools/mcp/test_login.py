@@ -135,10 +135,11 @@ async def test_a_program_that_is_known_already_needs_no_registration(tmp_path: P
                 await log_in(held.servers)
         free = a_free_port()
         provider.clients["own"] = {"redirect_uris": [f"http://127.0.0.1:{free}/callback"]}
-        oauth = {"client_id": "own", "callback_port": free}
+        oauth = {"client_id": "own", "callback_port": free, "scopes": "read write"}
         async with connected(tmp_path, url, oauth=oauth) as held:
             await log_in(held.servers)
             assert await held.call("echo") == "done"
+        assert provider.scopes == ["read write"]
 
 
 def a_free_port() -> int:

@@ -68,7 +68,6 @@ class Authorization(OAuthClientProvider):
             {
                 "client_name": "ybs",
                 "redirect_uris": [self._address],
-                "scope": server.oauth.scopes or None,
                 "token_endpoint_auth_method": "client_secret_post" if has_secret else "none",
             }
         )
@@ -186,6 +185,8 @@ class Authorization(OAuthClientProvider):
     async def _show(self, url: str) -> None:
         if self._login is None:
             raise self._needed()
+        if scopes := self._server.oauth.scopes:  # the SDK asks for what the server names
+            url = str(httpx2.URL(url).copy_set_param("scope", scopes))
         await self._login.show(url)
 
     async def _result(self) -> Any:
