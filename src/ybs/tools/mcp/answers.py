@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from http.client import responses
+from importlib.metadata import version
 from os import strerror
 from socket import gaierror
 from typing import Any, Final
@@ -15,7 +16,6 @@ from typing import Any, Final
 import httpx2
 import msgspec
 
-from ybs import __version__
 from ybs.config.addresses import is_loopback
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
@@ -34,7 +34,7 @@ _FAREWELL_SECONDS = 3.0
 _SESSION = "mcp-session-id"
 _EVENTS = "text/event-stream"
 _INTERNAL_ERROR = -32603
-PROGRAM = f"ybs/{__version__}"
+PROGRAM: Final = f"ybs/{version('ybs')}"
 _STATUSES: Final[Mapping[int, str]] = {
     401: "it does not accept the key in its headers",
     403: "it does not allow this",
