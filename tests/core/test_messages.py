@@ -96,6 +96,8 @@ def test_defaults_are_left_out_of_the_transcript():
     assert (
         msgspec.json.encode(TurnFinished(reason="done")) == b'{"type":"turn_end","reason":"done"}'
     )
+    said = msgspec.json.encode(UserMessage.of("a"))
+    assert said == b'{"type":"user","content":[{"type":"text","text":"a"}]}'
 
 
 def test_what_an_old_line_does_not_say_is_no_error():
