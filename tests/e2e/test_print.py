@@ -76,6 +76,25 @@ def test_a_command_of_the_persons_own_is_sent_from_a_script(
     assert "Unknown command: /reviews" in refused.stderr
 
 
+def test_a_skill_is_used_from_a_script(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer], home: Path
+) -> None:
+    text = "---\nname: vat\ndescription: Knows the tax.\n---\nAdd 19 percent."
+    put(home, ".config/ybs/skills/vat/SKILL.md", text)
+    ybs = serve("It is 119.")
+    done = run([*ybs, "--print", "/skill vat to 100"])
+    assert (done.returncode, done.stdout) == (0, "It is 119.\n"), done.stderr
+    said = str(servers[0].requests[-1].body["messages"][-1]["content"])
+    assert "Add 19 percent." in said
+    assert "to 100" in said
+    missing = run([*ybs, "--print", "/skill nosuch"])
+    assert missing.returncode == 1
+    assert "There is no skill 'nosuch'. There are: vat" in missing.stderr
+    unknown = run([*ybs, "--print", "/mcp__demo__greet Bob"])
+    assert unknown.returncode == 1
+    assert "Unknown command: /mcp__demo__greet" in unknown.stderr
+
+
 def test_binary_input_is_refused_before_anything_is_sent(serve: Callable[..., list[str]]) -> None:
     done = run([*serve(), "explain"], stdin="a\0b")
     assert done.returncode == 2

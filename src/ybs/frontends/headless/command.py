@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SHOWING = frozenset(
     ("help", "?", "sessions", "session", "status", "context", "cost", "diff", "tools", "config")
 )
+#: What uses a skill by its name, and how the prompts of MCP servers begin.
+SKILL = ("/skill", "/skills")
+OF_SERVER = "/mcp__"
 
 
 class Answered(Result, frozen=True, kw_only=True, tag="result"):
@@ -59,17 +62,22 @@ def refusal_of(prompt: str) -> str:
 
 
 def is_own_command(options: "Options", prompt: str) -> bool:
-    """Return whether a prompt is a command of the person's own files.
+    """Return whether a prompt is a command of the person's own files, a skill, or a prompt of an MCP server.
 
-    What such a command says is in a file of theirs, of a trusted project or of a plugin, so a script may use it.
+    What such a command says is in a file of theirs, of a trusted project or of a plugin, or comes from a server that they added, so a
+    script may use it.
     """
     from ybs.commands.custom import templates
     from ybs.commands.registry import command_at
     from ybs.session.settings import load_settings
 
-    word = prompt.split(maxsplit=1)[0]
+    word, *rest = prompt.split(maxsplit=1)
+    if word.lower() in SKILL and rest:
+        return True
     if not word.startswith("/") or command_at(word) is not None:
         return False
+    if word.lower().startswith(OF_SERVER):
+        return True
     # What was read is not kept: a person who is asked about trust later changes what holds.
     found = templates(load_settings(options), options.folder)
     return any(word[1:].lower() in template.names(()) for template in found)
