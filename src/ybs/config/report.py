@@ -106,6 +106,11 @@ def _masked_list(values: list[Any], path: Sequence[str]) -> list[Any]:
     return shown
 
 
+def mask_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with what follows a flag such as `--token`, and keys in addresses, masked."""
+    return [str(each) for each in _masked_list([*words], ["args"])]
+
+
 def mask_address(text: str) -> str:
     """Mask what stands before the @ of an address, and the values of its query."""
     if "://" not in text:

@@ -108,6 +108,21 @@ def test_a_projects_file_starts_nothing_that_no_sandbox_holds(command: str):
     assert server_of("demo", entry).is_container
 
 
+@every_row(
+    "entry",
+    [
+        {"url": "https://me:hunter22@host/mcp?api_key=hunter22"},
+        {"command": "npx", "args": ["-y", "x", "--api-key", "hunter22"]},
+        {"command": "npx", "args": ["-y", "x", "--token=hunter22"]},
+        {"command": "npx", "args": ["mcp-remote", "https://host/sse?key=hunter22"]},
+    ],
+)
+def test_keys_are_not_shown(entry: dict[str, Any]):
+    shown = server_of("demo", entry).shown
+    assert "hunter22" not in shown
+    assert "host" in shown or "npx" in shown
+
+
 def test_a_server_elsewhere_is_called_that():
     assert server_of("demo", {"url": "https://host/mcp"}).needs == "a server elsewhere"
 
