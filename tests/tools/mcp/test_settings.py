@@ -111,7 +111,6 @@ def test_a_projects_file_starts_nothing_that_no_sandbox_holds(command: str):
 @every_row(
     "entry",
     [
-        {"url": "https://me:hunter22@host/mcp?api_key=hunter22"},
         {"command": "npx", "args": ["-y", "x", "--api-key", "hunter22"]},
         {"command": "npx", "args": ["-y", "x", "--token=hunter22"]},
         {"command": "npx", "args": ["mcp-remote", "https://host/sse?key=hunter22"]},

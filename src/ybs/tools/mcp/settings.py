@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.config.report import mask_address, mask_words
+from ybs.config.report import mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
 from ybs.security.firewall.vault import own_secrets
@@ -132,8 +132,14 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Say in one line what is started or reached, without keys that stand in it."""
-        return mask_address(self.url) or " ".join([self.command, *mask_words(self.args)])
+        """Say in one line what is started or reached, without keys that stand in it or what stands behind a `?`."""
+        if not self.url:
+            return " ".join([self.command, *mask_words(self.args)])
+        place, question, _ = self.url.partition("?")
+        scheme, slashes, rest = place.partition("://")
+        host, slash, path = rest.partition("/")
+        shown = f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+        return f"{shown}?…" if question else shown
 
     @property
     def needs(self) -> str:
