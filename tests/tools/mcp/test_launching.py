@@ -67,6 +67,20 @@ def test_what_arguments_name_is_shown(word: str, shown: str | None, tmp_path: Pa
     assert found.shown == (() if shown is None else (place.home / shown,))
 
 
+def test_what_runs_a_script_is_shown_with_its_libraries(place: Place):
+    python = place.home / "py/3.11/bin/python3"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    venv = place.home / "tool/venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "pyvenv.cfg").write_text("")
+    (venv / "bin/python").symlink_to(python)
+    script = venv / "bin/serve"
+    script.write_text(f"#!{venv}/bin/python\n")
+    found = place.resident(command=str(script))
+    assert set(found.shown) == {venv, place.home / "py/3.11"}
+
+
 def test_what_lies_in_the_project_is_seen_as_the_project_is(place: Place):
     (place.project / "server.py").write_text("")
     words = [str(place.project / "server.py")]

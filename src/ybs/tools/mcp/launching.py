@@ -46,6 +46,7 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
     if server.is_projects:  # a link would open more than the person was shown when they trusted it
         named = [path for path in named if not _is_link(path, host)]
     found = [Path(program), *named] if "/" not in server.command else named
+    found += _interpreter_of(program)
     shown = [each for path in found for each in _around(path, host, folder)]
     shown += _paths(server, server.read, host, folder)
     own = [Path(server.root)] if server.root else []
@@ -84,6 +85,18 @@ def _program_of(server: Server, host: Host, folder: Path) -> str:
     return found
 
 
+def _interpreter_of(program: str) -> Iterator[Path]:
+    """Yield what runs a script, by its first line."""
+    try:
+        with open(program, "rb") as file:  # noqa: PTH123
+            first = file.readline(200)
+    except OSError:
+        return
+    words = first.removeprefix(b"#!").split()
+    if first.startswith(b"#!/") and words:
+        yield Path(os.fsdecode(words[0]))
+
+
 def _named(server: Server, host: Host) -> Iterator[Path]:
     """Yield what its arguments name, as `--folder=/srv/data` does too."""
     for word in server.args:
@@ -103,7 +116,9 @@ def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
             continue
         above = [parent for parent in each.parents[:_MOST_ABOVE] if _is_own(parent, host, project)]
         tops = (up for up in above if any((up / name).exists() for name in _TOPS))
-        yield next(tops, each.parent if each.parent in above else each)
+        # What is in a bin folder has its libraries beside that.
+        beside = each.parents[each.parent.name == "bin"]
+        yield next(tops, next((up for up in (beside, each.parent) if up in above), each))
 
 
 def _is_own(folder: Path, host: Host, project: Path) -> bool:
