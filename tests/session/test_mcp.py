@@ -409,7 +409,7 @@ async def test_a_replaced_tool_keeps_its_questions_its_path_rules_and_its_undo(
     project: Path, home: Path
 ):
     replaced = {"read_file": "read_file", "write_file": "put"}
-    configure({"demo": entry_of(home, FILES, replace_default=replaced)})
+    configure({"demo": entry_of(home, FILES, replace_default=replaced, network=False)})
     (project / "a.txt").write_text("one\n")
     script = [
         call("read_file", path="a.txt", offset=2),
@@ -431,7 +431,7 @@ async def test_a_replaced_tool_keeps_its_questions_its_path_rules_and_its_undo(
 
 
 async def test_what_does_not_fit_is_said_and_the_built_in_tool_stays(project: Path, home: Path):
-    configure({"demo": entry_of(home, FILES, replace_default=["fs", "run_shell"])})
+    configure({"demo": entry_of(home, FILES, replace_default=["fs", "run_shell"], network=False)})
     (project / "a.txt").write_text("one\n")
     script = [call("list_files", pattern="*"), "done"]
     async with Scene(project, script) as scene:

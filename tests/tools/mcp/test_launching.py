@@ -59,10 +59,11 @@ def test_a_program_is_found_on_the_persons_path_and_shown_with_what_lies_around_
         ("/usr/bin/env", None),
         ("data", None),
         ("/", None),
+        ("/" + "x" * 5_000, None),
     ],
 )
 def test_what_arguments_name_is_shown(word: str, shown: str | None, tmp_path: Path):
-    place = Place((tmp_path / word.replace("/", "_")).resolve())
+    place = Place((tmp_path / word.replace("/", "_")[:40]).resolve())
     found = place.resident(command="/bin/sh", args=[word.replace("~", str(place.home))])
     assert found.shown == (() if shown is None else (place.home / shown,))
 

@@ -4,6 +4,7 @@ import pytest
 
 from rows import every_row
 from ybs.tools.mcp.listed import full_name
+from ybs.tools.mcp.replacing import wanted
 from ybs.tools.mcp.settings import (
     BadServer,
     filled,
@@ -120,6 +121,35 @@ def test_keys_are_not_shown(entry: dict[str, Any]):
     shown = server_of("demo", entry).shown
     assert "hunter22" not in shown
     assert "host" in shown or "npx" in shown
+
+
+@every_row("more", [{"replace_default": "fs"}, {"elicitation": True}])
+def test_a_projects_server_replaces_nothing_and_asks_nothing(more: dict[str, Any]):
+    with pytest.raises(BadServer, match="cannot have a server replace tools or ask"):
+        server_of("demo", {**STDIO, **more, "from": "project"})
+    assert server_of("demo", {**STDIO, **more}).is_on
+
+
+def test_a_call_in_which_the_person_may_be_asked_has_their_time():
+    assert server_of("demo", STDIO).call_seconds == 60
+    assert server_of("demo", {**STDIO, "elicitation": True}).call_seconds > 3_600
+
+
+@every_row(
+    "more, replaced",
+    [
+        ({"network": False}, 6),
+        ({}, 4),
+        ({"network": False, "sandbox": False}, 4),
+        ({"network": False, "command": "docker"}, 4),
+    ],
+)
+def test_a_server_that_could_send_them_on_gets_no_secrets_of_edited_files(
+    more: dict[str, Any], replaced: int
+):
+    tools, problems = wanted(server_of("demo", {**STDIO, "replace_default": "fs", **more}))
+    assert len(tools) == replaced
+    assert len(problems) == (replaced < 6)
 
 
 def test_a_server_elsewhere_is_called_that():

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.firewall.restore import EDITING
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.listed import Listed
@@ -40,7 +41,14 @@ def wanted(server: Server) -> tuple[dict[str, str], list[str]]:
         for name in found
         if name not in REPLACEABLE
     ]
-    return {own: theirs for own, theirs in found.items() if own in REPLACEABLE}, problems
+    is_closed = server.transport == "stdio" and server.is_held and not server.network
+    if opened := [] if is_closed else [name for name in found if name in EDITING]:
+        problems.append(
+            f"The MCP server {server.name} does not replace {', '.join(opened)}, because it has the network: "
+            "a secret of a file that is edited would go to it. Take the network from it."
+        )
+    left = REPLACEABLE.difference(opened)
+    return {own: theirs for own, theirs in found.items() if own in left}, problems
 
 
 def unfit(own: Raw, theirs: Raw) -> str:
@@ -100,6 +108,12 @@ class ReplacedTool:
         """Have the server do it. Raises ToolError, also where the server does not run: then nobody else does it either."""
         await self._connection.link()
         listed = self._listed
+        changed = any(new.name == self._name for _, new in self._connection.judged.changed)
+        if changed:
+            raise ToolError(
+                f"{self.name} is replaced by {self._name} of the MCP server {self._connection.server.name}, whose description "
+                "has changed since it was approved."
+            )
         if listed is None or unfit(self.parameters, listed.parameters):
             return await self._own_run(arguments, print_live)
         given, left = self._given(arguments, listed)

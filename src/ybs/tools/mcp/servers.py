@@ -238,7 +238,7 @@ class Servers:
             )
         try:
             async with link.connected(
-                transport, seconds=server.timeout_seconds, elicit=elicit, changed=changed
+                transport, seconds=server.call_seconds, elicit=elicit, changed=changed
             ) as open_link:
                 yield _Opened(open_link, transport)
         except Exception as error:

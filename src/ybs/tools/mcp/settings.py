@@ -29,6 +29,8 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
 #: Programs that hand the server to a daemon, which no sandbox around them would hold.
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 MOST_NAME: Final = 40
+#: A day.
+ASKING_SECONDS: Final = 86_400.0
 #: Fields of a server that no entry sets.
 _NOT_WRITTEN: Final = ("name", "is_projects", "root")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
@@ -93,6 +95,13 @@ class Server(Struct, frozen=True, kw_only=True):
     def transport(self) -> Transport:
         """How it is reached."""
         return "http" if self.url else "stdio"
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take: where the person may be asked in it, as long as they need."""
+        return (
+            max(self.timeout_seconds, ASKING_SECONDS) if self.elicitation else self.timeout_seconds
+        )
 
     @property
     def is_on(self) -> bool:
@@ -214,13 +223,20 @@ def _problem_of(server: Server) -> str:
         return f"its type is {server.type[:30]!r}, and ybs knows stdio and http"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
-    if server.is_projects and not server.is_held:
+    return _overreach_of(server) if server.is_projects else ""
+
+
+def _overreach_of(server: Server) -> str:
+    """Say what a project's file may not do; nothing where it does not try to."""
+    if not server.is_held:
         cannot = (
             "start containers, which no sandbox holds"
             if server.sandbox
             else "switch the sandbox off"
         )
         return f"a project's file cannot {cannot}; an entry of your own settings can"
+    if server.replace_default or server.elicitation:
+        return "a project's file cannot have a server replace tools or ask you questions; an entry of your own settings can"
     return ""
 
 

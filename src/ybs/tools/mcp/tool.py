@@ -25,7 +25,7 @@ class McpTool:
         self.name = full_name(server.name, listed.name)
         self.description = listed.description
         self.parameters: Raw = listed.parameters
-        self.longest_seconds = server.start_seconds + server.timeout_seconds + 15.0
+        self.longest_seconds = server.start_seconds + server.call_seconds + 15.0
 
     @property
     def source(self) -> str:
