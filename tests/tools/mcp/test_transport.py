@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import BrokenResourceError, ClosedResourceError
 
 from mcp_servers import entry_of
 from ybs.core.errors import ToolError
@@ -241,3 +242,12 @@ async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path):
                 raise AssertionError
     finally:
         watch.close()
+
+
+def test_of_several_errors_the_one_that_says_something_is_told():
+    late = ToolError("it did not answer in time")
+    torn = BrokenResourceError()
+    assert words_of(ExceptionGroup("both", [torn, late])) == "it did not answer in time"
+    torn.__context__ = late
+    assert words_of(ExceptionGroup("one", [torn])) == "it did not answer in time"
+    assert words_of(ClosedResourceError()) == "the connection was closed"

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import mcp_types as types
 import msgspec
+from anyio import BrokenResourceError, ClosedResourceError
 from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -48,6 +49,7 @@ _WORDS = {
     types.REQUEST_TIMEOUT: "it did not answer in time",
 }
 #: How the SDK begins what it says of a stream of events, and what that means.
+_OF_ENDS = (BrokenResourceError, ClosedResourceError)
 _OF_STREAMS = {
     "SSE stream failed: Server-sent event exceeded": "it sent a message that is too long",
     "SSE stream": "it ended its answer too early",
@@ -255,11 +257,21 @@ class answering:
         raise ToolError(f"The server failed: {words_of(error)}.") from error
 
 
-def words_of(error: BaseException) -> str:
-    """Say in a few words what went wrong in the SDK."""
+def _telling(error: BaseException) -> BaseException:
+    """Return the error that says something: of several one, and not what was only torn down with the connection."""
     if isinstance(error, BaseExceptionGroup):
         several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
-        return words_of(several[0])
+        return _telling(next((x for x in several if not isinstance(x, _OF_ENDS)), several[0]))
+    if isinstance(error, _OF_ENDS) and error.__context__ is not None:
+        return _telling(error.__context__)
+    return error
+
+
+def words_of(error: BaseException) -> str:
+    """Say in a few words what went wrong in the SDK."""
+    error = _telling(error)
+    if isinstance(error, _OF_ENDS):
+        return _WORDS[types.CONNECTION_CLOSED]
     if isinstance(error, MCPError):
         for beginning, words in _OF_STREAMS.items():
             if error.message.startswith(beginning):
