@@ -26,6 +26,8 @@ class Place:
             path.write_text("#!/bin/sh\n")
             path.chmod(0o755)
         (home / "data").mkdir()
+        (home / "data/todo.md").write_text("")
+        (home / "apps/server/package.json").chmod(0o644)
         host = host_at(home)
         environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x"}
         self.host = type(host).of(environ)
@@ -55,6 +57,8 @@ def test_a_program_is_found_on_the_persons_path_and_shown_with_what_lies_around_
         ("~/data", "data"),
         ("--root=~/data", "data"),
         ("~/one.py", "one.py"),
+        ("~/data/todo.md", "data/todo.md"),
+        ("~/apps/server/package.json", "apps/server/package.json"),
         ("~/missing", None),
         ("/usr/bin/env", None),
         ("data", None),
@@ -78,6 +82,8 @@ def test_what_runs_a_script_is_shown_with_its_libraries(place: Place):
     (venv / "bin/python").symlink_to(python)
     script = venv / "bin/serve"
     script.write_text(f"#!{venv}/bin/python\n")
+    for program in (python, script):
+        program.chmod(0o755)
     found = place.resident(command=str(script))
     assert set(found.shown) == {venv, place.home / "py/3.11"}
 

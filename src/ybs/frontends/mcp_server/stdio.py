@@ -35,7 +35,7 @@ class _Numbered(Struct):
 
 
 def message_of(line: bytes | None) -> SessionMessage | types.JSONRPCError:
-    """Return the message in a line, or the answer to one that is none."""
+    """Return the message in a line, or the answer to a line that is not a message."""
     if line is None:
         return _fault(types.INVALID_REQUEST, f"The message has more than {MOST_BYTES:,} bytes.")
     try:

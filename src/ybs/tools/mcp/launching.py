@@ -16,6 +16,7 @@ from ybs.tools.workspace import Workspace
 
 #: What shows that a folder holds a program with all that it needs.
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
+_SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".php", ".jar", ".sh")
 _MOST_ABOVE = 5
 _SHORTEST = 2  # parts of a path such as /srv
 #: Where packages come from is the person's to say; a login in an address stays with them.
@@ -107,11 +108,11 @@ def _named(server: Server, host: Host) -> Iterator[Path]:
 
 
 def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
-    """Yield what is shown for a path: a folder as it is, a program with the folder of all that belongs to it, but never the project."""
+    """Yield what is shown for a path: a folder or data as it is, a program with the folder of all that belongs to it, but never the project."""
     for each in dict.fromkeys((path, path.resolve())):
         if any(lies_in(str(each), folder) for folder in SYSTEM):
             continue
-        if each.is_dir():
+        if each.is_dir() or not _is_program(each):
             yield each
             continue
         above = [parent for parent in each.parents[:_MOST_ABOVE] if _is_own(parent, host, project)]
@@ -119,6 +120,11 @@ def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
         # What is in a bin folder has its libraries beside that.
         beside = each.parents[each.parent.name == "bin"]
         yield next(tops, next((up for up in (beside, each.parent) if up in above), each))
+
+
+def _is_program(path: Path) -> bool:
+    """Return whether a file is run, and so needs what lies around it; data is shown by itself."""
+    return path.suffix in _SCRIPTS or os.access(path, os.X_OK)
 
 
 def _is_own(folder: Path, host: Host, project: Path) -> bool:
