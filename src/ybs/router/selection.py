@@ -1,0 +1,165 @@
+"""The choice: filters first, then what is learned less the known penalties; each choice has an id and a reason."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from random import Random
+
+from msgspec import Struct
+
+from ybs.router.arms import Arm
+from ybs.router.bandit import Learner
+from ybs.router.breaker import Breaker
+from ybs.router.classifier import Features, TaskKind
+from ybs.router.penalties import Situation, Weights, penalties
+from ybs.router.state import Increment
+
+#: So many choices are remembered for results that come late.
+_REMEMBERED = 1_000
+
+
+class Considered(Struct, frozen=True, kw_only=True):
+    """An arm as a choice saw it: its score and what was taken off, or why it was left out."""
+
+    arm: str
+    score: float = 0.0
+    penalty: float = 0.0
+    left_out: str = ""
+
+    @property
+    def value(self) -> float:
+        """What arms are compared by."""
+        return self.score - self.penalty
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """A choice: the arm (None where none is suitable), why, and all that were looked at."""
+
+    id: str
+    arm: str | None
+    kind: TaskKind
+    reason: str
+    considered: tuple[Considered, ...]
+    is_learned: bool = False
+
+
+class Router:
+    """Chooses an arm for each request, and learns from what comes of it.
+
+    The same seed, arms, requests and results lead to the same choices. Without a `breaker` no arm rests.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        breaker: Breaker | None = None,
+        rng: Random | None = None,
+        weights: Weights | None = None,
+        make_id: Callable[[], str] | None = None,
+    ) -> None:
+        numbers = count(1)
+        self.learner = learner
+        self.breaker = breaker
+        self._rng = rng or Random()  # noqa: S311 - draws chances, guards nothing
+        self._weights = weights or Weights()
+        self._make_id = make_id or (lambda: str(next(numbers)))
+        self._open: dict[str, tuple[TaskKind, Arm]] = {}
+
+    def choose(
+        self,
+        features: Features,
+        kind: TaskKind,
+        arms: Sequence[Arm],
+        situation: Situation | None = None,
+    ) -> Decision:
+        """Choose the arm for a request."""
+        situation = situation or Situation()
+        left_out = {arm.name: why for arm in arms if (why := _unfit(arm, features, situation))}
+        rests = self._rests(arms, left_out)
+        fit = [arm for arm in arms if arm.name not in left_out and arm.name not in rests]
+        note = ""
+        if not fit and rests:  # an outage is a guess: trying is better than refusing
+            soonest = min(rests, key=lambda name: rests[name])
+            fit = [arm for arm in arms if arm.name == soonest]
+            note = "all suitable models rest after errors; this one rests shortest"
+        left_out |= dict.fromkeys(rests.keys() - {arm.name for arm in fit}, "rests after errors")
+        scores = self._scores(kind, fit)
+        known = penalties(arms, features, situation, self._weights)
+        considered = tuple(
+            Considered(
+                arm=arm.name,
+                score=scores.get(arm.name, 0.0),
+                penalty=known[arm.name],
+                left_out=left_out.get(arm.name, ""),
+            )
+            for arm in arms
+        )
+        return self._decide(kind, fit, considered, note)
+
+    def learn(self, decision_id: str, reward: float, weight: float = 1.0) -> Increment | None:
+        """Learn what came of a choice (0 to 1); return what that added, or None where the choice is not remembered."""
+        if decision_id not in self._open:
+            return None
+        kind, arm = self._open[decision_id]
+        return self.learner.learn(kind, arm, reward, weight)
+
+    def _scores(self, kind: TaskKind, fit: Sequence[Arm]) -> Mapping[str, float]:
+        if self.learner.has_learned:
+            return self.learner.scores(kind, fit, self._rng)
+        return {arm.name: arm.prior_of(kind) for arm in fit}
+
+    def _rests(self, arms: Sequence[Arm], left_out: Mapping[str, str]) -> dict[str, float]:
+        if self.breaker is None:
+            return {}
+        rests = {arm.name: self.breaker.rest_of(arm.name) for arm in arms}
+        return {name: rest for name, rest in rests.items() if rest > 0 and name not in left_out}
+
+    def _decide(
+        self, kind: TaskKind, fit: Sequence[Arm], considered: tuple[Considered, ...], note: str
+    ) -> Decision:
+        by_name = {each.arm: each for each in considered}
+        chosen = max(fit, key=lambda arm: by_name[arm.name].value, default=None)
+        is_learned = self.learner.has_learned
+        decision = Decision(
+            id=self._make_id(),
+            arm=chosen and chosen.name,
+            kind=kind,
+            reason=note
+            or _reason(kind, chosen and by_name[chosen.name], len(fit), is_learned=is_learned),
+            considered=considered,
+            is_learned=is_learned,
+        )
+        if chosen:
+            self._open[decision.id] = (kind, chosen)
+            if len(self._open) > _REMEMBERED:
+                del self._open[next(iter(self._open))]
+        return decision
+
+
+def _unfit(arm: Arm, features: Features, situation: Situation) -> str:
+    """Return why an arm cannot take a request at all, or nothing."""
+    reason = ""
+    if arm.name in situation.excluded:
+        reason = "is not to be used now"
+    elif situation.only_local and not arm.is_local:
+        reason = "does not run on this machine"
+    elif features.tools and not arm.has_tools:
+        reason = "cannot call tools"
+    elif features.image_count and not arm.sees_images:
+        reason = "cannot see images"
+    elif 0 < arm.window < features.tokens:
+        reason = f"its window of {arm.window:,} tokens is too small for {features.tokens:,}"
+    elif arm.name in situation.empty:
+        reason = "its pool has nothing left"
+    return reason
+
+
+def _reason(kind: TaskKind, chosen: Considered | None, rivals: int, *, is_learned: bool) -> str:
+    if chosen is None:
+        return "no model is suitable"
+    if rivals == 1:
+        return "the only suitable model"
+    source = "by results" if is_learned else "by the catalogue, as there are no results yet"
+    return (
+        f"best for {kind} {source}: {chosen.score:.2f} less {chosen.penalty:.2f} for price and time"
+    )

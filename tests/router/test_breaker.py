@@ -1,0 +1,34 @@
+"""How long an arm rests after an outage."""
+
+from ybs.router.breaker import Breaker
+
+
+def test_each_failure_in_a_row_doubles_the_rest_up_to_a_limit() -> None:
+    now = [100.0]
+    breaker = Breaker(lambda: now[0], first=4, most=30)
+    pauses: list[float] = []
+    for _ in range(5):
+        pauses.append(breaker.fail("a"))
+        now[0] += pauses[-1]
+        assert breaker.rest_of("a") == 0
+    assert pauses == [4, 8, 16, 30, 30]
+    assert breaker.rest_of("b") == 0
+
+
+def test_a_server_that_says_how_long_is_waited_for_beyond_the_limit() -> None:
+    now = [0.0]
+    breaker = Breaker(lambda: now[0], first=4, most=30)
+    assert breaker.fail("a", retry_after=3_600) == 3_600
+    assert breaker.fail("a", retry_after=1) == 3_600
+    now[0] = 3_599
+    assert breaker.rest_of("a") == 1
+
+
+def test_an_answer_ends_the_rest_and_the_count() -> None:
+    breaker = Breaker(lambda: 0.0, first=4, most=30)
+    breaker.fail("a")
+    breaker.fail("a")
+    breaker.succeed("a")
+    assert breaker.rest_of("a") == 0
+    assert breaker.fail("a") == 4
+    breaker.succeed("b")
