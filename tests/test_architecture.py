@@ -236,9 +236,9 @@ LATE_IMPORTS = {
     "context": 1,
     "frontends": 24,
     "providers": 7,
-    "security": 19,
-    "session": 7,
-    "tools": 44,
+    "security": 21,
+    "session": 10,
+    "tools": 45,
     "transcripts": 2,
     "trust": 1,
 }

@@ -47,7 +47,7 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
     said = {section.name: section.text for section in known}
     lines = [
         f"Folder: {folder}" + (f" (git, branch {branch})" if branch else ""),
-        f"System: {said.get('system', sys.platform)}. Today: {today.isoformat()}.",
+        f"Today: {today.isoformat()}. System: {said.get('system', sys.platform)}.",
         *filter(None, [said.get("project", "")]),
     ]
     if names := top_level(folder):

@@ -12,7 +12,6 @@ from ybs.core.messages import AssistantMessage, Message, UserMessage
 from ybs.core.remedies import Remedy
 from ybs.session.injection import as_typed
 from ybs.session.journal import Journal
-from ybs.session.leftovers import remove_leftovers
 from ybs.session.recorder import TurnRecorder
 from ybs.session.running_task import RunningTask
 
@@ -159,6 +158,8 @@ class History:
     async def _recover(self) -> None:
         """Have what a turn that was killed changed in files among the turns."""
         if calls := self._conversation.open_calls:
+            from ybs.session.leftovers import remove_leftovers  # after a kill
+
             remove_leftovers(self._recorder.roots, calls)
         await self._recorder.recover(self._emit)
 

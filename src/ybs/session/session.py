@@ -33,7 +33,6 @@ from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_incognito
-from ybs.session.shell import USAGE, TypedCommands
 from ybs.session.status import Status, View
 from ybs.session.tally import TurnUse, uses_of
 from ybs.session.turn_runner import TurnRunner
@@ -202,6 +201,8 @@ class Session:
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed and let the model answer to its output."""
+        from ybs.session.shell import USAGE, TypedCommands  # few are typed
+
         if not command:
             return Reply(text=USAGE, is_error=True)
         typed = TypedCommands(self.environment, self.recorder, self.emit)

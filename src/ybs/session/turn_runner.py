@@ -18,7 +18,6 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Usage, UserMessage
-from ybs.session.leftovers import remove_leftovers
 from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
@@ -209,6 +208,8 @@ class TurnRunner:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
         conversation = self._parts.conversation
         if calls := conversation.open_calls:
+            from ybs.session.leftovers import remove_leftovers  # after a kill
+
             remove_leftovers(self._parts.environment.roots, calls)
             for result in conversation.close_open_calls():
                 self._emit(ToolFinished.of(result))

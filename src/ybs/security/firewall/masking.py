@@ -20,6 +20,8 @@ from ybs.security.firewall.vault import Vault
 from ybs.security.firewall.views import View
 
 _LONGEST_MEMBER = 400
+#: Between texts that are searched together: no word goes on over it.
+_APART = "\n\x01\n"
 #: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
@@ -99,13 +101,13 @@ class Firewall:
     def are_clean(self, texts: Iterable[str]) -> bool:
         """Return whether there is no secret in the texts, with one search of all that are new.
 
-        What two texts seem to say together makes it false too.
+        What a text says of the one before it makes it false too.
         """
         memory = self._known()
         new = [text for text in texts if len(text) >= LEAST_SECRET and not _is_known(memory, text)]
         if not new:
             return True
-        if any(memory.get(text) for text in new) or self.search("\n".join(new)):
+        if any(memory.get(text) for text in new) or self.search(_APART.join(new)):
             return False
         for text in new:
             memory.add(text)

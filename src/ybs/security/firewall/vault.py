@@ -13,9 +13,22 @@ PLACEHOLDER = lazy(r"\[ybs:secret:([a-z0-9-]{1,40})#(\d{1,6})\]")
 LEAST_OWN = 8
 _MOST_KNOWN = 500
 _MOST_COUNTED = 100_000
-_SECRET_NAME = lazy(
-    r"(?i)(?:(?:^|_)(?:token|secret|password|passwd|passphrase|pwd|pass|credentials?|api_?key|access_?key|private_?key|"
-    r"secret_?key|signing_?key|encryption_?key|auth_?key|key|auth|dsn|pat)|password|apikey|secret|token)(?:_?\d+)?$"
+#: How the names of variables end that hold secrets; a number may follow, and what begins with `_` may be the whole name.
+_SECRET_ENDS = (
+    *("token", "secret", "password", "apikey"),
+    *(
+        "_passwd",
+        "_passphrase",
+        "_pwd",
+        "_pass",
+        "_credential",
+        "_credentials",
+        "_key",
+        "_auth",
+        "_dsn",
+        "_pat",
+    ),
+    *("_accesskey", "_privatekey", "_secretkey", "_signingkey", "_encryptionkey", "_authkey"),
 )
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
 _LOGIN = lazy(r"://[^\s:/@]*:([^\s/@]+)@")
@@ -93,7 +106,7 @@ def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[st
             from urllib.parse import unquote  # few have a login in a variable
 
             values += [found[1], unquote(found[1])]
-        elif _SECRET_NAME().search(name) and _is_value(text.strip()):
+        elif _is_secret_name(name) and _is_value(text.strip()):
             values.append(text.strip())
     return list(dict.fromkeys(values))
 
@@ -101,6 +114,12 @@ def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[st
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables but for those that hold the person's own secrets."""
     return {name: text for name, text in environ.items() if not own_secrets({name: text})}
+
+
+def _is_secret_name(name: str) -> bool:
+    """Return whether a variable is named like a secret. It is asked of each variable, so it costs no expression."""
+    bare = name.lower().rstrip("0123456789").removesuffix("_")
+    return f"_{bare}".endswith(_SECRET_ENDS)
 
 
 def _is_value(text: str) -> bool:

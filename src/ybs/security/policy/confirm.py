@@ -14,12 +14,11 @@ from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, Notic
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
-from ybs.security.policy.outside import Reading
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
-from ybs.security.policy.remedy import Trial
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
+    from ybs.security.policy.outside import Reading
 
 #: What was said about one call before the policy judges it.
 Wish: TypeAlias = Literal["", "allow", "ask"]
@@ -91,6 +90,8 @@ class Gate:
             return policy.decide(call, effect, preview, subject, needs=needs)
 
         def remedies() -> tuple[Remedy, ...]:
+            from ybs.security.policy.remedy import Trial  # few calls are asked about
+
             def judge(policy: Policy) -> bool:
                 return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
 
@@ -112,13 +113,15 @@ class Gate:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
         return decision
 
-    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> Reading:
+    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> "Reading":
         """Ask whether a path outside of the folders may be read, within `with` what is returned.
 
         Raises Refused; as it was where nobody is there to be asked, or the mode asks nothing.
         """
         if self.policy.mode in ("deny", "bypass"):
             raise refused
+        from ybs.security.policy.outside import Reading  # few calls read outside
+
         reading = Reading(call, refused)
         async with self._lock:
             answer = Answer(is_allowed=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from ybs.core.errors import Refused, ToolError
+from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
@@ -29,7 +29,7 @@ MOST_CONTEXT = 20
 _NOTE_ROOM = 300
 _MOST_NAMES = 3  # of files that were not searched
 LONGEST_NAME = 80
-_ESCAPED = re.compile(r"\\[|(){}+?]")
+_ESCAPED = lazy(r"\\[|(){}+?]")
 TIME_LIMIT_SECONDS = 30.0
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -142,7 +142,7 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
         yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
     if found.binary:
         yield f"[not searched, it holds no text: {names_of(found.binary)}]"
-    if not found.total and (escaped := _ESCAPED.search(pattern)):
+    if not found.total and (escaped := _ESCAPED().search(pattern)):
         yield (
             f"[`{escaped[0]}` means the character `{escaped[0][1]}` itself; as an operator it has no backslash]"
         )

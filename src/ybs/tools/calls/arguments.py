@@ -12,7 +12,6 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Tool
-from ybs.tools.calls.conversion import Unfit, converted, joined
 from ybs.tools.calls.forms import Form, form_of
 
 _Given = dict[str, Any]
@@ -202,7 +201,7 @@ def _converted(tool: _Wanted, given: _Given, notes: list[str]) -> Any:
     try:
         return tool.form.read(given)
     except msgspec.ValidationError:
-        pass
+        from ybs.tools.calls.conversion import Unfit, converted, joined  # most calls fit
     fitting = dict(given)
     for name, kind in _wrong(tool, given):
         try:
