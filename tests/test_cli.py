@@ -12,7 +12,7 @@ import pytest
 
 import ybs
 from rows import every_row
-from ybs import __version__, cli, parser
+from ybs import __version__, cli, subcommands
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 
 
@@ -87,11 +87,11 @@ def test_version_and_help_end_with_zero(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "exit codes:" in shown
-    assert all(name in shown for name in (*parser.SUBCOMMANDS, "--output-format", "--add-dir"))
+    assert all(name in shown for name in (*subcommands.SUBCOMMANDS, "--output-format", "--add-dir"))
 
 
 @pytest.mark.integration
-@every_row("name", parser.SUBCOMMANDS)
+@every_row("name", subcommands.SUBCOMMANDS)
 def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"usage: ybs {name}" in capsys.readouterr().out

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from ybs.flags import add_output, add_resuming, add_shared_options
-from ybs.subcommands import SUBCOMMANDS, parse_subcommand
 from ybs.usage import fail, nearest, new_parser, refuse_unknown
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ def parse(words: Sequence[str]) -> "Namespace":
             fail("--output-schema works with --print, not with a subcommand")
         if arguments.newest or arguments.resume is not None:
             fail("--continue and --resume work in a chat and with --print, not with a subcommand")
+        from ybs.subcommands import parse_subcommand  # for these alone
+
         return parse_subcommand(subcommand, after, arguments)
     return arguments
 
@@ -87,6 +88,8 @@ def refuse_habits(words: Sequence[str], actions: Sequence["Action"]) -> None:
 
 def show_help(topics: Sequence[str]) -> NoReturn:
     """Leave as `--help` does, for all of ybs or for the subcommand that is named."""
+    from ybs.subcommands import SUBCOMMANDS
+
     if topics and topics[0] not in SUBCOMMANDS:
         fail(f"there is no subcommand {topics[0]!r}", nearest(topics[0], SUBCOMMANDS))
     parse([*topics[:1], "--help"])
@@ -140,11 +143,20 @@ def split_at_subcommand(
             break
         elif word.startswith("-") and word != "-":
             is_value = word in with_value
-        elif word in SUBCOMMANDS:
+        elif is_subcommand(word):
             return list(words[:index]), word, list(words[index + 1 :])
         else:
             break
     return list(words), "", []
+
+
+def is_subcommand(word: str) -> bool:
+    """Return whether a word names a subcommand; most prompts are more than a word."""
+    if not word.isalpha():
+        return False
+    from ybs.subcommands import SUBCOMMANDS
+
+    return word in SUBCOMMANDS
 
 
 def chat_parser() -> tuple["ArgumentParser", list["Action"]]:
@@ -170,7 +182,6 @@ def version_line() -> str:
 
 def refuse_misspelled(prompt: str) -> None:
     """Fail at a prompt of one word that is nearly a subcommand: a slip should not cost a request."""
-    known = (*SUBCOMMANDS, HELP)
     if len(prompt) <= _LONGEST_HABIT and prompt.isalpha():
         from ybs.habits import WORDS  # a prompt of one short word
 
@@ -178,13 +189,18 @@ def refuse_misspelled(prompt: str) -> None:
             fail(
                 f"there is no subcommand {prompt!r}: {hint}. `ybs -- {prompt}` sends it as a prompt"
             )
-    if len(prompt) >= 2 * max(map(len, known)):
-        return  # it is at most two thirds alike, so difflib is not loaded for it
+    if len(prompt) > _LONGEST_SLIP:
+        return
+    from ybs.subcommands import SUBCOMMANDS
+
+    known = (*SUBCOMMANDS, HELP)
     if prompt[:1].isalpha() and (near := nearest(prompt.lower(), known, cutoff=_CUTOFF)):
         fail(f"there is no subcommand {prompt!r}; `ybs -- {prompt}` sends it as a prompt", near)
 
 
 #: How much alike a prompt of one word and a subcommand are where the one is taken for a slip of the other.
 _CUTOFF = 0.75
+#: A prompt of twice the longest name is at most two thirds like it, so nothing is loaded to compare them.
+_LONGEST_SLIP = 21
 #: The words that other agents take for subcommands are no longer than this.
 _LONGEST_HABIT = 8

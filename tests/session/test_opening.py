@@ -1,5 +1,7 @@
 """The wiring: what a session begins with, and what keeps it from beginning."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from ybs.security.marks import marked
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
+from ybs.testing.servers.openai import OpenAIWire
 
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
@@ -54,6 +57,54 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
     assert len(small.conversation.system) < len(large.conversation.system) / 2
     assert len(small.agent.toolbox.specs()) == 7
     assert len(large.agent.toolbox.specs()) == 11
+
+
+class LlamaWire(OpenAIWire):
+    """llama.cpp's own server: any name does for the one model that it has, and `/props` names the file."""
+
+    file = "/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+
+    def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
+        """Answer `/props` as well."""
+        if path == "/props":
+            return {"model_path": self.file, "default_generation_settings": {"n_ctx": 32_768}}
+        return super().facts(path, models)
+
+
+class LlamaServer(OpenAIServer):
+    wire = LlamaWire()
+
+
+@pytest.mark.parametrize("has_time", [True, False], ids=["chat", "script"])
+async def test_a_small_model_behind_a_name_that_says_nothing_gets_the_short_prompt(
+    has_time: bool, project: Path
+):
+    async with LlamaServer(["Done.", "Done."]) as server:
+        options = Options.of(project, {"endpoint": server.url, "model": "local"})
+        async with Session(options) as session:
+            if has_time:  # the first words are typed while the server is still asked
+                await asyncio.gather(session.prepare(), session.send("go"))
+            else:
+                await session.send("go")
+            await session.send("go on")
+    assert [len(asked.body["tools"]) for asked in server.requests] == [7, 7]
+    assert len(session.conversation.system) < 2_500
+    asked = [request.path for request in server.other_requests]
+    assert asked == ["/props"] * (2 if has_time else 1)
+
+
+async def test_a_large_model_behind_such_a_name_and_a_server_that_says_nothing_get_the_long_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for file in ("/models/llama-3.3-70b.gguf", "/models/unnamed.gguf"):
+        monkeypatch.setattr(LlamaWire, "file", file)
+        async with LlamaServer(["Done.", "Done."]) as server:
+            options = Options.of(project, {"endpoint": server.url, "model": "local"})
+            async with Session(options) as session:
+                await session.send("go")
+                await session.send("go on")
+        assert [len(asked.body["tools"]) for asked in server.requests] == [11, 11]
+        assert [request.path for request in server.other_requests] == ["/props"]
 
 
 async def test_a_system_prompt_of_ones_own_replaces_the_built_in_one(project: Path):

@@ -1,14 +1,16 @@
 """The model that a session begins with and goes on with, and which prompt it gets."""
 
-from typing import Final
+from typing import Final, TypeGuard
 
 from ybs.config.host import Host
 from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
+from ybs.providers.catalog import ModelFacts, facts_of
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
+from ybs.providers.remote import RemoteModel
 from ybs.providers.sizes import billions_of
 from ybs.security.incognito import Incognito
 
@@ -83,7 +85,7 @@ def is_small(
     asked = form or config.llm.prompt
     if asked != "auto":
         return asked == "short"
-    size = billions_of(model.name)
+    size = model.billions if isinstance(model, RemoteModel) else billions_of(model.name)
     if model.window < SMALL_WINDOW or (size is not None and size <= SMALL_BILLIONS):
         return True
     if isinstance(model, InProcessModel):
@@ -93,6 +95,19 @@ def is_small(
     if size is None or size > MIDDLE_BILLIONS:
         return False
     from ybs.providers.whereabouts import runs_here  # few models are of this size
+
+    return runs_here(host, provider, model.name, config)
+
+
+def may_turn_out_small(
+    model: Model, host: Host, provider: str, config: Config, form: PromptForm | None = None
+) -> TypeGuard[RemoteModel]:
+    """Return whether only its server knows how large a model is: llama.cpp's answers to any name."""
+    if (form or config.llm.prompt) != "auto" or not isinstance(model, RemoteModel):
+        return False
+    if not model.may_tell_size or facts_of(model.name) != ModelFacts():
+        return False
+    from ybs.providers.whereabouts import runs_here  # most names say it
 
     return runs_here(host, provider, model.name, config)
 

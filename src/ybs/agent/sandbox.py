@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.agent.walls import NO_NETWORK, NO_SERVERS, wall_of
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
@@ -233,6 +232,8 @@ class Sandbox:
             return ""
         places = getattr(self.backend, "places", None)
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
+        from ybs.agent.walls import NO_SERVERS, wall_of  # few commands fail
+
         wall = wall_of(
             output,
             places.home if places else str(self._host.home),
@@ -246,11 +247,15 @@ class Sandbox:
 
     def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Tell the model about the sandbox where it may be the reason for a failure."""
+        if self.state in ("none", "off"):
+            return ""
+        from ybs.agent.walls import NO_NETWORK
+
         if self.wall(output, network=network, read_only=read_only) == NO_NETWORK:
             return (
                 f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
             )
-        if self.state in ("none", "off") or not _WALLS().search(output):
+        if not _WALLS().search(output):
             return ""
         net = (
             ""

@@ -69,6 +69,8 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
     """What is known of a model. None: not known."""
 
     window: int | None = None
+    #: Its parameters, in billions.
+    billions: float | None = None
     max_output: int | None = None
     price: Price | None = None
     sees_images: bool | None = None

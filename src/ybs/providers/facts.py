@@ -1,6 +1,7 @@
 """Facts of a model from whoever tells them: the person's entries, its server, the catalog."""
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, Price, facts_of, over
+from ybs.providers.sizes import billions_of
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.quirks import Quirks
 
@@ -80,10 +82,14 @@ def in_show(answer: Mapping[str, Any], most: int = LOCAL_WINDOW) -> ModelFacts:
 
 
 def in_props(answer: Mapping[str, Any]) -> ModelFacts:
-    """Read the answer of llama.cpp's `/props`: the window is what the server was started with."""
+    """Read the answer of llama.cpp's `/props`: the window is what the server was started with.
+
+    Requests may name its model by any word; the name of the model's file mostly says how large it is.
+    """
     sees = at(answer, "modalities.vision")
     return ModelFacts(
         window=count_at(answer, "default_generation_settings.n_ctx", "n_ctx") or None,
+        billions=billions_of(PurePath(as_text(answer.get("model_path"))).name),
         sees_images=sees if isinstance(sees, bool) else None,
     )
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -20,13 +20,16 @@ from ybs.providers.facts import fitted
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
 from ybs.providers.http.failures import BadRequest, Unavailable
-from ybs.providers.probe import find_facts, find_models
+from ybs.providers.probe import find_facts, find_models, find_props
+from ybs.providers.sizes import billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
-from ybs.providers.wire.needed_window import NeededWindow
 from ybs.providers.wire.quirks import Quirks, learn, learn_schema
+
+if TYPE_CHECKING:
+    from ybs.providers.wire.needed_window import NeededWindow
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
 _AFTER_END: Final = 0.25
@@ -100,7 +103,9 @@ class RemoteModel:
         self._sleep = sleep
         self._written: Memo[Any, Raw] = Memo()
         self._calls = TextCalls()
-        self._needed = NeededWindow()
+        self._needed: NeededWindow | None = None
+        self._told_billions: float | None = None
+        self._has_asked_size = False
 
     @property
     def name(self) -> str:
@@ -123,6 +128,17 @@ class RemoteModel:
         return self._options.window
 
     @property
+    def billions(self) -> float | None:
+        """The model's parameters in billions, as far as its name or its server has told them."""
+        return billions_of(self.name) or self._told_billions
+
+    @property
+    def may_tell_size(self) -> bool:
+        """Whether the size is not known and the server has not been asked for it."""
+        is_open = self.billions is None and not self._has_asked_size
+        return is_open and self._adapter.name == "openai"
+
+    @property
     def max_tokens(self) -> int:
         """The longest answer, in tokens: a quarter of the window at most."""
         most = self._terms.max_output or self._options.max_tokens
@@ -140,6 +156,13 @@ class RemoteModel:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+    async def ask_size(self) -> None:
+        """Ask a server on this machine how large its model is, as llama.cpp's tells. Never fails."""
+        self._has_asked_size = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FACTS_SECONDS):
+                self._told_billions = (await find_props(self._client)).billions
 
     async def detect_window(self) -> int:
         """Ask the server what it tells of the model, use that and return the window. Failures leave all as it was.
@@ -162,6 +185,7 @@ class RemoteModel:
         """Use what the server tells, where the person does not say otherwise."""
         terms = self._terms
         facts, limit = over(terms.stated, told), terms.window_limit
+        self._told_billions = told.billions or self._told_billions
         window = self.window
         if facts.window is not None:
             window = min(facts.window, limit) if limit else facts.window
@@ -227,6 +251,9 @@ class RemoteModel:
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
+            from ybs.providers.wire.needed_window import NeededWindow  # for Ollama alone
+
+            self._needed = self._needed or NeededWindow()
             window = self._needed.fit(request, max_tokens=most, most=window)
         takes_schema = quirks.answer_schema == "with_tools" or (
             quirks.answer_schema == "alone" and not request.tools

@@ -1,5 +1,6 @@
 """What a session is made of, as long as one conversation lives: made in order, each from what stands before it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,13 @@ from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.model_choice import check_place, is_small, next_model, open_model
+from ybs.agent.model_choice import (
+    check_place,
+    is_small,
+    may_turn_out_small,
+    next_model,
+    open_model,
+)
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
 from ybs.config.schema import PromptForm
@@ -111,6 +118,7 @@ class SessionParts:
         self.steering = Steering(self._composed_meanwhile, self.composer.tell_news)
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._prompt_form: PromptForm | None = None
+        self._fitting = asyncio.Lock()
         #: What the answer to each prompt has to be, where the program or the person said it.
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
@@ -216,6 +224,18 @@ class SessionParts:
             return open_model(host, now, own)
         name = old.provider
         return name, next_model(host, now, own, provider=name, model=old.model.name)
+
+    async def fit(self) -> None:
+        """Ask the model's server how large the model is where nothing else says it, and build the agent that fits."""
+        async with self._fitting:
+            old, form, config = self.agent, self._prompt_form, self.loaded.config
+            host, provider, model = self.loaded.host, old.provider, old.model
+            if not may_turn_out_small(model, host, provider, config, form):
+                return
+            await model.ask_size()
+            if is_small(host, provider, model, config, form):
+                self.agent = self.build(provider, model, form)
+                await old.toolbox.aclose()
 
     async def reload_tools(self) -> None:
         """Look for the person's own tools again, and have the agent offer them."""

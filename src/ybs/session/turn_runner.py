@@ -119,6 +119,7 @@ class TurnRunner:
 
     async def _turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> None:
         parts = self._parts
+        await parts.fit()
         try:
             await before_turn(parts.hooks, self._emit)
             await parts.agent.run(self._first(prompt))
@@ -139,6 +140,8 @@ class TurnRunner:
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """Have the system prompt say what is known of the place, once for a model; with time, begin the map and ask its server."""
+        if has_time:
+            await self._parts.fit()
         parts, model = self._parts, self._parts.agent.model
         if has_time:
             parts.context.look_around()

@@ -17,8 +17,9 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import ToolCall, Usage
-from ybs.transcripts.plans import GO_AHEAD, plan_in
 
+#: Begins the person's words that let a plan be carried out; the plan follows.
+GO_AHEAD: Final = "Go ahead with this plan. You may change files and run commands now.\n\n"
 #: Characters of a turn's words that are kept: a line shows fewer.
 MOST_WORDS: Final = 1_000
 
@@ -135,7 +136,10 @@ class SessionFacts:
                     self._words = event.message.words[:MOST_WORDS]
             case AssistantSaid():
                 self.last_answer = event.content or self.last_answer
-                self.plan = plan_in(event.content) or self.plan
+                if "plan" in event.content.lower():
+                    from ybs.transcripts.plans import plan_in  # few answers speak of one
+
+                    self.plan = plan_in(event.content) or self.plan
                 self._model = event.model or self._model
             case TurnFinished():
                 words, others = self._words or "", self._others.take()

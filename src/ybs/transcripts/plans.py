@@ -5,8 +5,6 @@ from typing import Final
 
 from ybs.core.lazy import lazy
 
-#: Begins the person's words that let a plan be carried out; the plan follows.
-GO_AHEAD: Final = "Go ahead with this plan. You may change files and run commands now.\n\n"
 _HEADING = lazy(
     r"^[ \t]*(?:#{1,6}[ \t]*)?[*_]{0,2}(?:(?:the|my|proposed|implementation|revised|updated) )?plan\b[^\n.?!]{0,40}$",
     re.IGNORECASE | re.MULTILINE,
@@ -17,7 +15,7 @@ _LEAST_STEPS: Final = 2
 
 def plan_in(text: str) -> str:
     """Return the part of an answer that stands under the last heading `Plan`; empty where there is none."""
-    headings = list(_HEADING().finditer(text)) if "plan" in text.lower() else []
+    headings = list(_HEADING().finditer(text))
     if not headings:
         return ""
     plan = text[headings[-1].start() :].strip()
