@@ -9,7 +9,7 @@ import pytest
 
 from rows import every_row
 from ybs.commands.table import COMMANDS
-from ybs.parser import SUBCOMMANDS
+from ybs.subcommands import SUBCOMMANDS
 
 SOURCE = Path(__file__).parents[1] / "src/ybs"
 #: What may speak of them: the frontends, the commands, and what reads the command line.

@@ -8,8 +8,9 @@ import pytest
 from ybs.cli import main
 from ybs.commands.table import LISTED
 from ybs.flags import FORMATS, MODES
-from ybs.parser import EPILOG, SUBCOMMANDS
+from ybs.parser import EPILOG
 from ybs.providers.registry import provider_names
+from ybs.subcommands import SUBCOMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 
