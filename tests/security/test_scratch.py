@@ -112,7 +112,7 @@ def test_a_sweep_removes_what_nobody_holds(home: Path) -> None:
     (stale / "file").write_text("left by a crash")
     (scratch_folder(this_host()) / "link").symlink_to("/etc")
     (scratch_folder(this_host()) / "file").write_text("no folder")
-    sweep(scratch_folder(this_host()))
+    sweep(this_host())
     assert Path(mine.temporary).is_dir()
     assert not stale.exists()
     left = {path.name for path in scratch_folder(this_host()).iterdir()}
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
         patched.setattr(scratch.os, "rmdir", refuses)
         private.remove()
         assert path.exists()
-    sweep(scratch_folder(this_host()))
+    sweep(this_host())
     assert not path.exists()
 
 

@@ -9,10 +9,11 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from session.trees import tree
+from ybs.agent import project_walk
 from ybs.checkpoints import keeping, objects, restore, scan, states
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
-from ybs.session import project_walk, undoing
+from ybs.session import undoing
 from ybs.session.kept import Kept
 from ybs.session.undoing import Checkpoints
 

@@ -8,9 +8,9 @@ import pytest
 from opened import Open
 from session.test_undoing import Play
 from session.trees import tree
+from ybs.agent import project_walk
 from ybs.checkpoints import scan
 from ybs.core.ports import Answer, Question
-from ybs.session import project_walk
 from ybs.testing import OpenAIServer, call
 
 

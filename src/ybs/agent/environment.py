@@ -1,7 +1,7 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -52,7 +52,9 @@ FEWEST_CHARS: Final = 1_200
 class ToolEnvironment:
     """The folder, the policy, the sandbox, the workspace and the firewall that the agents of one session share.
 
-    `confirm` asks the person; without it the answer is no. `is_attended` says whether anybody is there. Raises ConfigError for rules that make no sense.
+    `confirm` asks the person; without it the answer is no. `is_attended` says whether anybody is there. `original`: the folder is a copy of
+    that one's, for a sub-agent; the rules, the questions and the firewall are the same, and programs that work on the project itself are
+    not there. Raises ConfigError for rules that make no sense.
     """
 
     _external: "Catalogue | None" = None
@@ -67,16 +69,20 @@ class ToolEnvironment:
         *,
         confirm: Confirm = nobody,
         is_attended: Callable[[], bool] = lambda: False,
+        original: "ToolEnvironment | None" = None,
     ) -> None:
         config = loaded.config
+        self._original = original
         self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
         self.incognito = Incognito(
             is_on=config.incognito.enabled, local_only=config.incognito.local_only
         )
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
-        roots = _roots(loaded, self.folder, blocked, permissions.add_dirs)
-        outputs = Outputs(roots)
+        if original is not None:
+            blocked += tuple(_in_copy(blocked, original.folder, self.folder, loaded.host))
+        roots = self._made_roots(blocked)
         is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
+        outputs = Outputs(roots, original.folder if original else None)
         self.sandbox = Sandbox(
             loaded.host,
             self.folder,
@@ -84,7 +90,7 @@ class ToolEnvironment:
             folders=roots.folders,
             outputs=outputs.folder,
             is_open=config.safety.sandbox_network,
-            is_off=is_off,
+            is_off=original.sandbox.is_off if original else is_off,
             in_memory=not self.incognito.may_write,
         )
         self.sandbox.sweep()
@@ -97,18 +103,33 @@ class ToolEnvironment:
                 keeps_outputs=self.incognito.may_write,
             ),
             max_output_chars=config.context.max_tool_output_chars,
-            has_sandbox=not is_off,
+            has_sandbox=not self.sandbox.is_off,
         )
-        self.policy = Policy(
-            config.safety,
-            allow=permissions.allow,
-            deny=permissions.deny,
-            project=ProjectRules(loaded.host, self.folder, may_write=self.incognito.may_write),
-            find_sandbox=lambda: self.sandbox.state,
-        )
-        self.gate, self.is_attended = Gate(self.policy, confirm), is_attended
+        self.policy = self._made_policy()
+        self.gate: Gate = original.gate.by(self.policy) if original else Gate(self.policy, confirm)
+        self.is_attended = is_attended
         self._secrets: Secrets | None = None
         self._making_secrets = Lock()
+
+    def _made_roots(self, blocked: Sequence[str]) -> Roots:
+        if self._original is not None:
+            return Roots(self.host, self.folder, blocked=blocked)
+        roots = Roots(self.host, self.folder, self.config.safety.sandbox_allowed_paths, blocked)
+        for each in self.permissions.add_dirs:
+            roots.add(each)
+        return roots
+
+    def _made_policy(self) -> Policy:
+        if self._original is not None:
+            return self._original.policy.elsewhere(lambda: self.sandbox.state)
+        rules = ProjectRules(self.host, self.folder, may_write=self.incognito.may_write)
+        return Policy(
+            self.config.safety,
+            allow=self.permissions.allow,
+            deny=self.permissions.deny,
+            project=rules,
+            find_sandbox=lambda: self.sandbox.state,
+        )
 
     @property
     def host(self) -> Host:
@@ -129,6 +150,8 @@ class ToolEnvironment:
     def secrets(self) -> Secrets:
         """The firewall. It is loaded with the first turn, or by the thread that writes the input history."""
         with self._making_secrets:
+            if self._secrets is None and self._original is not None:
+                self._secrets = self._original.secrets.reading(self.roots)
             if self._secrets is None:
                 self._secrets = Secrets(
                     self.host, self.config, self.roots, self.gate.confirm, self.is_attended
@@ -150,6 +173,8 @@ class ToolEnvironment:
 
     def has_external_tools(self) -> bool:
         """Return whether there is a place where such programs may lie."""
+        if self._original is not None:
+            return False
         tools, host = self.config.tools, self.host
         return bool(self._external or tools.external) or any(
             os.path.isdir(host.expand(name, self.folder))  # noqa: PTH112 - at every start
@@ -177,11 +202,13 @@ class ToolEnvironment:
 
     def has_mcp(self) -> bool:
         """Return whether there are MCP servers in the settings."""
-        return bool(self.config.mcpServers)
+        return bool(self.config.mcpServers) and self._original is None
 
     @property
     def skills(self) -> "Skills":
         """The skills of the person and of the project, found once."""
+        if self._original is not None:
+            return self._original.skills
         if self._skills is None:
             from ybs.tools.skills.finding import find_skills
 
@@ -199,6 +226,8 @@ class ToolEnvironment:
 
     def has_skills(self) -> bool:
         """Return whether there is a place where skills may lie, without loading what reads them."""
+        if self._original is not None:
+            return self._original.has_skills()
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
         return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
 
@@ -246,9 +275,8 @@ class ToolEnvironment:
             await self.sandbox.aclose()
 
 
-def _roots(loaded: Loaded, folder: Path, blocked: Sequence[str], more: Iterable[Path]) -> Roots:
-    allowed = loaded.config.safety.sandbox_allowed_paths
-    roots = Roots(loaded.host, folder, allowed, blocked)
-    for each in more:
-        roots.add(each)
-    return roots
+def _in_copy(blocked: Sequence[str], project: Path, copy: Path, host: Host) -> Iterator[str]:
+    """Yield where blocked paths of a project lie in a copy of it."""
+    for path in (host.expand(name, project).resolve() for name in blocked):
+        if path.is_relative_to(project):
+            yield str(copy / path.relative_to(project))

@@ -56,6 +56,13 @@ def _is_there(said: str, path: str) -> bool:
     return any(which(found[1], path=path) for found in _MISSING().finditer(said))
 
 
+def _holds_something(folder: Path) -> bool:
+    try:
+        return bool(os.listdir(folder))  # noqa: PTH208 - at every start
+    except OSError:
+        return False
+
+
 class Sandbox:
     """Starts the session's commands in the best sandbox that this machine has.
 
@@ -320,17 +327,14 @@ class Sandbox:
 
     def sweep(self) -> None:
         """Remove what sessions left that never came to their end: in a thread, and only where something is there."""
-        folder = self._host.state_folder / _SCRATCH
-        try:
-            names = os.listdir(folder)  # noqa: PTH208 - at every start
-        except OSError:
-            return
-        if names:
+        if any(
+            map(_holds_something, (self._host.state_folder / _SCRATCH, self._host.copies_folder))
+        ):
             from threading import Thread
 
             from ybs.security.sandbox.scratch import sweep
 
-            Thread(target=sweep, args=(folder,), name="ybs-sweep", daemon=True).start()
+            Thread(target=sweep, args=(self._host,), name="ybs-sweep", daemon=True).start()
 
     @property
     def _has_unseen(self) -> bool:

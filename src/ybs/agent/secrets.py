@@ -1,6 +1,7 @@
 """The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -42,6 +43,12 @@ class Secrets:
         self._told = 0
         self._ask, self._is_attended = ask, is_attended
         self._was_unattended = False
+
+    def reading(self, roots: "Roots") -> "Secrets":
+        """Return the same firewall, for tools that work in other folders."""
+        other = copy(self)
+        other._roots = roots
+        return other
 
     def guard(self, model: Model, toolbox: Toolbox) -> tuple[FirewallModel, Toolbox]:
         """Return the model and the tools of an agent behind the firewall."""

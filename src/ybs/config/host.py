@@ -15,6 +15,7 @@ from ybs.config.paths import PROJECT_FILE
 
 #: The home folder of an account that has none, as Debian names it.
 _NOWHERE = Path("/nonexistent")
+_TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
 
 
 class Host(Struct, frozen=True, kw_only=True, eq=False):
@@ -61,6 +62,15 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     def sessions_folder(self) -> Path:
         """The folder of saved sessions, unless `session.storage_path` names another."""
         return self.config_folder / "sessions"
+
+    @property
+    def copies_folder(self) -> Path:
+        """The folder of copies of projects that sub-agents work in: `/tmp/ybs-UID`.
+
+        It is not among ybs's own files, which no tool and no command gets at.
+        """
+        named = self.environ.get("TMPDIR", "")
+        return Path(named if named.startswith("/") else _TEMPORARY) / f"ybs-{os.getuid()}"
 
     @property
     def own_places(self) -> tuple[Path, ...]:

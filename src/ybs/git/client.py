@@ -107,7 +107,7 @@ class Git:
             self._tried(check_complete, repository)
         named = ("-c", f"core.excludesFile={ignored}") if ignored else ()
         words = [*OPTIONS, *overrides(key for key, _ in settings), *named, *ending]
-        return await self._start(words, environment(repository, more), stdin, view)
+        return await self.start(words, environment(repository, more), stdin, view)
 
     async def is_bare(self) -> bool:
         """Return whether the settings say that there is no work tree."""
@@ -204,7 +204,7 @@ class Git:
         words = [*OPTIONS, *overrides(key for key, _ in settings)]
         words += [word for file in ignored for word in ("-c", f"core.excludesFile={file}")]
         environ = environment(repository, {**await self._who(settings), **names})
-        return await self._start(words, environ, stdin, view, script=script)
+        return await self.start(words, environ, stdin, view, script=script)
 
     async def _tree_with(self, paths: Sequence[str], parent: str) -> str:
         """Write the tree of the last commit with these files as they are now, by way of an index of its own."""
@@ -289,7 +289,7 @@ class Git:
             # Git gets the text, not the path: so it opens nothing.
             text = b"\n".join(self._tried(_content, file) for file in files)
             words = ["config", "--file", "-", "--no-includes", "--null", "--list"]
-            printed = await self._start(words, environment(None, {}), text, None)
+            printed = await self.start(words, environment(None, {}), text, None)
             rows = [entry.partition("\n") for entry in _text(printed).split("\0") if entry]
             self._settings, self._stamp = [(key, value) for key, _, value in rows], stamp
         return self._settings
@@ -313,7 +313,7 @@ class Git:
             own = {"HOME": home, "GIT_CONFIG_GLOBAL": ""} if home.startswith("/") else {}
             own |= {n: v for n, v in self.environ.items() if n == "XDG_CONFIG_HOME"}
             try:
-                printed = _text(await self._start(words, environment(None, own), None, None))
+                printed = _text(await self.start(words, environment(None, own), None, None))
             except GitError:  # there are none
                 printed = ""
             self._own = dict(each.split("\n", 1) for each in printed.split("\0") if "\n" in each)
@@ -327,7 +327,7 @@ class Git:
         file = home + file[1:] if file.startswith("~/") else file
         return _real_file(file)
 
-    async def _start(
+    async def start(
         self,
         words: Sequence[str],
         environ: Mapping[str, str],
@@ -336,6 +336,7 @@ class Git:
         *,
         script: str = "",
     ) -> bytes:
+        """Start git with these words and variables, in a sandbox that shows the view, and return what it printed."""
         from ybs.security.sandbox.child import Failed, run_child  # asyncio's part for processes
 
         program = trusted_program("git", away_from=self.folder, environ=self.environ)

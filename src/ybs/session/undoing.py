@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from ybs.agent.project_walk import listings
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.wording import listed
@@ -17,7 +18,6 @@ from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
 from ybs.session.commit_message import message_of
 from ybs.session.kept import Kept, Recovered, Restored
-from ybs.session.project_walk import listings
 from ybs.session.turn_diff import diff_of_turn, line_of, named
 
 if TYPE_CHECKING:

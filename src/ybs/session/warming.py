@@ -15,7 +15,7 @@ FOR_EDITS = (
     "ybs.tools.reading.content",
     *("ybs.tools.editing.matcher", "ybs.session.undoing", "ybs.checkpoints.keeping"),
     *("ybs.git.committer", "ybs.git.client", "ybs.security.sandbox.child"),
-    *("ybs.session.project_walk", "hashlib"),
+    *("ybs.agent.project_walk", "hashlib"),
 )
 #: What a first command needs.
 FOR_COMMANDS = (

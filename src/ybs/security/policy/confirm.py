@@ -73,6 +73,12 @@ class Gate:
         gate._agent = name
         return gate
 
+    def by(self, policy: Policy) -> "Gate":
+        """Return this gate with another policy; still one question at a time."""
+        gate = copy(self)
+        gate.policy = policy
+        return gate
+
     async def admit(
         self,
         call: ToolCall,

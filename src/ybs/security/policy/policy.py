@@ -63,6 +63,12 @@ class Ask(Struct, frozen=True):
 Decision: TypeAlias = Allow | Deny | Ask
 
 
+class _Chosen(Struct):
+    """The mode that the person chose last; policies of one session have it in common."""
+
+    mode: Mode
+
+
 class Policy:
     """Mode, rules and grants. `project` has those that are kept for the project; the others live with the session."""
 
@@ -79,11 +85,26 @@ class Policy:
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged.
         """
-        self.mode: Mode = safety.mode
+        self._chosen = _Chosen(safety.mode)
         self.find_sandbox = find_sandbox
         self._safety = safety
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
+
+    @property
+    def mode(self) -> Mode:
+        """What is allowed without asking."""
+        return self._chosen.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._chosen.mode = mode
+
+    def elsewhere(self, find_sandbox: Callable[[], Sandboxing]) -> "Policy":
+        """Return this policy for commands in another sandbox; mode, rules and grants stay in common."""
+        other = copy(self)
+        other.find_sandbox = find_sandbox
+        return other
 
     @property
     def sandbox(self) -> Sandboxing:
@@ -115,7 +136,7 @@ class Policy:
     ) -> "Policy":
         """Return a policy that differs in this alone. Raises ConfigError as the first one."""
         other = copy(self)
-        other.mode = mode or self.mode
+        other._chosen = _Chosen(mode or self.mode)
         other.standing = self.standing.with_more(allow=allow, ask=ask)
         other._safety = replace(
             self._safety, sandbox_network=network or self._safety.sandbox_network

@@ -1,7 +1,7 @@
-"""A session's own folder for what its commands keep outside of the project: the home folder and /tmp that they see.
+"""A session's own folders outside of the project: the home folder and /tmp that its commands see, and copies of the project.
 
-It lies among ybs's own files, lives as long as the session and is held by a lock, so that a later start can remove
-what a crash left. Nothing in it is trusted: it is removed by a walk from descriptor to descriptor that follows no link.
+Each lives as long as the session at most and is held by a lock, so that a later start can remove what a crash left.
+Nothing in it is trusted: it is removed by a walk from descriptor to descriptor that follows no link.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HANDLE = _FOLDER | getattr(os, "O_PATH", 0)
 
 
-class PrivateFolder:
-    """Made when it is first asked for, for its owner only; removed by `remove`, or when it is forgotten or the program ends.
+class HeldFolder:
+    """Made in `top` when it is first asked for, for its owner only; removed by `remove`, or when it is forgotten or the program ends.
 
-    It is made in `folder`. `in_memory`: it may not be on a disk. Where there is no such place a folder for temporary files has to do.
+    Where `top` cannot be used, a folder for temporary files has to do.
     """
 
-    def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
-        self._folder, self._in_memory = folder, in_memory
+    def __init__(self, top: Path) -> None:
+        self._top = top
         self._path = ""
         self._removal: Any = None
         self._making = Lock()  # several programs may be started at once
@@ -43,12 +43,35 @@ class PrivateFolder:
             if not self._path:
                 from weakref import finalize  # only a session with commands needs these
 
-                path, lock = _made(self._folder, in_memory=self._in_memory)
+                path, lock = _made(self._top)
                 self._removal = finalize(self, _remove, path, lock)
-                for name in (_HOME, _TEMPORARY, UNSHARED):
-                    Path(path, name).mkdir(mode=0o700)
+                self._furnish(path)
                 self._path = path
             return self._path
+
+    def _furnish(self, path: str) -> None:
+        """Make what is to be in it from the beginning."""
+
+    def remove(self) -> None:
+        """Remove it, if it was made; the next one that is asked for is new."""
+        if self._removal is not None:
+            self._removal()
+        self._path, self._removal = "", None
+
+
+class PrivateFolder(HeldFolder):
+    """What the commands of a session keep outside of the project.
+
+    It is made in `folder`, among ybs's own files. `in_memory`: it may not be on a disk.
+    """
+
+    def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
+        super().__init__(_memory() if in_memory else folder)
+        self._in_memory = in_memory
+
+    def _furnish(self, path: str) -> None:
+        for name in (_HOME, _TEMPORARY, UNSHARED):
+            Path(path, name).mkdir(mode=0o700)
 
     @property
     def shared(self) -> str:
@@ -73,16 +96,10 @@ class PrivateFolder:
         """The one place where a command may write that runs read-only; other commands do not look there."""
         return f"{self.path}/{UNSHARED}"
 
-    def remove(self) -> None:
-        """Remove it, if it was made; the next one that is asked for is new."""
-        if self._removal is not None:
-            self._removal()
-        self._path, self._removal = "", None
 
-
-def sweep(folder: Path) -> None:
-    """Remove the folders in `folder` of sessions that ended without doing so. It may take long: call it in a thread."""
-    for top in _tops(folder):
+def sweep(host: Host) -> None:
+    """Remove the folders of sessions that ended without doing so. It may take long: call it in a thread."""
+    for top in (scratch_folder(host), _memory(), host.copies_folder):
         with suppress(OSError), os.scandir(top) as entries:
             for path in [entry.path for entry in entries]:
                 if (lock := _locked(path)) is not None:
@@ -94,15 +111,14 @@ def scratch_folder(host: Host) -> Path:
     return host.state_folder / "scratch"
 
 
-def _tops(folder: Path) -> tuple[Path, Path]:
-    return folder, Path(_MEMORY) / f"ybs-{os.getuid()}"
+def _memory() -> Path:
+    return Path(_MEMORY) / f"ybs-{os.getuid()}"
 
 
-def _made(folder: Path, *, in_memory: bool) -> tuple[str, int]:
+def _made(top: Path) -> tuple[str, int]:
     """Make a new folder; return its path and the lock on it, -1 where it has none. Raises OSError."""
-    top = _tops(folder)[in_memory]
     with suppress(OSError, private_file.Unsafe):
-        if not in_memory or os.path.ismount(_MEMORY):
+        if top != _memory() or os.path.ismount(_MEMORY):
             private_file.make_folder(top)
             for _ in range(_TRIES):
                 path = os.path.realpath(top / os.urandom(6).hex())
@@ -128,7 +144,7 @@ def _locked(path: str) -> int | None:
     return None
 
 
-def _remove(path: str, lock: int) -> None:
+def remove_folder(path: str) -> None:
     """Remove a folder with all that is in it. What cannot be removed stays, for the next sweep."""
     with suppress(OSError):
         descriptor = os.open(path, _FOLDER)
@@ -137,6 +153,10 @@ def _remove(path: str, lock: int) -> None:
         finally:
             os.close(descriptor)
         Path(path).rmdir()
+
+
+def _remove(path: str, lock: int) -> None:
+    remove_folder(path)
     if lock >= 0:
         os.close(lock)
 

@@ -25,10 +25,13 @@ def outputs_folder(host: Host) -> Path:
 
 
 class Outputs:
-    """The kept outputs of one project. Its folder may be read by tools; those of other projects may not."""
+    """The kept outputs of one `project`, that of the roots if none is named.
 
-    def __init__(self, roots: Roots) -> None:
-        self.folder = outputs_folder(roots.host) / _name_of(str(roots.folder))
+    Its folder may be read by tools; those of other projects may not.
+    """
+
+    def __init__(self, roots: Roots, project: Path | None = None) -> None:
+        self.folder = outputs_folder(roots.host) / _name_of(str(project or roots.folder))
         roots.add(self.folder, is_read_only=True)
 
     def create(self) -> tuple[int, Path]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from hosts import this_host
 from session.test_undoing import Play
 from session.trees import tree
+from ybs.agent.project_walk import listings
 from ybs.security.paths.roots import Roots
-from ybs.session.project_walk import listings
 from ybs.session.undoing import Checkpoints
 from ybs.tools.searching.walk import Deadline
 

@@ -16,20 +16,32 @@ MOST_IGNORED = 5_000
 def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
     """Yield what is in each folder. Raises TooMuch."""
     for folder in _folders(roots):
-        walk = _Whole(roots, folder, deadline=deadline)
-        files = walk.paths()
-        if walk.count > MOST_PATHS:
-            raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
-        if walk.was_cut:
-            raise TooMuch("looking at its files takes too long")
-        yield Listing(
-            folder=folder,
-            files=files,
-            folders=walk.folders,
-            left_out=walk.left_out,
-            ignored=walk.ignored,
-            bulk=walk.bulk,
-        )
+        yield _listing_of(roots, folder, deadline)
+
+
+def listings_of_project(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
+    """Yield what is in each folder that belongs to the project. Raises TooMuch."""
+    for folder in _folders(roots):
+        if folder.is_relative_to(roots.folder):
+            yield _listing_of(roots, folder, deadline)
+
+
+def _listing_of(roots: Roots, folder: Path, deadline: Deadline) -> Listing:
+    """Return what is in a folder. Raises TooMuch."""
+    walk = _Whole(roots, folder, deadline=deadline)
+    files = walk.paths()
+    if walk.count > MOST_PATHS:
+        raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
+    if walk.was_cut:
+        raise TooMuch("looking at its files takes too long")
+    return Listing(
+        folder=folder,
+        files=files,
+        folders=walk.folders,
+        left_out=walk.left_out,
+        ignored=walk.ignored,
+        bulk=walk.bulk,
+    )
 
 
 class _Whole(Walk):

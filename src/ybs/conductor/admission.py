@@ -1,0 +1,136 @@
+"""May what a sub-agent changed in its copy reach the project? The rules of the file tools hold, and the person is asked once.
+
+What the person said yes to when the sub-agent's own tools wrote it is not asked about again, and neither is what a command
+left that was allowed to run: it could have changed the same file in the project. But files that other programs run or read
+by themselves, and those for which a rule says to ask, are asked about by their name; and what a rule forbids stays out.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.checkpoints.states import Change, State, state_at
+from ybs.conductor.contents import path_in, plain
+from ybs.conductor.merging import Clash
+from ybs.core.errors import Refused, ToolError
+from ybs.core.events import Emit
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect, Preview
+from ybs.security.paths.names import real_name, shown_name
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.policy import Ask, Deny, Policy, Subject
+
+_CHANGING: Sequence[Effect] = ("write", "edit", "delete")
+
+
+class Named:
+    """A hook that notes which files the tools of a sub-agent wrote, and what was in them then: that was confirmed."""
+
+    name = "the copy of the project"
+    loss = "the person is asked again before this reaches the project"
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        #: What tools left, by path in the copy.
+        self.states: dict[str, State] = {}
+
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Wait for what becomes of it."""
+
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Look at what a tool left at the paths that it names."""
+        del call
+        if effect in _CHANGING:
+            await asyncio.to_thread(self._note, effect, paths)
+
+    def _note(self, effect: Effect, paths: Sequence[str]) -> None:
+        for path in paths:
+            real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
+            name = str(real)[len(path_in(self._roots.folder, "")) :]
+            self.states[name] = plain(state_at(self._roots, str(real)))
+
+
+class Admission:
+    """Judges the changes of one sub-agent, whose copy has the roots `inside`."""
+
+    def __init__(
+        self, environment: ToolEnvironment, inside: Roots, agent: str, confirmed: dict[str, State]
+    ) -> None:
+        self._environment, self._inside = environment, inside
+        self._gate = environment.gate.of_agent(agent)
+        self._agent, self._confirmed = agent, confirmed
+
+    async def refused(
+        self, changes: Sequence[Change], show: Callable[[Change], str], call: ToolCall, emit: Emit
+    ) -> dict[str, Clash]:
+        """Return the paths that may not reach the project, and why; `show` gives the difference to be shown."""
+        policy = self._policy()
+        found: dict[str, Clash] = {}
+        for change in changes:
+            try:
+                self._check_place(change)
+                await self._check_policy(change, policy, show, call, emit)
+            except (ToolError, OSError) as error:
+                found[change.path] = Clash(str(error))
+        return found
+
+    def _policy(self) -> Policy:
+        """Return the policy for what was allowed once already, in the copy: without the questions of the mode."""
+        policy = self._environment.policy
+        return policy if policy.mode in ("plan", "bypass") else policy.tried(mode="auto")
+
+    def _check_place(self, change: Change) -> None:
+        """Raise Refused for a place that no tool may write to, and for a link that leads out of the project."""
+        roots = self._environment.roots
+        inner, outer = path_in(self._inside.folder, change.path), self._path(change)
+        for each, path in ((self._inside, inner), (roots, outer)):
+            if str(each.judge(path, is_write=True, is_link_followed=False)) != path:
+                raise Refused("a link is on the way to it")
+        if change.after.kind == "link":
+            target = os.path.join(os.path.dirname(outer), real_name(change.after.target))  # noqa: PTH118, PTH120
+            if not roots.judge(target).is_relative_to(roots.folder):
+                raise Refused("it is a link that leads out of the project")
+
+    async def _check_policy(
+        self,
+        change: Change,
+        policy: Policy,
+        show: Callable[[Change], str],
+        call: ToolCall,
+        emit: Emit,
+    ) -> None:
+        if change.after.kind == "folder" or change.before.kind == "folder":
+            return
+        name, effect = _tool_for(change)
+        path = self._path(change)
+        shown = self._environment.roots.show(Path(path))
+        subject = Subject(
+            paths=(shown,),
+            is_seen=True,
+            is_plain=True,
+            runs_later=self._environment.roots.runs_later(Path(path)),
+        )
+        asked = ToolCall(
+            id=f"{call.id}/{shown}", name=name, arguments=Raw(msgspec.json.encode({"path": shown}))
+        )
+        preview = Preview(title=f"Take over {shown} from {self._agent}", paths=(shown_name(path),))
+        decision = policy.decide(asked, effect, preview, subject)
+        if isinstance(decision, Ask) and self._confirmed.get(change.path) != change.after:
+            preview = msgspec.structs.replace(preview, body=show(change))
+            decision = await self._gate.admit(asked, effect, preview, subject, emit)
+        if isinstance(decision, Deny):
+            raise Refused(decision.reason)
+
+    def _path(self, change: Change) -> str:
+        return path_in(self._environment.folder, change.path)
+
+
+def _tool_for(change: Change) -> tuple[str, Effect]:
+    if change.after.kind == "absent":
+        return "delete_file", "delete"
+    return ("edit_file", "edit") if change.before.kind == "file" else ("write_file", "write")

@@ -1,0 +1,69 @@
+"""What a folder holds: the state of each path, by its path in the folder."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.agent.project_walk import listings_of_project
+from ybs.checkpoints.scan import Known, Scanner, Snapshot
+from ybs.checkpoints.states import BULK, State, Take
+from ybs.security.paths.roots import Roots
+from ybs.tools.searching.walk import Deadline
+
+#: Rights beyond these, such as setuid, are nobody's to hand on.
+_RIGHTS = 0o777
+
+
+class Contents(Struct, kw_only=True):
+    """The states by path, which of the paths git ignores, and the folders of dependencies, builds and caches, which are not looked into."""
+
+    states: dict[str, State]
+    ignored: set[str]
+    bulk: list[str]
+    #: What another look at the same folder need not read again.
+    known: Mapping[str, Known] = {}
+
+
+def look(
+    roots: Roots, take: Take, deadline: Deadline, known: Mapping[str, Known] | None = None
+) -> Contents:
+    """Look at all of a project; `take` keeps what its files hold. Raises TooMuch and NoRoom."""
+    snapshot, scanner = Snapshot(), Scanner(roots, take, lambda: deadline.is_over)
+    scanner.scan(listings_of_project(roots, deadline), known or {}, snapshot)
+    top = f"{str(roots.folder).rstrip('/')}/"
+    below = _below(top)
+    states = {below(path): plain(state) for path, (_, state) in snapshot.known.items()}
+    return Contents(
+        states={path: state for path, state in states.items() if state != plain(BULK)},
+        ignored=set(map(below, snapshot.ignored)),
+        bulk=[path for path, state in states.items() if state == plain(BULK)],
+        known=snapshot.known,
+    )
+
+
+def plain(state: State) -> State:
+    """Return a state without the rights that are nobody's to hand on."""
+    mode = state.mode & _RIGHTS
+    return state if mode == state.mode else replace(state, mode=mode)
+
+
+def lies_below(path: str, tops: Iterable[str]) -> bool:
+    """Return whether a path is one of these or lies in one."""
+    found = set(tops)
+    while path:
+        if path in found:
+            return True
+        path = os.path.dirname(path)  # noqa: PTH120 - texts, many of them
+    return False
+
+
+def _below(top: str) -> Callable[[str], str]:
+    return lambda path: path.removeprefix(top)
+
+
+def path_in(folder: Path, path: str) -> str:
+    """Return the absolute path of one in a folder."""
+    return f"{str(folder).rstrip('/')}/{path}"

@@ -1,0 +1,83 @@
+"""Isolation: each of several sub-agents that may write works in a copy of the project, which is merged at the end.
+
+There is one mechanism, with git and without: a copy by content, made of the same look at the project that undo takes, so
+that a sub-agent sees what the person sees, ignored and untracked files included, and nothing of it is written to the
+person's repository. (A git worktree would have to be filled with all of that afterwards, and leaves records in `.git`.)
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.contents import Contents
+from ybs.conductor.copying import Copied, copy_project
+from ybs.conductor.origin import Origin
+from ybs.conductor.overlay import Overlay
+from ybs.core.errors import ToolError, YbsError
+from ybs.core.hooks import CallHook
+from ybs.security.sandbox.scratch import remove_folder
+from ybs.tools.searching.walk import Deadline
+
+_CANNOT = (
+    "It cannot have a copy of the project to work in: {why}. Let only one task write at a time."
+)
+
+
+class Isolation:
+    """Makes copies of the project of an `environment`, one for each sub-agent; `hooks` are those of its main agent."""
+
+    def __init__(self, environment: ToolEnvironment, hooks: Sequence[CallHook] = ()) -> None:
+        self._environment = environment
+        self._origin = Origin(environment, hooks)
+        self._overlays: list[Overlay] = []
+
+    async def open(self, agent: str) -> Overlay:
+        """Make a copy for an agent of this name. Raises ToolError where the project is too large, or the disk too small."""
+        try:
+            folder, contents, copied = await self._origin.working(self._copied)
+        except OSError as error:
+            raise ToolError(_CANNOT.format(why=error.strerror or error)) from error
+        except YbsError as error:
+            raise ToolError(_CANNOT.format(why=error)) from error
+        environment = await asyncio.to_thread(self._environment_in, folder, contents, copied)
+        overlay = Overlay(agent, self._origin, environment, copied)
+        self._overlays = [*(each for each in self._overlays if not each.is_closed), overlay]
+        return overlay
+
+    async def aclose(self) -> None:
+        """Remove all copies, and end what still runs in one."""
+        for overlay in self._overlays:
+            await overlay.aclose()
+        await asyncio.to_thread(self._origin.close)
+
+    def _copied(self, deadline: Deadline) -> tuple[Path, Contents, Copied]:
+        origin = self._origin
+        contents = origin.look(deadline)
+        top = origin.new_folder()
+        try:
+            folder = top / (origin.roots.folder.name or "project")
+            folder.mkdir(mode=0o700)
+            return folder, contents, copy_project(origin.roots, contents, folder, origin.get)
+        except BaseException:
+            remove_folder(str(top))
+            raise
+
+    def _environment_in(self, folder: Path, contents: Contents, copied: Copied) -> ToolEnvironment:
+        """Make the environment of a copy. What else the session may read can be read there, too."""
+        original, origin = self._environment, self._origin
+        environment = ToolEnvironment(
+            folder,
+            original.loaded,
+            original.permissions,
+            is_attended=original.is_attended,
+            original=original,
+        )
+        roots = original.roots
+        linked = [Path(origin.path(path)) for path in copied.shown]
+        others = [path for path in roots.folders if not roots.folder.is_relative_to(path)]
+        for path in (*linked, *others, *roots.reading):
+            environment.roots.add_reading(str(path))
+            if not roots.holds_blocked(path):
+                environment.sandbox.show(path)
+        return environment

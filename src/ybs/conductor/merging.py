@@ -1,0 +1,153 @@
+"""What becomes of a path that a sub-agent changed in its copy: the rules of the merge, path by path. Nothing is written."""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.checkpoints.planning import Step, plan
+from ybs.checkpoints.states import ABSENT, Change, State
+from ybs.conductor.contents import Contents, lies_below, path_in, plain
+from ybs.security.paths.roots import Roots
+
+_SPECIAL_RIGHTS = 0o7000
+#: The lines of both have to be merged.
+NEEDS_LINES: Literal["lines"] = "lines"
+#: What a path is to be, that its lines have to be merged first, or why it stays as it is.
+Fate: TypeAlias = "State | Literal['lines'] | Clash"
+
+
+class Clash(Struct, frozen=True):
+    """Why a path of the project stays as it is, although the sub-agent changed it."""
+
+    why: str
+
+
+SAME_LINES = Clash("both changed the same lines")
+
+
+def changes_in(
+    base: Mapping[str, State],
+    now: Contents,
+    look_at: Callable[[str], State],
+    *,
+    shown: Iterable[str],
+    named: Set[str],
+) -> tuple[list[Change], list[str]]:
+    """Return what is another one in a copy than it was at first, and the ignored files that stay there.
+
+    What was only `shown` in it never counts. What git ignores is a by-product, unless a tool `named` it.
+    """
+    found = dict(now.states)
+    for path in base.keys() - found.keys():
+        found[path] = plain(look_at(path))  # gone, or something that is not listed, such as a pipe
+    outside = (*shown, *now.bulk)
+    changes: list[Change] = []
+    left: list[str] = []
+    for path in sorted(found):
+        before, after = base.get(path, ABSENT), found[path]
+        if before == after or lies_below(path, outside):
+            continue
+        if path in now.ignored and path not in named:
+            left += [path] if after.kind != "folder" else []
+            continue
+        changes.append(Change(path=path, before=before, after=after))
+    return changes, left
+
+
+def fate_of(change: Change, ours: State) -> Fate:
+    """Return what is to stand at a path where `ours` stands in the project now."""
+    before, after = change.before, change.after
+    if after.kind == "other":
+        return Clash("it is not a file, a folder or a link now")
+    if after.mark:
+        return Clash(f"the file is too large to be merged ({after.size:,} bytes)")
+    if ours in (before, after):
+        return after
+    kinds = {before.kind, ours.kind, after.kind}
+    if kinds == {"folder"}:
+        return _with_mode(ours, before, ours, after)
+    if kinds == {"file"} and ours.digest and before.digest:
+        return _fate_of_file(before, ours, after)
+    return _clash_of(before, ours, after)
+
+
+def _clash_of(before: State, ours: State, after: State) -> Clash:
+    if before == ABSENT:
+        return Clash("both made it, each in its own way")
+    if ours == ABSENT:
+        return Clash("it was deleted in the project meanwhile")
+    if after == ABSENT:
+        return Clash("the sub-agent deleted it, and it has changed in the project")
+    return Clash("both changed it")
+
+
+def _fate_of_file(before: State, ours: State, after: State) -> Fate:
+    if ours.digest in (before.digest, after.digest):
+        return _with_mode(after, before, ours, after)
+    if after.digest == before.digest:
+        return _with_mode(ours, before, ours, after)
+    mode = _with_mode(ours, before, ours, after)
+    return mode if isinstance(mode, Clash) else NEEDS_LINES
+
+
+def with_lines(change: Change, ours: State, digest: str, size: int) -> Fate:
+    """Return what is to stand where the lines of both were merged."""
+    merged = replace(change.after, digest=digest, size=size)
+    return _with_mode(merged, change.before, ours, change.after)
+
+
+def _with_mode(content: State, before: State, ours: State, after: State) -> "State | Clash":
+    """Return the content with the mode that one of the two changed."""
+    if after.mode in (before.mode, ours.mode):
+        return replace(content, mode=ours.mode)
+    if ours.mode == before.mode:
+        return replace(content, mode=after.mode)
+    return Clash("both changed its mode")
+
+
+def steps_to(
+    roots: Roots,
+    fates: Mapping[str, State],
+    found: Mapping[str, State],
+    clashes: dict[str, Clash],
+) -> dict[str, Step]:
+    """Return what is to be done to bring the project's paths to their fates, by absolute path.
+
+    A path that cannot be brought there becomes a clash, and so does what lies below one.
+    """
+    while True:
+        spread_clashes(fates, clashes)
+        steps = {
+            path_in(roots.folder, path): Step(
+                expected=found[path], target=_keeping_rights(fate, found[path])
+            )
+            for path, fate in fates.items()
+            if path not in clashes
+        }
+        made = plan(
+            roots,
+            dict(steps),
+            lambda path: found[path[len(path_in(roots.folder, "")) :]],
+            force=False,
+            is_resumed=False,
+        )
+        in_the_way = [path[len(path_in(roots.folder, "")) :] for path in made.conflicts]
+        if not in_the_way:
+            return made.steps
+        why = Clash("what stands there now, or above it, is in the way")
+        clashes.update(dict.fromkeys(in_the_way, why))
+
+
+def spread_clashes(paths: Iterable[str], clashes: dict[str, Clash]) -> None:
+    """Have what lies below a clash be one, too: a folder is taken over whole or not at all."""
+    tops = list(clashes)
+    for path in paths:
+        if path not in clashes and lies_below(path, tops):
+            clashes[path] = Clash("what lies above it was not taken over")
+
+
+def _keeping_rights(target: State, found: State) -> State:
+    rights = found.mode & _SPECIAL_RIGHTS if target.kind == found.kind else 0
+    return replace(target, mode=target.mode | rights) if rights else target

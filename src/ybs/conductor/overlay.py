@@ -1,0 +1,112 @@
+"""A sub-agent's copy of the project: it works there as in the project, and what it changed is merged at the end."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.checkpoints.states import Change, state_at
+from ybs.conductor.admission import Admission, Named
+from ybs.conductor.conflicts import Conflicts
+from ybs.conductor.contents import look, path_in
+from ybs.conductor.copying import Copied
+from ybs.conductor.merged import Merged
+from ybs.conductor.merging import changes_in, spread_clashes
+from ybs.conductor.origin import Origin
+from ybs.conductor.taking_over import TakingOver
+from ybs.core.errors import YbsError
+from ybs.core.events import Emit
+from ybs.core.messages import ToolCall
+from ybs.security.paths.names import shown_name
+from ybs.security.sandbox.scratch import remove_folder
+from ybs.tools.searching.walk import Deadline
+
+
+class Overlay:
+    """The copy, and the `environment` in which an agent works there. Its calls run with `hook` among their hooks."""
+
+    def __init__(
+        self, agent: str, origin: Origin, environment: ToolEnvironment, copied: Copied
+    ) -> None:
+        self.agent, self.environment = agent, environment
+        self._origin, self._copied = origin, copied
+        self.hook = Named(environment.roots)
+        self._conflicts = Conflicts(origin, environment)
+        self.is_closed = False
+
+    @property
+    def folder(self) -> Path:
+        """The copy."""
+        return self.environment.folder
+
+    async def merge(self, call: ToolCall, emit: Emit) -> Merged:
+        """Bring what the sub-agent changed to the project, once it is done; `call` is the one that started it.
+
+        What both changed is merged line by line. What cannot be merged stays in the project as it is there, and the sub-agent's
+        version is kept elsewhere. It may be done again: what is merged already is found to be so.
+        """
+        async with self._origin.merging:
+            await self.environment.aclose()  # nothing runs in the copy any more
+            try:
+                changes, left = await self._origin.working(self._changed)
+            except (YbsError, OSError) as error:
+                return Merged(problem=_UNSEEN.format(error=error, copy=self._conflicts.keep_copy()))
+            admission = Admission(
+                self._origin.environment, self.environment.roots, self.agent, self.hook.states
+            )
+            clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
+            spread_clashes([change.path for change in changes], clashes)
+            taking_over = TakingOver(self._origin, changes, clashes)
+            return await _to_its_end(self._take_over(taking_over, changes, left, call))
+
+    async def _take_over(
+        self, taking_over: TakingOver, changes: list[Change], left: list[str], call: ToolCall
+    ) -> Merged:
+        await taking_over.do(call)
+        clashes = taking_over.clashes
+        conflicts = [
+            await asyncio.to_thread(self._conflicts.of, change, clashes[change.path])
+            for change in changes
+            if change.path in clashes
+        ]
+        return Merged(
+            paths=tuple(map(self._origin.shown, taking_over.done)),
+            conflicts=tuple(conflicts),
+            left=tuple(map(shown_name, left)),
+            notes=taking_over.notes,
+        )
+
+    async def aclose(self) -> None:
+        """End what runs in the copy, and remove it, unless something is there alone."""
+        self.is_closed = True
+        await self.environment.aclose()
+        if not self._conflicts.need_copy:
+            await asyncio.to_thread(remove_folder, str(self.folder.parent))
+
+    def _changed(self, deadline: Deadline) -> tuple[list[Change], list[str]]:
+        inside = self.environment.roots
+        now = look(inside, self._origin.take, deadline)
+        return changes_in(
+            self._copied.base,
+            now,
+            lambda path: state_at(inside, path_in(self.folder, path)),
+            shown=self._copied.shown,
+            named=self.hook.states.keys(),
+        )
+
+
+_UNSEEN = (
+    "Nothing of what it changed was merged, because its copy of the project could not be looked at ({error}). "
+    "The copy is in {copy} as long as this session lives."
+)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, Merged]) -> Merged:
+    """Wait for work that is done to its end, also where it is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise

@@ -1,0 +1,306 @@
+"""Sub-agents that write have copies of the project, and what they changed is merged."""
+
+import stat
+import threading
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from conductor.copies import DELEGATE, Copies
+from rows import every_row
+from session.trees import tree
+from ybs.conductor import copying
+from ybs.conductor.merged import Merged
+from ybs.conductor.overlay import Overlay
+from ybs.core.errors import ToolError
+
+pytestmark = pytest.mark.integration
+LINES = "".join(f"line {number}\n" for number in range(1, 20))
+
+
+def write(folder: Path, path: str, text: str | bytes = LINES) -> None:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+async def test_a_copy_has_what_the_person_sees_and_shares_nothing_with_it(copies: Copies) -> None:
+    project = copies.project
+    write(project, "src/a.py")
+    write(project, ".gitignore", "*.log\nnode_modules\n")
+    write(project, "notes.log", "ignored, and seen all the same")
+    write(project, ".git/HEAD", "ref: refs/heads/main")
+    (project / "src/run").write_bytes(b"#!/bin/sh\n")
+    (project / "src/run").chmod(0o755)
+    (project / "link").symlink_to("src/a.py")
+    (project / "empty").mkdir(mode=0o750)
+    before = tree(project)
+    overlay = await copies.open()
+    assert overlay.folder.name == project.name
+    assert not overlay.folder.is_relative_to(project)
+    assert tree(overlay.folder) == {
+        path: entry
+        for path, entry in before.items()
+        if not path.startswith(".git/") and path != ".git"
+    }
+    assert (overlay.folder / "src/a.py").stat().st_mtime_ns == (
+        project / "src/a.py"
+    ).stat().st_mtime_ns
+    assert stat.S_IMODE(overlay.folder.parent.parent.stat().st_mode) == 0o700
+    for path in ("src/a.py", "src/run", "notes.log"):
+        write(overlay.folder, path, "changed")
+    assert tree(project) == before
+
+
+async def test_changes_of_one_copy_reach_the_project_and_undo_takes_them_back(
+    copies: Copies,
+) -> None:
+    project = copies.project
+    for path in ("edited", "deleted", "folder/gone", "mode"):
+        write(project, path)
+    before = tree(project)
+    overlay = await copies.open()
+    write(overlay.folder, "edited", "new")
+    write(overlay.folder, "made/here/new.bin", b"\0\xff")
+    (overlay.folder / "deleted").unlink()
+    (overlay.folder / "folder/gone").unlink()
+    (overlay.folder / "folder").rmdir()
+    (overlay.folder / "mode").chmod(0o755)
+    (overlay.folder / "link").symlink_to("edited")
+    copies.undo.checkpoints.begin()
+    merged = await copies.merge(overlay)
+    assert merged.conflicts == ()
+    assert tree(project) == tree(overlay.folder)
+    assert (
+        "Merged into the project: deleted, edited, folder, folder/gone, link, made," in merged.text
+    )
+    assert await copies.merge(overlay) == Merged(paths=merged.paths), (
+        "a second time nothing happens"
+    )
+    kept = await copies.undo.checkpoints.end()
+    assert kept is not None
+    await copies.undo.checkpoints.undo([kept.name])
+    assert tree(project) == before
+    assert copies.questions == []
+
+
+async def test_a_copy_that_is_as_it_was_changes_nothing(copies: Copies) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    assert await copies.merge(overlay) == Merged()
+    assert (await copies.merge(overlay)).text == ""
+    assert copies.undo.paths == []
+
+
+async def test_the_lines_of_both_are_merged_and_the_mode_of_either_counts(copies: Copies) -> None:
+    write(copies.project, "a.py")
+    one, two = await copies.open("one"), await copies.open("two")
+    write(one.folder, "a.py", LINES.replace("line 2\n", "line two\n"))
+    (one.folder / "a.py").chmod(0o755)
+    write(two.folder, "a.py", LINES.replace("line 18\n", "line eighteen\n"))
+    assert (await copies.merge(one)).paths == ("a.py",)
+    assert (await copies.merge(two)).paths == ("a.py",)
+    wanted = LINES.replace("line 2\n", "line two\n").replace("line 18\n", "line eighteen\n")
+    assert (copies.project / "a.py").read_text() == wanted
+    assert (copies.project / "a.py").stat().st_mode & 0o777 == 0o755
+    assert tree(copies.project) == {"a.py": ("file", 0o755, wanted.encode())}
+
+
+async def clash(copies: Copies, first: object, second: object) -> tuple[Merged, Overlay]:
+    """Have two sub-agents make something of `a` each, and merge one after the other."""
+    one, two = await copies.open("one"), await copies.open("two")
+    for overlay, made in ((one, first), (two, second)):
+        place = overlay.folder / "a"
+        if isinstance(made, int):
+            place.chmod(made)
+            continue
+        place.unlink(missing_ok=True)
+        if isinstance(made, bytes):
+            place.write_bytes(made)
+        elif isinstance(made, str):
+            place.symlink_to(made)
+        elif made is dict:
+            write(overlay.folder, "a/inner", b"in a folder")
+    await copies.merge(one)
+    before = tree(copies.project)
+    merged = await copies.merge(two)
+    assert tree(copies.project) == before, "the project keeps its own"
+    assert merged.paths == ()
+    return merged, two
+
+
+async def test_what_cannot_be_merged_is_kept_and_both_sides_are_shown(copies: Copies) -> None:
+    write(copies.project, "a", "old\n")
+    merged, _ = await clash(copies, b"mine\n", b"its\n")
+    (conflict,) = merged.conflicts
+    assert conflict.path == "a"
+    assert read(conflict.kept) == "its\n"
+    roots = copies.environment.roots
+    assert roots.resolve(conflict.kept) == Path(conflict.kept), "tools may read it"
+    assert "-mine\n+its" in merged.text
+    assert "both changed the same lines" in merged.text
+    assert "(1 path)" in merged.text
+
+
+@every_row(
+    "first, second, why, kept",
+    [
+        (b"\0mine", b"\0its", "could not be merged", b"\0its"),
+        (None, b"its\n", "it was deleted in the project meanwhile", b"its\n"),
+        (b"mine\n", None, "the sub-agent deleted it", "deleted"),
+        ("one", "two", "both changed it", "a link to two"),
+        (0o755, 0o700, "both changed its mode", b"old\n"),
+        (dict, b"its\n", "both changed it", b"its\n"),
+        (b"mine\n", dict, "both changed it", ""),
+    ],
+    ids=[
+        "binary",
+        "deleted here",
+        "deleted there",
+        "links",
+        "modes",
+        "folder here",
+        "folder there",
+    ],
+)
+async def test_each_kind_of_conflict_is_named(
+    tmp_path: Path, first: object, second: object, why: str, kept: bytes | str
+) -> None:
+    project = Path(mkdtemp(dir=tmp_path))
+    copies = Copies(project)
+    write(project, "a", "old\n")
+    try:
+        merged, _ = await clash(copies, first, second)
+        by_path = {conflict.path: conflict for conflict in merged.conflicts}
+        conflict = by_path["a"]
+        assert why in conflict.why
+        if isinstance(kept, bytes):
+            assert read(conflict.kept) == kept.decode()
+        else:
+            assert conflict.kept == kept
+        if second is dict:
+            assert read(by_path["a/inner"].kept) == "in a folder"
+            assert by_path["a/inner"].why == "what lies above it was not taken over"
+    finally:
+        await copies.aclose()
+
+
+async def test_both_may_make_the_same_or_delete_the_same(copies: Copies) -> None:
+    write(copies.project, "gone")
+    one, two = await copies.open(), await copies.open()
+    for overlay in (one, two):
+        (overlay.folder / "gone").unlink()
+        write(overlay.folder, "new", "same\n")
+    assert not (await copies.merge(one)).conflicts
+    assert not (await copies.merge(two)).conflicts
+    assert (copies.project / "new").read_text() == "same\n"
+
+
+async def test_a_folder_goes_only_where_nobody_put_something_in_it(copies: Copies) -> None:
+    write(copies.project, "d/a")
+    overlay = await copies.open()
+    (overlay.folder / "d/a").unlink()
+    (overlay.folder / "d").rmdir()
+    write(copies.project, "d/new", "mine")
+    await copies.merge(overlay)
+    assert tree(copies.project).keys() == {"d", "d/new"}
+
+
+async def test_what_git_ignores_stays_behind_unless_a_tool_wrote_it(copies: Copies) -> None:
+    write(copies.project, ".gitignore", "*.log\n.env\nbuild/\n")
+    overlay = await copies.open()
+    write(overlay.folder, "run.log")
+    write(overlay.folder, "build/out.o")
+    write(overlay.folder, ".env", "A=1\n")
+    await overlay.hook.before_change(DELEGATE, "write", [".env"])
+    await overlay.hook.after_change(DELEGATE, "write", [".env"])
+    merged = await copies.merge(overlay)
+    assert merged.paths == (".env",)
+    assert merged.left == ("run.log",)
+    assert "Not taken over, since git ignores it: run.log." in merged.text
+    assert not (copies.project / "run.log").exists()
+
+
+async def test_dependencies_are_read_where_they_are_and_not_copied(copies: Copies) -> None:
+    write(copies.project, ".gitignore", "node_modules/\n")
+    write(copies.project, "node_modules/lib/index.js")
+    overlay = await copies.open()
+    link = overlay.folder / "node_modules"
+    assert link.is_symlink()
+    roots = overlay.environment.roots
+    inside = roots.resolve("node_modules/lib/index.js")
+    assert inside.read_text() == LINES
+    with pytest.raises(ToolError):
+        roots.resolve("node_modules/lib/index.js", is_write=True)
+    link.unlink()
+    write(overlay.folder, "node_modules/other", "installed anew")
+    assert await copies.merge(overlay) == Merged()
+    assert (copies.project / "node_modules/lib/index.js").is_file()
+
+
+async def test_a_project_that_is_too_large_is_refused_in_plain_words(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(copies.project, "a", b"x" * 1000)
+    monkeypatch.setattr(copying, "MOST_COPIED_BYTES", 999)
+    with pytest.raises(ToolError, match="holds 1,000 bytes, and a copy of it may have 999"):
+        await copies.open()
+    monkeypatch.setattr(copying, "MOST_COPIED_BYTES", 10**9)
+    monkeypatch.setattr(copying, "LEAST_FREE_BYTES", 10**18)
+    with pytest.raises(ToolError, match=r"the disk is nearly full\. Let only one task write"):
+        await copies.open()
+    assert list(copies.environment.host.copies_folder.glob("*/*")) == []
+
+
+async def test_a_large_file_is_copied_and_never_merged_unasked(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ybs.checkpoints.states.MOST_FILE_BYTES", 1000)
+    monkeypatch.setattr("ybs.checkpoints.scan.MOST_FILE_BYTES", 1000)
+    write(copies.project, ".gitignore", "*.bin\n")
+    write(copies.project, "large", b"x" * 2000)
+    write(copies.project, "ignored.bin", b"x" * 2000)
+    overlay = await copies.open()
+    assert (overlay.folder / "large").read_bytes() == b"x" * 2000
+    assert (overlay.folder / "ignored.bin").is_symlink()
+    assert await copies.merge(overlay) == Merged()
+    write(overlay.folder, "large", b"y" * 3000)
+    (conflict,) = (await copies.merge(overlay)).conflicts
+    assert conflict.why == "the file is too large to be merged (3,000 bytes)"
+    assert read(conflict.kept) == "y" * 3000
+    assert (copies.project / "large").read_bytes() == b"x" * 2000
+
+
+async def test_in_incognito_nothing_is_written_but_the_copy_stays(project: Path) -> None:
+    copies = Copies(project, {"incognito.enabled": True})
+    write(project, "a", "old\n")
+    merged, two = await clash(copies, b"mine\n", b"its\n")
+    (conflict,) = merged.conflicts
+    await two.aclose()
+    assert conflict.kept == str(two.folder / "a")
+    assert copies.environment.roots.resolve(conflict.kept).read_text() == "its\n"
+    await copies.aclose()
+    assert not two.folder.exists()
+
+
+async def test_a_copy_is_removed_and_so_is_what_a_crash_left(copies: Copies) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    assert overlay.folder.is_dir()
+    await overlay.aclose()
+    assert not overlay.folder.parent.exists()
+    other = await copies.open()
+    await copies.isolation.aclose()
+    assert not other.folder.exists()
+    assert tree(copies.environment.host.copies_folder) == {}
+    left = copies.environment.host.copies_folder / "stale"
+    write(left, "hex/project/a")
+    Copies(copies.project)
+    for thread in threading.enumerate():
+        if thread.name == "ybs-sweep":
+            thread.join()
+    assert not left.exists()

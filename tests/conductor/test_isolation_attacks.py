@@ -1,0 +1,299 @@
+"""What a sub-agent's command can put into its copy, and what of it reaches the project and the rest of the machine."""
+
+import os
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from conductor.copies import DELEGATE, Copies
+from conductor.test_isolation import read, write
+from rows import every_row
+from session.trees import tree
+from ybs.agent.environment import Permissions, ToolEnvironment
+from ybs.agent.toolbox import make_toolbox
+from ybs.checkpoints.restore import Restoring
+from ybs.conductor.isolation import Isolation
+from ybs.conductor.merged import Merged
+from ybs.core.errors import Refused, ToolError
+from ybs.core.messages import ToolCall
+from ybs.testing import call
+from ybs.tools.calls.hooks import after_change
+
+pytestmark = pytest.mark.integration
+
+
+async def test_a_folder_that_became_a_link_to_home_leads_nowhere(
+    copies: Copies, home: Path
+) -> None:
+    write(home, "src/a.py", "the person's own")
+    write(copies.project, "src/a.py")
+    write(copies.project, "src/b.py")
+    before = tree(copies.project), tree(home / "src")
+    overlay = await copies.open()
+    for name in ("a.py", "b.py"):
+        (overlay.folder / "src" / name).unlink()
+    (overlay.folder / "src").rmdir()
+    (overlay.folder / "src").symlink_to(home / "src")
+    merged = await copies.merge(overlay)
+    assert (tree(copies.project), tree(home / "src")) == before
+    assert merged.paths == ()
+    assert {conflict.path for conflict in merged.conflicts} == {"src", "src/a.py", "src/b.py"}
+    assert "outside" in merged.conflicts[0].why
+    assert "the person's own" not in merged.text
+
+
+async def test_a_link_within_the_project_is_taken_over_and_one_that_leads_out_is_not(
+    copies: Copies,
+) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    for name, target in (
+        ("in", "a"),
+        ("out", "../../etc/passwd"),
+        ("copy", str(overlay.folder / "a")),
+    ):
+        (overlay.folder / name).symlink_to(target)
+    merged = await copies.merge(overlay)
+    assert merged.paths == ("in",)
+    assert {each.path for each in merged.conflicts} == {"out", "copy"}
+
+
+async def test_pipes_devices_and_sparse_giants_stay_where_they_are(copies: Copies) -> None:
+    for name in ("pipe", "giant", "closed/a", "fine"):
+        write(copies.project, name)
+    overlay = await copies.open()
+    (overlay.folder / "pipe").unlink()
+    os.mkfifo(overlay.folder / "pipe")
+    os.mkfifo(overlay.folder / "new-pipe")
+    os.truncate(overlay.folder / "giant", 3_000_000_000)
+    write(overlay.folder, "fine", "changed")
+    before = tree(copies.project)
+    merged = await copies.merge(overlay)
+    assert merged.paths == ("fine",)
+    assert {each.path: each.why for each in merged.conflicts} == {
+        "giant": "the file is too large to be merged (3,000,000,000 bytes)",
+        "pipe": "it is not a file, a folder or a link now",
+    }
+    before["fine"] = ("file", before["fine"][1], b"changed")
+    assert tree(copies.project) == before
+
+
+async def test_odd_names_are_merged_and_break_no_line(copies: Copies) -> None:
+    overlay = await copies.open()
+    odd = "line\nbreak \x1b[31m\udcff"
+    write(overlay.folder, odd, "x")
+    merged = await copies.merge(overlay)
+    assert (copies.project / odd).read_text() == "x"
+    assert merged.text == r"Merged into the project: line\x0abreak \x1b[31m\xff."
+
+
+async def test_setuid_is_not_handed_on(copies: Copies) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    (overlay.folder / "a").chmod(0o4755)
+    write(overlay.folder, "b")
+    (overlay.folder / "b").chmod(0o6755)
+    await copies.merge(overlay)
+    assert [(copies.project / name).stat().st_mode & 0o7777 for name in "ab"] == [0o755, 0o755]
+
+
+async def test_a_repository_that_a_command_makes_is_not_taken_over(copies: Copies) -> None:
+    overlay = await copies.open()
+    for name in ("HEAD", "config", "objects/x", "refs/x"):
+        write(overlay.folder, f"bare/{name}", "[core]\n fsmonitor = touch /tmp/owned\n")
+    write(overlay.folder, "inner/.git/config", "[core]\n")
+    merged = await copies.merge(overlay)
+    assert not list(copies.project.rglob("config"))
+    assert any("repository" in each.why for each in merged.conflicts)
+
+
+@every_row(
+    "path, is_asked",
+    [(".envrc", True), ("AGENTS.md", True), (".github/workflows/ci.yml", True), ("plain", False)],
+)
+async def test_what_runs_later_is_asked_about_before_it_reaches_the_project(
+    path: str, *, is_asked: bool, project: Path
+) -> None:
+    for answer in (False, True):
+        copies = Copies(project, answer=answer)
+        overlay = await copies.open("general-1")
+        write(overlay.folder, path, f"{answer}")
+        merged = await copies.merge(overlay)
+        assert [question.agent for question in copies.questions] == ["general-1"] * is_asked
+        assert (project / path).exists() is (answer or not is_asked)
+        if is_asked:
+            assert copies.questions[0].preview.title == f"Take over {path} from general-1"
+            assert f"+{answer}" in copies.questions[0].preview.body
+        assert bool(merged.conflicts) is (is_asked and not answer)
+        await copies.aclose()
+
+
+async def test_what_the_person_confirmed_in_the_copy_is_not_asked_again(project: Path) -> None:
+    copies = Copies(project, answer=True)
+    overlay = await copies.open("general-1")
+    tools = make_toolbox(overlay.environment, None, [overlay.hook], "general-1")
+    result = await tools.run(call("write_file", path=".envrc", content="one\n"), lambda _: None)
+    assert not result.is_error
+    assert [question.agent for question in copies.questions] == ["general-1"]
+    assert not (project / ".envrc").exists()
+    await copies.merge(overlay)
+    assert (project / ".envrc").read_text() == "one\n"
+    assert len(copies.questions) == 1
+    # But what a command made of it afterwards is.
+    write(overlay.folder, ".envrc", "two\n")
+    await copies.merge(overlay)
+    assert len(copies.questions) == 2
+    await copies.aclose()
+
+
+@every_row(
+    "settings, why",
+    [
+        ({"safety.deny": ["edit_file(held)"]}, "The rule edit_file(held)"),
+        ({"safety.mode": "plan"}, "The mode is plan"),
+        ({"safety.sandbox_blocked_paths": ["held"]}, "blocked"),
+    ],
+)
+async def test_rules_hold_when_changes_are_merged(
+    settings: dict[str, object], why: str, tmp_path: Path
+) -> None:
+    project = Path(mkdtemp(dir=tmp_path))
+    write(project, "held")
+    copies = Copies(project, settings)
+    overlay = await copies.open()
+    write(overlay.folder, "held", "changed")
+    merged = await copies.merge(overlay)
+    if why == "blocked":
+        assert merged == Merged(), "it is not even looked at"
+        with pytest.raises(Refused, match="blocked"):
+            overlay.environment.roots.resolve("held")
+    else:
+        assert why in merged.conflicts[0].why
+    assert (project / "held").read_text() != "changed"
+    await copies.aclose()
+
+
+async def test_the_copy_knows_the_blocked_places_of_the_project_by_any_name(tmp_path: Path) -> None:
+    project = tmp_path / "absolute"
+    write(project, "keys/a")
+    write(project, "b")
+    copies = Copies(project, {"safety.sandbox_blocked_paths": [str(project / "keys")]})
+    overlay = await copies.open()
+    assert tree(overlay.folder).keys() == {"b"}
+    with pytest.raises(Refused, match="blocked"):
+        overlay.environment.roots.resolve("keys/new", is_write=True)
+    with pytest.raises(ToolError, match="outside"):
+        overlay.environment.roots.resolve(str(project / "b"))
+    await copies.aclose()
+
+
+async def test_a_change_in_the_midst_of_a_merge_is_not_overwritten(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(copies.project, "a", "old\n")
+    overlay = await copies.open()
+    write(overlay.folder, "a", "its\n")
+    write(overlay.folder, "b", "its\n")
+    do, tries = Restoring.do, list[int]()
+
+    def meanwhile(self: Restoring) -> None:
+        tries.append(1)
+        (copies.project / "a").write_text(f"mine {len(tries)}\n")
+        do(self)
+
+    monkeypatch.setattr(Restoring, "do", meanwhile)
+    merged = await copies.merge(overlay)
+    assert (copies.project / "a").read_text().startswith("mine")
+    assert [each.path for each in merged.conflicts] == ["a"]
+    assert read(merged.conflicts[0].kept) == "its\n"
+    assert (copies.project / "b").read_text() == "its\n"
+
+
+async def test_a_disk_that_does_not_let_it_loses_nothing(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(copies.project, "a", "old\n")
+    overlay = await copies.open()
+    write(overlay.folder, "a", "its\n")
+    monkeypatch.setattr(Restoring, "do", _full)
+    merged = await copies.merge(overlay)
+    assert "No space left" in merged.conflicts[0].why
+    assert read(merged.conflicts[0].kept) == "its\n"
+    assert merged.paths == ()
+
+
+def _full(_: Restoring) -> None:
+    raise OSError(28, "No space left on device")
+
+
+async def test_a_copy_that_cannot_be_looked_at_stays_to_be_read(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    write(overlay.folder, "b", "its\n")
+    monkeypatch.setattr("ybs.checkpoints.scan.MOST_PATHS", 1)
+    merged = await copies.merge(overlay)
+    assert "more than 1 files and folders" in merged.text
+    await overlay.aclose()
+    assert str(overlay.folder) in merged.text
+    assert copies.environment.roots.resolve(f"{overlay.folder}/b").read_text() == "its\n"
+
+
+async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(
+    project: Path,
+) -> None:
+    copies = Copies(project, {"safety.mode": "bypass"})
+    write(project, ".gitignore", "node_modules\n")
+    write(project, "node_modules/lib", "of the project\n")
+    write(project, ".envrc", "rules\n")
+    environment = ToolEnvironment(project, copies.environment.loaded, Permissions())
+    if environment.sandbox.state != "full":
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
+    isolation = Isolation(environment)
+    one, two = await isolation.open("one"), await isolation.open("two")
+    command = (
+        f"cat node_modules/lib; echo made > made; ls {project}; ls {two.folder}; echo x > {project}/a; echo x > node_modules/lib;"
+        " echo bad > .envrc; true"
+    )
+    tools = make_toolbox(one.environment, None, [one.hook])
+    result = await tools.run(call("run_shell", command=command), lambda _: None)
+    assert "of the project" in result.output
+    assert (one.folder / "made").read_text() == "made\n"
+    assert (one.folder / ".envrc").read_text() == "rules\n"
+    assert tree(project).keys() == {".gitignore", "node_modules", "node_modules/lib", ".envrc"}
+    assert (project / "node_modules/lib").read_text() == "of the project\n"
+    assert not (two.folder / "made").exists()
+    await isolation.aclose()
+    await environment.aclose()
+
+
+async def test_rules_and_modes_are_those_of_the_session_at_each_moment(copies: Copies) -> None:
+    overlay = await copies.open()
+    copies.environment.policy.mode = "ask"
+    assert overlay.environment.policy.mode == "ask"
+    overlay.environment.policy.grant("write_file")
+    assert "write_file" in copies.environment.policy.grants
+    assert overlay.environment.policy.tried(mode="plan").mode == "plan"
+    assert copies.environment.policy.mode == "ask"
+    assert overlay.environment.secrets.firewall is copies.environment.secrets.firewall
+    assert not overlay.environment.has_mcp()
+    assert not overlay.environment.has_external_tools()
+    assert overlay.environment.has_skills() == copies.environment.has_skills()
+    assert overlay.environment.skills is copies.environment.skills
+
+
+async def test_a_hook_that_fails_is_told_and_the_merge_goes_on(copies: Copies) -> None:
+    overlay = await copies.open()
+    write(overlay.folder, "a", "its\n")
+
+    async def fails(call: ToolCall, effect: object, paths: object) -> None:
+        raise ToolError("the disk is full")
+
+    copies.undo.before_change = fails  # type: ignore[method-assign] - a double of one test
+    merged = await copies.merge(overlay)
+    assert merged.notes == ("the person cannot undo this: the disk is full",)
+    assert "the person cannot undo this" in merged.text
+    await after_change([overlay.hook], DELEGATE, "execute", ["a"])
+    assert overlay.hook.states == {}
