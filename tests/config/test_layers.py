@@ -54,7 +54,7 @@ SPECIFICATION = """{
     "stream_responses": true},
   "session": {"storage_path": "~/.config/ybs/sessions", "auto_save": true, "max_sessions": 100,
     "retention_days": 30},
-  "router": {"a": 1}, "mcpServers": {"x": {"command": "y", "env": {"T": "${NOT_SET}"}}},
+  "router": {}, "mcpServers": {"x": {"command": "y", "env": {"T": "${NOT_SET}"}}},
   "hooks": {"a": ["b"]}, "skills": {}, "memory": {"a": null}, "gateway": {"b": true},
   "profiles": {"p": {"llm": {"model": "${NOT_SET}"}}}, "firewall": {}, "incognito": {},
   "providers": {"work": {"endpoint": "http://x"}}
@@ -80,8 +80,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     write("user", SPECIFICATION)
     loaded = load(this_host(), folder=project)
     assert loaded.warnings == (
-        "router, memory, gateway: "
-        "without effect, because this version does not have these features yet",
+        "memory, gateway: without effect, because this version does not have these features yet",
     )
     config = loaded.config
     assert config.llm.model == "qwen3:14b"
@@ -101,7 +100,7 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     file: Path | None = None
     for number, layer in enumerate(names):
         keys = ["a", "b", "c", "d", "e"][number:]
-        values: dict[str, Any] = {"router": dict.fromkeys(keys, layer)}
+        values: dict[str, Any] = {"memory": dict.fromkeys(keys, layer)}
         if layer == "project":
             values = {"llm": {"temperature": 1}}
         file = write(layer, json.dumps({**values, "llm": {"model": layer}}))
@@ -109,19 +108,19 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
     loaded = load(this_host(), folder=project, config_file=file, overrides={"llm.model": "option"})
     assert loaded.warnings == (
-        "router: without effect, because this version does not have these features yet",
+        "memory: without effect, because this version does not have these features yet",
     )
-    assert loaded.config.router == {
+    assert loaded.config.memory == {
         "a": "system",
         "b": "user",
         "c": "home",
         "d": "home",
         "e": "file",
     }
-    assert origin_of(loaded, "router.a") == ("system", "config.json")
-    assert origin_of(loaded, "router.b") == ("user", "config.json")
-    assert origin_of(loaded, "router.c") == ("home", ".ybs.json")
-    assert origin_of(loaded, "router.e") == ("file", "asked-for.json")
+    assert origin_of(loaded, "memory.a") == ("system", "config.json")
+    assert origin_of(loaded, "memory.b") == ("user", "config.json")
+    assert origin_of(loaded, "memory.c") == ("home", ".ybs.json")
+    assert origin_of(loaded, "memory.e") == ("file", "asked-for.json")
     assert loaded.config.llm.max_tokens == 7
     assert loaded.origins["llm.max_tokens"] == Origin("environment", "YBS_LLM__MAX_TOKENS")
     assert loaded.config.llm.model == "option"

@@ -34,12 +34,13 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
             "sandbox_enabled": False,
         },
         "session": {"storage_path": "/tmp"},
-        "router": {"x": "${HOME}"},
+        "router": {"arms": ["mine/a", "mine/b"]},
+        "profiles": {"x": {"llm": {"model": "${HOME}"}}},
     }
     loaded = trusted(project, settings)
     assert loaded.config.safety == Config().safety
     assert loaded.config.session == Config().session
-    assert loaded.config.router == {}
+    assert loaded.config.router == Config().router
     assert list(loaded.config.providers) == ["mine"]
     assert loaded.config.providers["mine"].api_key_env is None
     assert secret not in str(msgspec.to_builtins(loaded.config))
@@ -47,7 +48,7 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
     for words in (
         "ignored, because a project's file may not set it: llm.api_key, providers.mine.api_key, "
         "providers.mine.api_key_env, providers.openai, safety.mode",
-        "ignored, because it would read your environment variables: router",
+        "ignored, because it would read your environment variables: profiles",
         "can only make this stricter: safety.sandbox_enabled",
     ):
         assert words in named
@@ -59,9 +60,8 @@ def test_what_is_of_no_use_is_told_and_left_out(project: Path):
     )
     assert loaded.config.providers == {}
     assert loaded.config.llm.endpoint is None
-    assert loaded.config.router == {"a": 1}
+    assert loaded.config.router == Config().router
     assert len(loaded.warnings) == 3
-    assert loaded.warnings[2].startswith("router: without effect")
 
 
 def test_what_is_never_taken_are_settings():
@@ -172,7 +172,7 @@ def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write
 
 
 def test_every_wish_is_told_in_plain_words(project: Path):
-    review = wanting(project, {**POWERFUL, "router": {"x": 1}, "llm": {"provider": "p"}})
+    review = wanting(project, {**POWERFUL, "llm": {"provider": "p"}})
     assert lines_of(review) == [
         ".ybs.json: chooses the provider p",
         '.ybs.json: runs programs at Stop: [{"hooks":[{"type":"command","command":"./hook.sh --now"}]}]',
@@ -181,7 +181,6 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         "it receives your environment variables TOKEN",
         '.ybs.json: lets the model run these programs: [{"name":"x","path":"./x"}]',
         '.ybs.json: looks for tools, which are programs, in ["./more"]',
-        ".ybs.json: sets router.x to 1",
     ]
 
 

@@ -97,6 +97,7 @@ def test_every_setting_has_a_rule_or_is_refused():
         "a b",
         "",
         "-x",
+        "Auto",
     ],
 )
 def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model: str):

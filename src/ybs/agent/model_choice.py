@@ -1,6 +1,7 @@
 """The model that a session begins with and goes on with, and which prompt it gets."""
 
-from typing import Final, TypeGuard
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from ybs.config.host import Host
 from ybs.config.schema import Config, PromptForm
@@ -14,12 +15,17 @@ from ybs.providers.remote import RemoteModel
 from ybs.providers.sizes import billions_of
 from ybs.security.incognito import Incognito
 
+if TYPE_CHECKING:
+    from ybs.router.model import RoutedModel
+
 #: A model with a smaller window gets the short prompt.
 SMALL_WINDOW = 16_384
 #: So does one of at most so many billion parameters anywhere, and one of at most so many on this machine.
 SMALL_BILLIONS, MIDDLE_BILLIONS = 4.5, 15.0
 #: Stands in the place of a provider's name for a model that a Python program hands in.
 IN_PROCESS: Final = "in-process"
+#: Stands in the place of a model's name, and of a provider's, for the router, which picks a model for each turn.
+AUTO: Final = "auto"
 NOTHING_CONFIGURED = "No model is configured yet, and the starter model is not installed."
 
 
@@ -27,13 +33,20 @@ class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
 
 
-def open_model(host: Host, config: Config, own: Model | None = None) -> tuple[str, ProviderModel]:
-    """Return the provider's name and the model: `own`, the model handed in, or the configured one.
+def open_model(
+    host: Host, config: Config, own: Model | None = None, *, profile: str = ""
+) -> tuple[str, ProviderModel]:
+    """Return the provider's name and the model: `own`, the model handed in, or the configured one, or a routed one.
 
     With nothing configured it is the starter model if it is installed. Raises NothingConfigured when there is none.
     """
     if own is not None:
         return IN_PROCESS, InProcessModel(own, config.llm.max_tokens)
+    if asks_for_router(config.llm.provider, config.llm.model):
+        return AUTO, routed_model(host, config, profile)
+    if config.router.enabled:
+        with suppress(ConfigError):  # there are not enough models to pick from
+            return AUTO, routed_model(host, config, profile)
     name = chosen_name(config)
     if name is None:
         from ybs.providers.local.models import starter_installed
@@ -45,13 +58,44 @@ def open_model(host: Host, config: Config, own: Model | None = None) -> tuple[st
     return name, _with_fallbacks(host, config, name, create_model(host, config, provider=name))
 
 
+def asks_for_router(provider: str | None, model: str | None) -> bool:
+    """Return whether these names are those of the router."""
+    return AUTO in ((provider or "").lower(), (model or "").lower())
+
+
+def routed_model(host: Host, config: Config, profile: str = "") -> "RoutedModel":
+    """Return a model that picks one of several for each turn. Raises ConfigError where there are not enough of them."""
+    from ybs.router.model import RoutedModel  # few route
+    from ybs.router.roster import checked_roster
+    from ybs.router.routing import Routing
+
+    return RoutedModel(Routing(host, config, checked_roster(host, config), profile=profile))
+
+
+def routed(provider: str, model: ProviderModel) -> "RoutedModel | None":
+    """Return the model where it is a routed one."""
+    if provider != AUTO:
+        return None
+    from ybs.router.model import RoutedModel
+
+    return model if isinstance(model, RoutedModel) else None
+
+
 def next_model(
-    host: Host, config: Config, own: Model | None, *, provider: str, model: str | None
+    host: Host,
+    config: Config,
+    own: Model | None,
+    *,
+    provider: str,
+    model: str | None,
+    profile: str = "",
 ) -> ProviderModel:
     """Return the model that a session goes on with; `own` is the model that was handed in when it was opened.
 
     Raises ConfigError, and AuthError where a key is missing.
     """
+    if asks_for_router(provider, model):
+        return routed_model(host, config, profile)
     if own is None or provider != IN_PROCESS:
         new = create_model(host, config, provider=provider, model=model)
         return _with_fallbacks(host, config, provider, new)
@@ -114,7 +158,8 @@ def may_turn_out_small(
 
 def note_on(config: Config, model: Model) -> str:
     """Return what the person should know of a model that nobody chose; empty where somebody did."""
-    if config.llm.provider or config.llm.endpoint or isinstance(model, InProcessModel):
+    is_chosen = config.llm.provider or config.llm.endpoint or config.router.arms
+    if is_chosen or isinstance(model, InProcessModel):
         return ""
     return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."
 
@@ -126,7 +171,7 @@ def check_place(
 
     A model that was handed in is refused there too: what it connects to cannot be seen.
     """
-    if incognito.is_on and incognito.local_only:
+    if incognito.is_on and incognito.local_only and provider != AUTO:
         if isinstance(model, InProcessModel):
             raise ConfigError(
                 f"It is not known where {model.name} runs, and incognito.local_only allows only models on this machine.",

@@ -1,13 +1,18 @@
 """Commands about the model, its provider and the mode."""
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
 from ybs.agent.model_choice import IN_PROCESS
+from ybs.commands.router import routing_of
 from ybs.config.schema import Mode, PromptForm
+from ybs.core.wording import listed
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.router.arms import Arm
 
 #: What each mode does without asking.
 MODES: dict[Mode, str] = {
@@ -54,9 +59,17 @@ async def change_model(session: Session, argument: str) -> Reply:
         from ybs.commands.offers import offer_models
 
         return await offer_models(session)
+    if (arm := _arm(session, argument)) is not None:
+        return await switch(session, provider=arm.provider, model=arm.model)
     name, _, last = argument.rpartition(" ")
     form = next((each for each in get_args(PromptForm) if name and each == last.lower()), None)
     return await switch(session, provider=None, model=name if form else argument, form=form)
+
+
+def _arm(session: Session, name: str) -> "Arm | None":
+    """Return the arm of the session's router that a name means."""
+    routing = routing_of(session)
+    return routing.roster.of_model(name) if routing is not None else None
 
 
 async def switch(
@@ -64,6 +77,11 @@ async def switch(
 ) -> Reply:
     """Use another model from now on. The conversation stays; say so when it no longer fits."""
     await session.switch_model(provider=provider, model=model, form=form)
+    if (routing := routing_of(session)) is not None:
+        arms = routing.arms
+        return Reply(
+            text=f"The router picks the model for each turn, from {listed(arms)}. /router shows how."
+        )
     status = session.status()
     prompt = f" with the {form} prompt" if form in ("short", "full") else ""
     lines = [f"Now using {status.shown_provider} {status.model}{prompt}."]

@@ -39,6 +39,9 @@ async def offer_models(session: Session) -> Reply:
     model = session.agent.model.name
     own = [model, *(name for name in names if name != model)]
     items = [_model_item(session, name) for name in _allowed(session, used, own)]
+    if len(config.router.arms) > 1:
+        detail = "the router picks one of several for each turn"
+        items.append(MenuItem(line="/model auto", label="auto", detail=detail))
     items += [item for more in found for item in more]
     title = f"Models of {session.agent.server}" + " and of other providers on this machine" * any(
         found

@@ -34,6 +34,7 @@ from ybs.commands.project import (
 )
 from ybs.commands.reports import reload_tools, show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
+from ybs.commands.router import say_bad, say_good, show_router
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.skills import skill_names, use_skill
@@ -102,6 +103,9 @@ GROUPS = (
             shows_bare=True,
             choices=profile_names,
         ),
+        SlashCommand(("router",), "", "show how the router picks models", show_router),
+        SlashCommand(("good",), "", "tell the router that the last answer was good", say_good),
+        SlashCommand(("bad",), "", "tell the router that the last answer was bad", say_bad),
         SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
         SlashCommand(
             names=("mode",),

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from ybs.config.local import Local
 from ybs.config.network import Network, NotEmpty
 from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
+from ybs.config.router import Router
 from ybs.config.tool_needs import ToolNeeds
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
@@ -351,9 +352,7 @@ class Config(Struct, frozen=True, kw_only=True):
     profiles: Annotated[
         Section, Meta(description="Named sets of settings, one of which a start may choose.")
     ] = {}
-    router: Annotated[
-        Section, Meta(description="How a model is picked for a task. Not there yet.")
-    ] = {}
+    router: Router = Router()
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
     hooks: Annotated[Section, Meta(description="Your commands at set moments, by event.")] = {}
     memory: Annotated[
@@ -370,7 +369,6 @@ class Config(Struct, frozen=True, kw_only=True):
 
 #: Settings of features that are not there yet: they are accepted and have no effect.
 PLANNED: Final = (
-    "router",
     "memory",
     "gateway",
 )

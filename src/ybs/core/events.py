@@ -1,8 +1,8 @@
 """What happens: one closed union of events, and `Emit`, which an agent is handed to tell them.
 
-The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws.
-Consumers use `match` with `assert_never`, so a new event fails the type check until every one handles it.
-Events whose name ends in `Streamed` or `Printed` are pieces for the screen; they are never stored.
+The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use
+`match` with `assert_never`, so a new event fails the type check until every one handles it. Events whose name ends in
+`Streamed` or `Printed` are pieces for the screen; they are never stored.
 """
 
 from collections.abc import Callable
@@ -70,11 +70,13 @@ class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"
         return UserMessage.of(self.content, *self.images, origin=self.origin)
 
 
-class RequestStarted(Struct, frozen=True, kw_only=True, tag="request_start"):
-    """A request goes out to the model. A model that picks another one adds one with the name of that and `step` 0."""
+class RequestStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="request_start"):
+    """A request goes out to the model. One that picks a model adds one with that one's name, `step` 0, and perhaps why."""
 
     model: str
     step: int = 0
+    decision: str = ""
+    reason: str = ""
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):

@@ -41,10 +41,8 @@ class Arm(Struct, frozen=True, kw_only=True):
 
     def cost_usd(self, fresh: int, cached: int, written: int) -> float | None:
         """Return what a request costs, by its tokens: read anew, read from the cache, written. None: not known."""
-        if self.is_local:
-            return 0.0
         read, write = self.input_usd_per_million, self.output_usd_per_million
         if read is None or write is None:
-            return None
+            return 0.0 if self.is_local else None
         hit = read if self.cached_usd_per_million is None else self.cached_usd_per_million
         return (fresh * read + cached * hit + written * write) / 1_000_000

@@ -131,7 +131,9 @@ class Journal:
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
-        if isinstance(event, _PASSING):
+        if isinstance(event, _PASSING) and not (
+            isinstance(event, RequestStarted) and event.decision
+        ):
             return event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:

@@ -15,6 +15,7 @@ from ybs.agent.model_choice import (
     may_turn_out_small,
     next_model,
     open_model,
+    routed,
 )
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.layers import Loaded
@@ -37,8 +38,11 @@ from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 if TYPE_CHECKING:
+    from ybs.agent.hooks import TurnHook
+    from ybs.agent.routed import RoutedTurns
     from ybs.agent.user_hooks.hooks import UserHooks
     from ybs.guards.answer_form import AnswerForm
+    from ybs.router.model import RoutedModel
 
 NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
@@ -119,6 +123,8 @@ class SessionParts:
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._prompt_form: PromptForm | None = None
         self._fitting = asyncio.Lock()
+        #: What picks the model of each turn, where one is picked.
+        self.routed: RoutedTurns | None = None
         #: What the answer to each prompt has to be, where the program or the person said it.
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
@@ -173,9 +179,12 @@ class SessionParts:
     ) -> BuiltAgent:
         """Build the agent for a model; the prompt context tells of that model from now on.
 
-        `form` is that of the prompt, where it is not the one of the settings.
+        `form` is that of the prompt, where it is not the one of the settings. Of a routed model it is built for the one in use.
         """
-        self._prompt_form = form
+        self._prompt_form, self._chosen = form, provider
+        if (picking := routed(provider, model)) is not None:
+            provider = picking.provider
+        self.routed = self._turns_of(picking)
         is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
         support, guards = self._support_for_small() if is_short else (_as_it_is, ())
@@ -206,6 +215,38 @@ class SessionParts:
             agent.compaction.before = self.user_hooks.before_compaction
         return agent
 
+    def _turns_of(self, model: "RoutedModel | None") -> "RoutedTurns | None":
+        if model is None or (self.routed is not None and self.routed.model is model):
+            return self.routed if model is not None else None
+        from ybs.agent.routed import RoutedTurns  # few sessions route
+
+        return RoutedTurns(model, self._next_tokens, self._fit)
+
+    def _next_tokens(self) -> int:
+        return self.agent.window.size_of(self.conversation.system, self.conversation.messages)
+
+    async def _fit(self) -> None:
+        """Build the agent for the model that was picked."""
+        old = self.agent
+        self.agent = self.build(self._chosen, old.model, self._prompt_form)
+        await old.toolbox.aclose()
+
+    async def use(
+        self, provider: str, model: ProviderModel, form: PromptForm | None = None
+    ) -> None:
+        """Go on with another model, and close the one before."""
+        old, before = self.agent, self.routed
+        self.agent = self.build(provider, model, form)
+        if before is not None:
+            await before.aclose()
+        await old.toolbox.aclose()  # the agent for the new model opens its own
+        await old.model.aclose()
+
+    @property
+    def turn_hooks(self) -> "tuple[TurnHook, ...]":
+        """What runs around a turn, in its order."""
+        return (*self.hooks, *([self.routed] if self.routed else []))
+
     @property
     def _hook_guards(self) -> tuple[Guard, ...]:
         if self.user_hooks is None:
@@ -221,9 +262,12 @@ class SessionParts:
         """
         host, now, old = loaded.host, loaded.config, self.agent
         if now.llm != self.loaded.config.llm:
-            return open_model(host, now, own)
-        name = old.provider
-        return name, next_model(host, now, own, provider=name, model=old.model.name)
+            return open_model(host, now, own, profile=loaded.profile)
+        name = self._chosen
+        model = next_model(
+            host, now, own, provider=name, model=old.model.name, profile=loaded.profile
+        )
+        return name, model
 
     async def fit(self) -> None:
         """Ask the model's server how large the model is where nothing else says it, and build the agent that fits."""
@@ -241,9 +285,7 @@ class SessionParts:
         """Look for the person's own tools again, and have the agent offer them."""
         self.environment.forget_skills()
         await self.environment.external_tools.reload()
-        old = self.agent
-        self.agent = self.build(old.provider, old.model, self._prompt_form)
-        await old.toolbox.aclose()
+        await self._fit()
 
     def _formed(self, model: Model) -> Model:
         mask = self.environment.secrets.masked_schema
@@ -282,6 +324,8 @@ class SessionParts:
         try:
             if self.user_hooks is not None:
                 await self.user_hooks.aclose(reason)
+            if self.routed is not None:
+                await self.routed.aclose()
             await self.agent.toolbox.aclose()
             await self.context.aclose()
             await self.environment.aclose()

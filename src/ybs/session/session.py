@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Self
 
 from ybs.agent.build import BuiltAgent
-from ybs.agent.model_choice import check_place, next_model, open_model
+from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_model, open_model
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode, PromptForm
@@ -56,7 +56,8 @@ class Session:
         self.usage = Usage()
         self._is_closed = False
         loaded = ready_settings(options)
-        provider, model = open_model(loaded.host, loaded.config, options.model)
+        host, config = loaded.host, loaded.config
+        provider, model = open_model(host, config, options.model, profile=loaded.profile)
         parts = self._made(loaded, provider, model)
         if options.resume is not None:
             parts.take_up_meant(options.resume, is_fork=options.fork)
@@ -301,14 +302,12 @@ class Session:
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
         self.running.check()
-        old = self.agent
-        name = provider or old.provider
-        new = next_model(self.host, self.config, self._options.model, provider=name, model=model)
+        name = AUTO if asks_for_router(provider, model) else provider or self.agent.provider
+        own, profile = self._options.model, self.loaded.profile
+        new = next_model(self.host, self.config, own, provider=name, model=model, profile=profile)
         check_place(self.host, self.environment.incognito, name, new, self.config)
         await new.detect_window()
-        self._parts.agent = self._parts.build(name, new, form)
-        await old.toolbox.aclose()  # the agent for the new model opens its own
-        await old.model.aclose()
+        await self._parts.use(name, new, form)
         self._runner.begin_again()  # who goes on with this session some day is to know who answered
         await self._runner.prepare_again()
 

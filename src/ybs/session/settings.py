@@ -47,11 +47,22 @@ def ready_settings(options: Options) -> Loaded:
     loaded = load_settings(options)
     if options.warnings:
         loaded = replace(loaded, warnings=(*loaded.warnings, *options.warnings))
+    if loaded.config.router.enabled:
+        loaded = _without_router_for_chosen(loaded)
     if not _has_more_than_shipped(options, loaded.config):
         return loaded  # most starts load nothing for it
     from ybs.session.checking import checked
 
     return checked(options, loaded)
+
+
+def _without_router_for_chosen(loaded: Loaded) -> Loaded:
+    """Return the settings with the router off where an option names a model, a provider or an address."""
+    chosen = (loaded.origins[f"llm.{name}"] for name in ("model", "provider", "endpoint"))
+    if not any(origin.layer == "option" for origin in chosen):
+        return loaded
+    config = loaded.config
+    return replace(loaded, config=replace(config, router=replace(config.router, enabled=False)))
 
 
 def _has_more_than_shipped(options: Options, config: Config) -> bool:

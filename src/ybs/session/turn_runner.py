@@ -76,6 +76,8 @@ class TurnRunner:
     def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Take an event of the running turn."""
         self._tally.add(event, agent=agent)
+        if self._parts.routed is not None and agent == MAIN:
+            self._parts.routed.add(event)
 
     async def take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
@@ -121,13 +123,13 @@ class TurnRunner:
         parts = self._parts
         await parts.fit()
         try:
-            await before_turn(parts.hooks, self._emit)
+            await before_turn(parts.turn_hooks, self._emit)
             await parts.agent.run(self._first(prompt))
         except asyncio.CancelledError:
             self._be_finished()
             raise
         finally:
-            await after_turn(parts.hooks)
+            await after_turn(parts.turn_hooks)
 
     async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
         await self._parts.agent.toolbox.open(self._emit)
@@ -143,14 +145,16 @@ class TurnRunner:
         if has_time:
             await self._parts.fit()
         parts, model = self._parts, self._parts.agent.model
+        wanted = (model, parts.context.is_short)
         if has_time:
             parts.context.look_around()
             if parts.environment.has_mcp():
                 parts.environment.mcp.start()
-        if self._prepared_for is not model:
+        if self._prepared_for != wanted:
             system = await parts.context.prompt()
-            if self._prepared_for is not model and model is parts.agent.model:
-                parts.conversation.system, self._prepared_for = system, model
+            now = (parts.agent.model, parts.context.is_short)
+            if self._prepared_for != wanted and now == wanted:
+                parts.conversation.system, self._prepared_for = system, wanted
         if has_time:
             await parts.agent.window.ask()
 
@@ -181,6 +185,8 @@ class TurnRunner:
             "sandbox": "off" if environment.sandbox.is_off else "on",
             "incognito": "on" if environment.incognito.is_on else "off",
         }
+        if self._parts.routed is not None:
+            config["router"] = "on"
         if self._is_one_shot:
             config[ONE_SHOT] = "on"
         return SessionStarted(session=name, folder=str(environment.folder), config=config)
@@ -200,6 +206,8 @@ class TurnRunner:
     def _start(self, words: str) -> None:
         parts = self._parts
         parts.context.expect(words, parts.conversation.messages)
+        if parts.routed is not None:
+            parts.routed.expect(words)
         if not self.has_started:
             self.has_started = True
             self._emit(self.beginning(parts.journal.begin()))

@@ -23,7 +23,7 @@ NEVER = {
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
     "skills.search_paths",
-    *("models", "network"),
+    *("models", "network", "router"),
     *("cli_agents", "session", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
@@ -36,7 +36,7 @@ OF_THE_PROJECT = "project"
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
-_ADD_ONLY = {"providers", "mcpServers", "hooks", "router", "profiles"}
+_ADD_ONLY = {"providers", "mcpServers", "hooks", "profiles"}
 #: Features replace variables in these by themselves, and the person has seen which.
 _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
 _WIRES = {"ollama": "ollama", "anthropic": "anthropic"}

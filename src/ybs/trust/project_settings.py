@@ -52,8 +52,10 @@ UNITED = {
     "safety.deny",
 }
 
-#: A model's name is a name: no path, no address, no file that a local engine would open.
-_MODEL_NAME = re.compile(r"(?!.*(?:\.\.|//|\\|\.gguf\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z", re.I)
+#: A model's name is a name: no path, no address, no file that a local engine would open, and not the router's.
+_MODEL_NAME = re.compile(
+    r"(?!auto\Z)(?!.*(?:\.\.|//|\\|\.gguf\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z", re.I
+)
 
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {

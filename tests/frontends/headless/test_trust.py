@@ -37,12 +37,12 @@ def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.Captu
 def test_trust_is_data_for_programs(project: Path, capsys: pytest.CaptureFixture[str]):
     trust(this_host(), "show", project, is_json=True)
     assert json.loads(capsys.readouterr().out) == {"is_trusted": False, "wants": []}
-    (project / ".ybs.json").write_text('{"router": {"x": 1}}')
+    (project / ".ybs.json").write_text('{"profiles": {"x": 1}}')
     trust(this_host(), "give", project, is_json=True)
     assert json.loads(capsys.readouterr().out) == {
         "folder": str(project),
         "is_trusted": True,
-        "wants": [".ybs.json: sets router.x to 1"],
+        "wants": [".ybs.json: sets profiles.x to 1"],
         "files": [".ybs.json"],
     }
     trust(this_host(), "revoke", project, is_json=True)

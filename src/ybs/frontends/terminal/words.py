@@ -7,7 +7,7 @@ import msgspec
 
 from ybs.commands.advice import word
 from ybs.commands.figures import amount, cost
-from ybs.core.events import Compacted, RequestRetried
+from ybs.core.events import Compacted, RequestRetried, RequestStarted
 from ybs.core.messages import Usage
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
@@ -211,6 +211,11 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
     aside = [f"{outputs} set aside"] * bool(event.outputs)
     summed = [f"{event.summarised} messages summarised{how}"] * bool(event.summarised)
     return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
+
+
+def routed_words(event: RequestStarted) -> str:
+    """Say in a line which model a router picked, and why."""
+    return f"{one_line(event.model)}: {one_line(event.reason)} (decision {event.decision})"
 
 
 def own_shell_hint(wall: str, command: str) -> str:

@@ -65,6 +65,7 @@ from ybs.frontends.terminal.words import (
     own_shell_hint,
     reason_of,
     retry_words,
+    routed_words,
     shorten,
     subject,
     usage_line,
@@ -310,6 +311,8 @@ class Renderer(Page):
             case RequestStarted():
                 self._retry_reason = ""
                 self._answer.begin()
+                if event.decision:
+                    self.note(routed_words(event))
                 self.live.wait(f"waiting for {one_line(event.model)}")
             case RequestRetried():
                 self._tell_retry(event)

@@ -49,6 +49,7 @@ from ybs.frontends.terminal.words import (
     own_shell_hint,
     reason_of,
     retry_words,
+    routed_words,
     shorten,
     subject,
     usage_line,
@@ -153,7 +154,7 @@ class Sentences:
             case ToolFinished():
                 self._calls.pop(event.id, None)
                 return self._call_sentence(event)
-            case RequestRetried() | Noticed() | Compacted():
+            case RequestRetried() | RequestStarted() | Noticed() | Compacted():
                 return self._note_sentence(event)
             case UserSaid():
                 return self._ending_sentence(event.content) if event.origin == "shell" else ""
@@ -166,7 +167,6 @@ class Sentences:
                 | ToolCallStreamed()
                 | ToolStarted()
                 | ToolPrinted()
-                | RequestStarted()
                 | ConfirmationAsked()
                 | ConfirmationAnswered()
                 | SessionStarted()
@@ -186,7 +186,9 @@ class Sentences:
         thought, self._thought = one_line(self._thought), ""
         return fold_line(f"Thought: {shorten(thought, MOST_THOUGHT, '...')}") if thought else ""
 
-    def _note_sentence(self, event: RequestRetried | Noticed | Compacted) -> str:
+    def _note_sentence(self, event: RequestRetried | RequestStarted | Noticed | Compacted) -> str:
+        if isinstance(event, RequestStarted):
+            return fold_line(self._who + _sentence(routed_words(event))) if event.decision else ""
         if isinstance(event, Noticed):
             said = advised(event.text, event.remedies, separator=" ")
             return fold_line(f"{self._who}{event.level.capitalize()}: {one_line(said)}")

@@ -1,0 +1,55 @@
+"""The turns of a session whose model is routed: the model picked before each, the agent fitted to it, and what came of it."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from ybs.agent.hooks import TurnHook
+from ybs.core.errors import ModelError
+from ybs.core.events import Emit, Event
+from ybs.router.classifier import Features
+from ybs.router.model import RoutedModel
+
+
+class RoutedTurns(TurnHook):
+    """Picks the model before each turn, has the agent rebuilt for another one (`fit`), and gathers signals of how turns went."""
+
+    name = "the router"
+
+    def __init__(
+        self, model: RoutedModel, tokens: Callable[[], int], fit: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.model, self._tokens, self._fit = model, tokens, fit
+        self.feedback = model.routing.feedback
+        self._words = ""
+        self._turns = 0
+
+    def expect(self, words: str) -> None:
+        """Take the words that the next turn begins with."""
+        self._words = words
+
+    def add(self, event: Event) -> None:
+        """Take an event of the main agent."""
+        self.feedback.add(event)
+
+    async def before_turn(self, emit: Emit) -> None:
+        """Pick the model. Where none can be used, the first request says so."""
+        del emit
+        self.feedback.begin(self._words)
+        await self.model.routing.note_feedback()
+        before, self._turns = self.model.arm, self._turns + 1
+        features = Features.of(self._words, tokens=self._tokens(), turn=self._turns)
+        with suppress(ModelError):
+            await self.model.begin(features)
+        if self.model.arm is not before:
+            await self._fit()
+
+    async def after_turn(self) -> None:
+        """Note what the turn showed."""
+        self.model.end()
+        self.feedback.end()
+        await self.model.routing.note_feedback()
+
+    async def aclose(self) -> None:
+        """Settle what is still open."""
+        self.feedback.close()
+        await self.model.routing.note_feedback()

@@ -1,0 +1,94 @@
+"""The commands /router, /good and /bad: how the router stands, and the person's word on the last answer."""
+
+from typing import TYPE_CHECKING
+
+from ybs.session.reply import Reply, Table
+from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.router.overview import ArmState
+    from ybs.router.routing import Routing
+    from ybs.router.store import Told
+
+NOT_ROUTED = "No router picks the model of this session. `/model auto` has it picked for each turn."
+
+
+async def show_router(session: Session, _argument: str) -> Reply:
+    """Show the arms, what their pools have left, and the last decision with its reason."""
+    routing = routing_of(session)
+    if routing is None:
+        return Reply(text=NOT_ROUTED)
+    from ybs.router.overview import overview  # few route
+
+    found = await overview(routing)
+    kind = found.last.made.kind if found.last else "other"
+    rows = [("model", f"chance ({kind})", "results", "price", "")]
+    rows += [_row(arm, kind) for arm in found.arms]
+    pools = [
+        (pool.pool, f"{pool.spent_usd:.4f} USD today", f"of {pool.budget_usd:g} USD")
+        for pool in found.pools
+        if pool.budget_usd is not None
+    ]
+    notes = [
+        f"{found.decisions} decisions, {found.settled} of them with an outcome ({found.policy})"
+    ]
+    notes += lines_of(found.last) if found.last else []
+    tables = [Table.of(rows), *([Table.of(pools)] if pools else [])]
+    return Reply(tables=tuple(tables), notes=tuple(notes))
+
+
+async def say_good(session: Session, _argument: str) -> Reply:
+    """Tell the router that the last answer was good."""
+    return await _judge(session, is_good=True)
+
+
+async def say_bad(session: Session, _argument: str) -> Reply:
+    """Tell the router that the last answer was bad."""
+    return await _judge(session, is_good=False)
+
+
+async def _judge(session: Session, *, is_good: bool) -> Reply:
+    routing = routing_of(session)
+    if routing is None:
+        return Reply(text=NOT_ROUTED, is_error=True)
+    if session.environment.incognito.is_on:
+        return Reply(text="Nothing is learned in incognito.", is_error=True)
+    decision = await routing.judge(is_good=is_good)
+    if not decision:
+        return Reply(text="There is no answer yet that this could be about.", is_error=True)
+    word = "good" if is_good else "bad"
+    return Reply(text=f"Noted: decision {decision} was {word}. The router learns from it.")
+
+
+def routing_of(session: Session) -> "Routing | None":
+    """Return what picks the model of the session; None where nothing does."""
+    from ybs.router.model import RoutedModel  # few route
+
+    model = session.agent.model
+    return model.routing if isinstance(model, RoutedModel) else None
+
+
+def lines_of(told: "Told") -> list[str]:
+    """Say in lines what was decided, why, and what came of it."""
+    made = told.made
+    lines = [f"decision {made.id}: {made.arm} for {made.kind}; {made.reason}"]
+    lines += [f"  {name}  {value:.2f}" for name, value in made.considered]
+    if told.reward is not None and told.weight:
+        lines.append(f"outcome: {told.reward:.2f}, weight {told.weight:g}")
+    lines += [f"  {each.name}: {each.reward:.2f}, weight {each.weight:g}" for each in told.signals]
+    return lines
+
+
+def _row(arm: "ArmState", kind: str) -> tuple[str, ...]:
+    chance = next(each for each in arm.chances if each.kind == kind)
+    price = "unknown"
+    if arm.input_price is not None and arm.output_price is not None:
+        price = f"{arm.input_price:g} / {arm.output_price:g} USD"
+    state = f"rests {arm.rests_seconds:.0f} s" if arm.rests_seconds else arm.shortage
+    return (
+        arm.arm,
+        f"{chance.mean:.0%} ({chance.low:.0%} to {chance.high:.0%})",
+        f"{chance.results:.1f}",
+        price,
+        state,
+    )

@@ -1,0 +1,62 @@
+"""The router, as the settings say it: which models it may pick, what they may use, and how it picks."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+Most: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Usd: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
+#: How an arm is picked.
+PolicyName: TypeAlias = Literal["hierarchical", "discounted", "heuristic"]
+
+
+class PoolLimits(Struct, frozen=True, kw_only=True):
+    """What models that share a key or a server may use together, in all ybs processes of this account."""
+
+    providers: Annotated[
+        tuple[str, ...],
+        Meta(description="The providers that share it. Unset: the one that the pool is named for."),
+    ] = ()
+    requests_per_minute: Annotated[
+        Most | None, Meta(description="Requests within any 60 seconds. Unset: no limit.")
+    ] = None
+    tokens_per_minute: Annotated[
+        Most | None, Meta(description="Tokens within any 60 seconds. Unset: no limit.")
+    ] = None
+    concurrency: Annotated[
+        Most | None, Meta(description="Requests at the same time. Unset: no limit.")
+    ] = None
+    usd_per_day: Annotated[
+        Usd | None, Meta(description="US dollars within one day (UTC). Unset: no limit.")
+    ] = None
+
+
+class Router(Struct, frozen=True, kw_only=True):
+    """How a model is picked for each turn. `/model auto` and `--model auto` ask for it."""
+
+    enabled: Annotated[
+        bool,
+        Meta(description="Begin every session with the router where two models or more are there."),
+    ] = False
+    arms: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="The models to pick from: `PROVIDER/MODEL`, or `PROVIDER` for its default. Unset: those of `llm`, of `llm.fallback` and of your own `providers`."
+        ),
+    ] = ()
+    policy: Annotated[
+        PolicyName,
+        Meta(
+            description="How an arm is picked: `hierarchical` and `discounted` learn from outcomes, `heuristic` goes by price, speed and what the catalog knows."
+        ),
+    ] = "hierarchical"
+    pools: Annotated[
+        dict[str, PoolLimits],
+        Meta(
+            description="What models may use together, by the name of the provider or of your own."
+        ),
+    ] = {}
+    seed: Annotated[
+        int | None,
+        Meta(description="Makes choices repeatable. Unset: every session draws its own."),
+    ] = None

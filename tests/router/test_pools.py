@@ -1,0 +1,183 @@
+"""Pools: what may run at once, in a minute and in a day; never more than that, whoever else takes of it."""
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ybs.config.router import PoolLimits
+from ybs.router.database import Database
+from ybs.router.pools import DAY, MINUTE, Estimate, Lease, Pools, Shortage
+
+NOON = 20_000 * DAY + DAY / 2
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = NOON
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def pools_of(limits: PoolLimits, database: Database | None = None) -> tuple[Pools, Clock]:
+    clock = Clock()
+    return Pools(database or Database.in_memory(), {"p": limits}, clock), clock
+
+
+def reason(found: Lease | Shortage) -> str:
+    return found.reason if isinstance(found, Shortage) else ""
+
+
+def test_a_pool_without_limits_always_has_room():
+    pools, _ = pools_of(PoolLimits())
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=10**9, usd=10**6)), Lease)
+    assert isinstance(pools.reserve("other", "a", Estimate()), Lease)
+
+
+def test_requests_and_tokens_have_room_again_as_the_minute_passes():
+    pools, clock = pools_of(PoolLimits(requests_per_minute=2, tokens_per_minute=100))
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=40)), Lease)
+    clock.time += 20
+    assert isinstance(pools.reserve("p", "b", Estimate(tokens=40)), Lease)
+    assert pools.reserve("p", "a", Estimate(tokens=1)) == Shortage(
+        reason="2 requests in a minute are used up", wait_seconds=40
+    )
+    clock.time += 40
+    assert reason(pools.reserve("p", "a", Estimate(tokens=61))) == (
+        "100 tokens in a minute are used up"
+    )
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=60)), Lease)
+
+
+def test_a_request_larger_than_the_minutes_tokens_gets_a_minute_for_itself():
+    pools, clock = pools_of(PoolLimits(tokens_per_minute=100))
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=500)), Lease)
+    assert reason(pools.reserve("p", "a", Estimate(tokens=1)))
+    clock.time += MINUTE
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=1)), Lease)
+    assert reason(pools.reserve("p", "a", Estimate(tokens=500)))
+
+
+def test_a_running_request_holds_its_place_until_it_is_settled_or_its_process_must_be_dead():
+    pools, clock = pools_of(PoolLimits(concurrency=1))
+    lease = pools.reserve("p", "a", Estimate())
+    assert isinstance(lease, Lease)
+    assert pools.reserve("p", "a", Estimate()) == Shortage(
+        reason="1 requests are running", wait_seconds=inf
+    )
+    pools.settle(lease, tokens=5, usd=0.0)
+    assert isinstance(pools.reserve("p", "a", Estimate()), Lease)
+    clock.time += 901
+    assert isinstance(pools.reserve("p", "a", Estimate()), Lease)
+
+
+def test_the_budget_of_a_day_counts_what_is_reserved_and_what_was_really_spent():
+    pools, clock = pools_of(PoolLimits(usd_per_day=1.0))
+    first = pools.reserve("p", "a", Estimate(usd=0.9))
+    assert isinstance(first, Lease)
+    short = pools.reserve("p", "a", Estimate(usd=0.2))
+    assert isinstance(short, Shortage)
+    assert short.wait_seconds == DAY / 2
+    pools.settle(first, tokens=10, usd=0.3)
+    pools.settle(first, tokens=10, usd=99.0)  # a second time changes nothing
+    assert pools.spent_today("p") == pytest.approx(0.3)
+    assert isinstance(pools.reserve("p", "a", Estimate(usd=0.7)), Lease)
+    clock.time += DAY / 2
+    assert isinstance(pools.reserve("p", "a", Estimate(usd=1.0)), Lease)
+
+
+def test_pressure_is_how_far_the_spending_is_ahead_of_the_day():
+    pools, clock = pools_of(PoolLimits(usd_per_day=1.0))
+    assert pools.pressure("p") == 0.0
+    pools.reserve("p", "a", Estimate(usd=0.75))
+    assert pools.pressure("p") == pytest.approx(0.25)
+    clock.time += DAY / 4
+    assert pools.pressure("p") == 0.0
+    assert pools.pressure("without limits") == 0.0
+
+
+def test_several_pools_are_looked_at_at_once():
+    pools, _ = pools_of(PoolLimits(requests_per_minute=1))
+    pools.reserve("p", "a", Estimate())
+    full, free = pools.shortages([("p", Estimate()), ("q", Estimate())])
+    assert isinstance(full, Shortage)
+    assert free is None
+
+
+@given(
+    limits=st.builds(
+        PoolLimits,
+        requests_per_minute=st.none() | st.integers(1, 5),
+        tokens_per_minute=st.none() | st.integers(50, 200),
+        concurrency=st.none() | st.integers(1, 3),
+        usd_per_day=st.none() | st.floats(0.5, 2),
+    ),
+    steps=st.lists(
+        st.tuples(st.floats(0, 40), st.integers(0, 50), st.floats(0, 0.5), st.booleans()),
+        max_size=40,
+    ),
+)
+def test_whatever_comes_no_pool_is_overdrawn(
+    limits: PoolLimits, steps: list[tuple[float, int, float, bool]]
+):
+    pools, clock = pools_of(limits)
+    taken: list[tuple[float, int, float]] = []
+    running: list[Lease] = []
+    for pause, tokens, usd, settles in steps:
+        clock.time += pause
+        if settles and running:
+            pools.settle(running.pop(0), tokens=0, usd=0.0)  # less than was reserved
+            continue
+        lease = pools.reserve("p", "a", Estimate(tokens=tokens, usd=usd))
+        if isinstance(lease, Lease):
+            taken.append((clock.time, tokens, usd))
+            running.append(lease)
+        recent = [each for each in taken if each[0] > clock.time - MINUTE]
+        held = [taken[lease.id - 1] for lease in running]
+        assert len(recent) <= (limits.requests_per_minute or inf)
+        assert sum(each[1] for each in held if each in recent) <= (limits.tokens_per_minute or inf)
+        assert len(running) <= (limits.concurrency or inf)
+        assert sum(each[2] for each in held) <= (limits.usd_per_day or inf) + 1e-9
+
+
+def test_threads_that_take_at_once_do_not_take_more_than_there_is(tmp_path: Path):
+    database = Database.open(tmp_path / "r.sqlite3", may_write=True)
+    pools, _ = pools_of(PoolLimits(usd_per_day=1.0, requests_per_minute=7), database)
+
+    def take(_: int) -> Lease | Shortage:
+        return pools.reserve("p", "a", Estimate(usd=0.1))
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(take, range(24)))
+    database.close()
+    assert sum(isinstance(each, Lease) for each in found) == 7
+
+
+@pytest.mark.integration
+async def test_processes_that_take_at_once_do_not_take_more_than_there_is(tmp_path: Path):
+    program = f"""
+from pathlib import Path
+from ybs.config.router import PoolLimits
+from ybs.router.database import Database
+from ybs.router.pools import Estimate, Lease, Pools
+pools = Pools(Database.open(Path({str(tmp_path / "r.sqlite3")!r}), may_write=True),
+              {{"p": PoolLimits(usd_per_day=1.0)}}, lambda: {NOON})
+found = [pools.reserve("p", "a", Estimate(usd=0.1)) for _ in range(8)]
+print(sum(isinstance(each, Lease) for each in found))
+"""
+    running = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    taken = [int((await each.communicate())[0]) for each in running]
+    assert sum(taken) == 10
