@@ -220,12 +220,12 @@ class SessionParts:
             return self.routed if model is not None else None
         from ybs.agent.routed import RoutedTurns  # few sessions route
 
-        return RoutedTurns(model, self._next_tokens, self._fit)
+        return RoutedTurns(model, self._next_tokens, self._rebuild)
 
     def _next_tokens(self) -> int:
         return self.agent.window.size_of(self.conversation.system, self.conversation.messages)
 
-    async def _fit(self) -> None:
+    async def _rebuild(self) -> None:
         """Build the agent for the model that was picked."""
         old = self.agent
         self.agent = self.build(self._chosen, old.model, self._prompt_form)
@@ -285,7 +285,7 @@ class SessionParts:
         """Look for the person's own tools again, and have the agent offer them."""
         self.environment.forget_skills()
         await self.environment.external_tools.reload()
-        await self._fit()
+        await self._rebuild()
 
     def _formed(self, model: Model) -> Model:
         mask = self.environment.secrets.masked_schema
