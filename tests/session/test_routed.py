@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
+from replies import shown
+from ybs.agent.model_choice import routed_for_sub_agent
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed, RequestStarted
+from ybs.core.messages import ToolCall
+from ybs.router.classifier import Features
 from ybs.router.database import Database
 from ybs.router.model import RoutedModel
 from ybs.router.routing import Routing, database_file
@@ -64,6 +69,12 @@ def written(session: Session, kind: str) -> list[dict[str, Any]]:
     """Return the lines of this kind of the session's transcript."""
     lines = map(json.loads, Path(session.journal.path).read_text("utf-8").splitlines())
     return [line for line in lines if line["type"] == kind]
+
+
+async def reply_to(session: Session, line: str) -> Reply:
+    reply = await session.handle(line)
+    assert isinstance(reply, Reply)
+    return reply
 
 
 def picked(events: RecordedEvents) -> list[str]:
@@ -223,3 +234,68 @@ async def test_a_setting_turns_the_router_on_and_an_option_that_names_a_model_go
         session, _ = open_routed(project, settings, model=None)
         async with session:
             assert not isinstance(session.agent.model, RoutedModel)
+
+
+def writing(content: str) -> ToolCall:
+    given = json.dumps({"path": "README.md", "content": content}).encode()
+    return ToolCall(id="", name="write_file", arguments=Raw(given))
+
+
+WRITES, REPAIRS = writing("one\n"), writing("right\n")
+
+
+@pytest.mark.parametrize("worth", [1.0, 0.0])
+async def test_where_a_check_fails_a_stronger_model_goes_on_if_it_is_worth_its_price(
+    project: Path, worth: float
+):
+    cascade = {"check": "grep -q right README.md", "usd_per_success": worth}
+    script = [REPAIRS, "Repaired."] if worth else []
+    async with AnthropicServer(script) as dear, OpenAIServer([WRITES, "Done."]) as cheap:
+        settings = arms(dear, cheap, policy="heuristic", cascade=cascade)
+        session, events = open_routed(project, settings, mode="bypass")
+        async with session:
+            outcome = await session.send("Update the README")
+            store = session_store(session)
+            first = routing_of(session).last
+            made = store.counts()
+        assert first is not None
+        assert outcome.text == ("Repaired." if worth else "Done.")
+        assert picked(events) == ["small", "big"][: len(made) if worth else 1]
+        assert made == ((2, 2) if worth else (1, 1))
+        results = [(row.arm, row.reward) for row in store.settled_since(0)]
+        assert results == [("cheap/small", 0.0), ("dear/big", 1.0)][: made[0]]
+        told = [each.text for each in events.of(Noticed) if "stronger" in each.text]
+        assert bool(told) is not bool(worth)
+
+
+async def test_what_the_person_says_counts_and_is_seen_by_router_and_good(project: Path):
+    async with AnthropicServer(["one"]) as dear, OpenAIServer([]) as cheap:
+        session, _ = open_routed(project, arms(dear, cheap))
+        async with session:
+            assert "no answer yet" in shown(await reply_to(session, "/bad"))
+            await session.send("Fix the crash")
+            assert "was good" in shown(await reply_to(session, "/good"))
+            text = shown(await reply_to(session, "/router"))
+        assert "dear/big" in text
+        assert "your word: 1.00, weight 1" in text
+        ((arm, reward),) = [(r.arm, r.reward) for r in session_store(session).settled_since(0)]
+        assert (arm, reward) == ("dear/big", 1.0)
+
+
+async def test_sub_agents_share_what_the_router_knows_and_pick_for_themselves(project: Path):
+    async with AnthropicServer(["fixed"]) as dear, OpenAIServer(["explained"]) as cheap:
+        session, events = open_routed(project, arms(dear, cheap))
+        async with session:
+            await session.send("Fix the crash")
+            main = session.agent.model
+            model = routed_for_sub_agent(
+                session.host, session.config, "dear", main, is_persons=False
+            )
+            await model.begin(Features.of("What does this project do?"))
+            assert model.name == "small"
+            assert main.name == "big"
+            await model.aclose()
+            assert model.routing is routing_of(session)
+            assert await routing_of(session).explain() is not None
+        assert picked(events) == ["big"]
+        del cheap

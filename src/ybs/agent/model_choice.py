@@ -72,6 +72,30 @@ def routed_model(host: Host, config: Config, profile: str = "") -> "RoutedModel"
     return RoutedModel(Routing(host, config, checked_roster(host, config), profile=profile))
 
 
+def routed_for_sub_agent(
+    host: Host, config: Config, provider: str, main: ProviderModel, *, is_persons: bool
+) -> "RoutedModel":
+    """Return a model that picks one of several for a sub-agent of a session whose model is `main`, at `provider`.
+
+    It shares what the session's own router knows, if it has one. Else, unless the person asked for it (`is_persons`), nothing is
+    picked that is further away than `main`. `begin` picks for a task, else the first request does; who is given it closes it. Raises ConfigError.
+    """
+    from ybs.providers.whereabouts import distance
+    from ybs.router.model import RoutedModel
+    from ybs.router.roster import checked_roster
+    from ybs.router.routing import Routing
+
+    if isinstance(main, RoutedModel):
+        return main.for_another_agent()
+    roster = checked_roster(host, config)
+    if not is_persons:
+        own = 0 if provider == IN_PROCESS else distance(host, provider, main.name, config)
+        roster = roster.without(
+            arm.name for arm in roster.arms if distance(host, arm.provider, arm.model, config) > own
+        )
+    return RoutedModel(Routing(host, config, roster))
+
+
 def routed(provider: str, model: ProviderModel) -> "RoutedModel | None":
     """Return the model where it is a routed one."""
     if provider != AUTO:

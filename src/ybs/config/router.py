@@ -31,6 +31,30 @@ class PoolLimits(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Cascade(Struct, frozen=True, kw_only=True):
+    """What is done where the cheap model's work does not pass a check: a stronger one goes on."""
+
+    check: Annotated[
+        str,
+        Meta(
+            description="A command that fails where the work is not right, such as `make test`. It runs in the sandbox after a turn that changed files. Empty: no cascade."
+        ),
+    ] = ""
+    timeout_seconds: Annotated[
+        Annotated[int, Meta(ge=1, le=600)], Meta(description="How long the command may take.")
+    ] = 120
+    most: Annotated[
+        Annotated[int, Meta(ge=1, le=5)],
+        Meta(description="How often a turn may go to a stronger model."),
+    ] = 1
+    usd_per_success: Annotated[
+        Usd,
+        Meta(
+            description="What a turn that succeeds is worth to you: a stronger model is asked only where its chance of success times this is more than its price."
+        ),
+    ] = 1.0
+
+
 class Router(Struct, frozen=True, kw_only=True):
     """How a model is picked for each turn. `/model auto` and `--model auto` ask for it."""
 
@@ -56,6 +80,7 @@ class Router(Struct, frozen=True, kw_only=True):
             description="What models may use together, by the name of the provider or of your own."
         ),
     ] = {}
+    cascade: Cascade = Cascade()
     seed: Annotated[
         int | None,
         Meta(description="Makes choices repeatable. Unset: every session draws its own."),

@@ -92,6 +92,11 @@ class Feedback:
             return self._now.decision
         return self._past[-1].decision if self._past else ""
 
+    @property
+    def has_edits(self) -> bool:
+        """Whether the running turn has changed files, as far as the model that answers now is concerned."""
+        return self._now is not None and self._now.edits > 0
+
     def begin(self, words: str) -> None:
         """Note that a turn begins with the person's words."""
         self._words, self._ended, self._now = words, None, None

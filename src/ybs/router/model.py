@@ -65,8 +65,8 @@ class RoutedModel(ProviderModel):
     arm in use. Several may share one routing: each agent has one.
     """
 
-    def __init__(self, routing: Routing) -> None:
-        self.routing = routing
+    def __init__(self, routing: Routing, *, closes_routing: bool = True) -> None:
+        self.routing, self._closes_routing = routing, closes_routing
         self.arm: Arm
         self._model: ProviderModel
         self.arm, self._model = _first(routing)
@@ -97,6 +97,11 @@ class RoutedModel(ProviderModel):
         return self._model.max_tokens
 
     @property
+    def last_size(self) -> int:
+        """About how many tokens the last request had, with its answer."""
+        return self._cached_tokens
+
+    @property
     def decision(self) -> Decision | None:
         """The choice that holds for the running turn."""
         return self._turn.decision if self._turn is not None else None
@@ -114,8 +119,13 @@ class RoutedModel(ProviderModel):
         return [arm.name for arm in self.routing.arms.values()]
 
     async def aclose(self) -> None:
-        """Close all models."""
-        await self.routing.aclose()
+        """Close all models, unless the routing is another agent's."""
+        if self._closes_routing:
+            await self.routing.aclose()
+
+    def for_another_agent(self) -> "RoutedModel":
+        """Return a model for another agent, which picks for itself and shares what this one's router knows."""
+        return RoutedModel(self.routing, closes_routing=False)
 
     async def begin(self, features: Features) -> None:
         """Pick the model for a turn with these features. Raises ModelError where none can be used."""
@@ -138,7 +148,11 @@ class RoutedModel(ProviderModel):
         )
         if decision.arm is None:
             return False
-        self._take(turn, decision)
+        try:
+            self._take(turn, decision)
+        except (ConfigError, AuthError):
+            await self.routing.void(decision.id, "it could not be made")
+            return False
         return self.arm.name != before
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:

@@ -1,6 +1,6 @@
 """The roster: the models that the settings let the router pick from, what is known of each, and the pool that it draws on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from math import exp, log, log1p
 from typing import Final
@@ -43,6 +43,14 @@ class Roster(Struct, frozen=True, kw_only=True):
     arms: tuple[Arm, ...]
     pools: Mapping[str, str]
     problems: tuple[str, ...] = ()
+
+    def without(self, names: Iterable[str]) -> "Roster":
+        """Return the roster without these arms. Raises ConfigError where none is left."""
+        left_out = set(names)
+        arms = tuple(arm for arm in self.arms if arm.name not in left_out)
+        if not arms:
+            raise ConfigError("None of the router's models may be used here: all are further away.")
+        return replace(self, arms=arms)
 
     def of_model(self, model: str) -> Arm | None:
         """Return the arm that a person names, as `PROVIDER/MODEL` or by the model alone."""

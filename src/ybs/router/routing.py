@@ -87,7 +87,8 @@ class Routing:
             rng=Random(config.router.seed),  # noqa: S311 - draws chances, guards nothing
             make_id=lambda: os.urandom(4).hex(),
         )
-        self._models: dict[str, ProviderModel] = {}
+        #: The models of arms by name, made when they are needed; a program may put in its own.
+        self.models: dict[str, ProviderModel] = {}
         self._database: Database | None = None
         self._opening = asyncio.Lock()
         self._learned_up_to = 0
@@ -103,19 +104,19 @@ class Routing:
 
     def model_of(self, arm: Arm) -> ProviderModel:
         """Return the model of an arm, made when it is first needed. Raises ConfigError, and AuthError where a key is missing."""
-        if arm.name not in self._models:
+        if arm.name not in self.models:
             # Who can ask another model does not wait for this one; the routed model itself repeats.
             config = replace(self.config, agent=replace(self.config.agent, retry_attempts=0))
-            self._models[arm.name] = create_model(
+            self.models[arm.name] = create_model(
                 self._host, config, provider=arm.provider, model=arm.model
             )
-        return self._models[arm.name]
+        return self.models[arm.name]
 
     async def aclose(self) -> None:
         """Close all models and the file."""
-        for model in self._models.values():
+        for model in self.models.values():
             await model.aclose()
-        self._models.clear()
+        self.models.clear()
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
             self._database = None
@@ -162,12 +163,12 @@ class Routing:
 
     def _as_seen(self, arm: Arm) -> Arm:
         """Return the arm with the window that its server has told."""
-        model = self._models.get(arm.name)
+        model = self.models.get(arm.name)
         return replace(arm, window=model.window) if model is not None else arm
 
     def estimate(self, arm: Arm, tokens: int) -> Estimate:
         """Return the most that a request of so many tokens may use."""
-        model = self._models.get(arm.name)
+        model = self.models.get(arm.name)
         answer = model.max_tokens if model is not None else self.config.llm.max_tokens
         usd = arm.cost_usd(tokens, 0, answer) or 0.0
         return Estimate(tokens=tokens + answer, usd=usd)

@@ -202,6 +202,7 @@ class SessionParts:
                 *guards,
                 *self._options.guards,
                 *([self.form] if self.form else []),
+                *self._cascade(picking),
             ),
             last_guards=(*self._hook_guards, Syncing(self.journal)),
             hooks=self.hooks,
@@ -221,6 +222,14 @@ class SessionParts:
         from ybs.agent.routed import RoutedTurns  # few sessions route
 
         return RoutedTurns(model, self._next_tokens, self._rebuild)
+
+    def _cascade(self, model: "RoutedModel | None") -> tuple[Guard, ...]:
+        settings = self.loaded.config.router.cascade
+        if model is None or not settings.check:
+            return ()
+        from ybs.agent.cascade import cascade  # few have one
+
+        return (cascade(model, settings, self.environment),)
 
     def _next_tokens(self) -> int:
         return self.agent.window.size_of(self.conversation.system, self.conversation.messages)
