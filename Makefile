@@ -8,7 +8,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE # each worker of the suite, and each ybs that it starts, would compile everything anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench test-integration test-real test-slow test-versions cover docs pictures lock clean
+.PHONY: help run test check fix bench bench-router test-integration test-real test-slow test-versions cover docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -38,6 +38,10 @@ fix: $(DONE)/check $(DONE)/project ## format, and fix what ruff can fix
 
 bench: $(DONE)/run $(DONE)/project ## measure speed, memory and prompt size, as ratios (ARGS="start task")
 	$(BIN)/python bench/run.py $(ARGS)
+
+bench-router: $(DONE)/run $(DONE)/project ## compare the router with other ways to choose a model, for some minutes (ARGS="--seeds 8")
+	$(BIN)/python bench/run.py router_choice
+	$(BIN)/ybs router simulate --seeds 64 --decisions 1000 $(ARGS)
 
 test-integration: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that start programs: git, the sandbox, terminals, servers
 	$(BIN)/python -m pytest -m integration --timeout 60 $(ARGS)

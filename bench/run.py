@@ -34,6 +34,7 @@ NAMES = (
     "policy",
     "sandbox",
     "firewall",
+    "router_choice",
     "compaction",
     "transcript",
     "terminal_stream",

@@ -17,6 +17,7 @@ VERBS = [
     "check",
     "fix",
     "bench",
+    "bench-router",
     "test-integration",
     "test-real",
     "test-slow",

@@ -20,6 +20,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("list", "download", "use", "remove", "install", "status", "stop"),
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
+    "router": (
+        "compare the router with other ways to choose a model, in made-up worlds; exit code 1 where it misses a target",
+        ("simulate",),
+    ),
     "sessions": (
         "list, show, export, search or delete saved sessions",
         ("list", "show", "export", "search", "delete"),
@@ -195,6 +199,19 @@ def add_bench(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+def add_router(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `router` takes, and return its options."""
+    add = parser.add_argument
+    seeds_text = "of simulate: how many made-up worlds of each scenario (default: %(default)s)"
+    decisions_text = "of simulate: how many decisions in each (default: %(default)s)"
+    tuning_text = "of simulate: the worlds that settings are tuned with, not those held back"
+    return [
+        add("--seeds", type=whole_number, default=64, metavar="N", help=seeds_text),
+        add("--decisions", type=whole_number, default=1_000, metavar="N", help=decisions_text),
+        add("--tuning", action="store_true", help=tuning_text),
+    ]
+
+
 def add_call(parser: "ArgumentParser") -> list["Action"]:
     """Add what `tool call` takes, and return its options."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="one of `ybs tools list`")
@@ -327,6 +344,7 @@ def check_sessions(arguments: "Namespace") -> None:
 _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "tool": add_call,
     "bench": add_bench,
+    "router": add_router,
     "sessions": add_sessions,
     "map": add_map,
     "mcp": add_mcp,

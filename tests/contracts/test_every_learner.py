@@ -10,12 +10,21 @@ from hypothesis import strategies as st
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
 from ybs.router.classifier import TASK_KINDS, TaskKind
+from ybs.router.simulator.baselines import (
+    DiscountedWindowThompson,
+    EpsilonGreedy,
+    OneModel,
+    RoundRobin,
+    StaticPrior,
+    UpperConfidence,
+    WindowThompson,
+)
 from ybs.router.state import Increment
 
 ARMS = [Arm(name=name, provider="p", model=name, prior=0.6) for name in "abcdef"]
 RESULTS = st.lists(
     st.tuples(st.sampled_from(TASK_KINDS), st.sampled_from(ARMS), st.floats(0, 1), st.floats(0, 1)),
-    max_size=30,
+    max_size=12,
 )
 
 
@@ -38,8 +47,22 @@ class Foreign:
         return Increment(kind=kind, arm=arm.name, weight=weight)
 
 
-LEARNERS: list[Callable[[], Learner]] = [HierarchicalThompson, DiscountedThompson, Foreign]
-every_learner = pytest.mark.parametrize("make", LEARNERS, ids=lambda make: make.__name__)
+#: Those that wait for a result before they know more than the catalogue, those of the simulator that always choose by
+#: themselves, and its three that learn nothing.
+OWN: list[Callable[[], Learner]] = [HierarchicalThompson, DiscountedThompson, Foreign]
+COMPARED: list[Callable[[], Learner]] = [
+    lambda: EpsilonGreedy(0.0),
+    lambda: UpperConfidence(0.25),
+    lambda: UpperConfidence(0.25, 60),
+    lambda: WindowThompson(60),
+    lambda: DiscountedWindowThompson(0.995, 20),
+]
+BLIND: list[Callable[[], Learner]] = [RoundRobin, StaticPrior, OneModel]
+
+
+def learners(*groups: list[Callable[[], Learner]]) -> pytest.MarkDecorator:
+    rows = [make for group in groups for make in group]
+    return pytest.mark.parametrize("make", rows, ids=lambda make: type(make()).__name__)
 
 
 def taught(
@@ -52,8 +75,10 @@ def taught(
     return learner
 
 
-@every_learner
-@given(results=RESULTS, allowed=st.sets(st.sampled_from(range(6))), seed=st.integers(0, 99))
+@learners(OWN, COMPARED, BLIND)
+@given(
+    results=RESULTS, allowed=st.sets(st.sampled_from(range(6)), min_size=1), seed=st.integers(0, 99)
+)
 def test_only_the_arms_that_are_asked_for_have_scores_and_the_same_seed_the_same_ones(
     make: Callable[[], Learner],
     results: list[tuple[TaskKind, Arm, float, float]],
@@ -66,12 +91,15 @@ def test_only_the_arms_that_are_asked_for_have_scores_and_the_same_seed_the_same
     assert found[0] == found[1]
 
 
-@every_learner
+@learners(OWN, COMPARED)
 def test_an_arm_that_always_fails_comes_behind_one_that_always_succeeds(
     make: Callable[[], Learner],
 ) -> None:
     good, bad = ARMS[:2]
-    learner = taught(make, [("fix", arm, float(arm is good), 1.0) for arm in (good, bad) * 40])
+    learner = taught(
+        make,
+        [("fix", arm, float(arm is good), 1.0) for arm in (good, bad) * 40],
+    )
     assert learner.has_learned
     rng = Random(1)
     for _ in range(20):
@@ -79,7 +107,7 @@ def test_an_arm_that_always_fails_comes_behind_one_that_always_succeeds(
         assert scores[good.name] > scores[bad.name]
 
 
-@every_learner
+@learners(OWN)
 def test_nothing_is_learned_before_the_first_result(make: Callable[[], Learner]) -> None:
     learner = make()
     assert not learner.has_learned

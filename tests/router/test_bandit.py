@@ -18,7 +18,7 @@ RESULTS = st.lists(
     st.tuples(
         st.sampled_from(TASK_KINDS), st.sampled_from((A, B, C)), st.floats(0, 1), st.floats(0, 1)
     ),
-    max_size=30,
+    max_size=12,
 )
 
 

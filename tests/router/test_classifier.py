@@ -23,6 +23,11 @@ TRACE = 'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 3'
         ("implement a cache for the search", "write"),
         ("commit this and push it", "operate"),
         ("Propose a design for the new storage", "plan"),
+        ("Explain the error in the log", "explain"),
+        ("run the tests", "operate"),
+        ("clean up the imports", "refactor"),
+        ("see notes.md and guide.rst", "docs"),
+        ("log line\n" * 500 + "please fix that", "fix"),
         ("yes", "other"),
         ("", "other"),
         ("mach weiter", "other"),
@@ -36,7 +41,7 @@ def test_features_are_what_the_words_show() -> None:
     text = f"look at src/a.py, b.test.TS and notes\n{TRACE}" + "x" * 5_000
     found = Features.of(text, tokens=7, tools=["grep"], image_count=1, turn=3)
     assert found.file_types == ("py", "ts")
-    assert (found.length, len(found.words)) == (len(text), 4_000)
+    assert (found.length, len(found.words)) == (len(text), 4_001)
     assert found.has_error_trace
     assert (found.tokens, found.tools, found.image_count, found.turn) == (7, ("grep",), 1, 3)
 
@@ -49,9 +54,10 @@ def test_features_are_what_the_words_show() -> None:
         ("    at foo (/a/b.js:3:4)", True),
         ("FAILED tests/test_a.py::test_b", True),
         ("java.lang.NullPointerException: null", True),
-        ("goroutine 1 [running]:", True),
+        ("panic: oh\n\ngoroutine 1 [running]:", True),
         ("please handle errors better", False),
         ("raise a ValueError there", False),
+        ("look at this: it raises ValueError: 3", False),
     ],
 )
 def test_error_traces_are_recognised(text: str, *, is_trace: bool) -> None:

@@ -28,7 +28,7 @@ class Learner(Protocol):
     """Scores arms for a kind of task, and learns from what came of a choice."""
 
     def scores(self, kind: TaskKind, arms: Sequence[Arm], rng: Random) -> dict[str, float]:
-        """Return a score for each of the arms, by name: a chance of success, drawn or estimated."""
+        """Return a score for each of the arms, of which there is one at least, by name: a chance of success, drawn or estimated."""
         ...
 
     def learn(self, kind: TaskKind, arm: Arm, reward: float, weight: float = 1.0) -> Increment:

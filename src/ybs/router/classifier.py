@@ -11,12 +11,15 @@ TaskKind: TypeAlias = Literal[
 ]
 TASK_KINDS: Final[tuple[TaskKind, ...]] = get_args(TaskKind)
 
-#: Words are looked at no further than this: the wish stands at the beginning, what was pasted behind it.
-_MOST_CHARACTERS: Final = 4_000
-_TRACE: Final = re.compile(
-    r"Traceback \(most recent call last\)|^\s+at \S+ ?\(.*:\d+|\bpanicked at\b|\berror\[E\d+\]"
-    r"|^(?:\w+\.)*\w*(?:Error|Exception)\b: |\bSegmentation fault\b|^FAILED \S|\berror: |\bnpm ERR!|^goroutine \d+ \[",
-    re.MULTILINE,
+#: Of long words so much of the beginning and of the end is kept, in characters.
+_KEPT: Final = 2_000
+#: What only programs that failed print: as such, and at the beginning of a line.
+_PRINTED: Final = (
+    *("Traceback (most recent call last)", " panicked at ", "error[E", "Segmentation fault"),
+    *("error: ", "npm ERR!", "\ngoroutine ", "FAILED "),
+)
+_RAISED: Final = re.compile(
+    r"^(?:[\w.]*(?:Error|Exception): |[ \t]+at \S+ ?\(.*:\d+)", re.MULTILINE
 )
 _FILE: Final = re.compile(r"\b[\w\-]+(?:\.[\w\-]+)*\.([A-Za-z][A-Za-z0-9]{0,7})\b")
 
@@ -51,7 +54,7 @@ class Features(Struct, frozen=True, kw_only=True):
         turn: int = 0,
     ) -> "Features":
         """Read the words of a request."""
-        seen = words[:_MOST_CHARACTERS]
+        seen = _ends(words, _KEPT, _KEPT)
         kinds = dict.fromkeys(found.lower() for found in _FILE.findall(seen))
         return cls(
             words=seen,
@@ -59,7 +62,7 @@ class Features(Struct, frozen=True, kw_only=True):
             tokens=tokens,
             tools=tuple(tools),
             file_types=tuple(kinds),
-            has_error_trace=_TRACE.search(words) is not None,
+            has_error_trace=_has_trace(seen),
             image_count=image_count,
             turn=turn,
         )
@@ -73,64 +76,78 @@ class Classifier(Protocol):
         ...
 
 
-def _words(*alternatives: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(alternatives)})\b", re.IGNORECASE)
+def _ends(text: str, head: int, tail: int) -> str:
+    return text if len(text) <= head + tail else f"{text[:head]}\n{text[-tail:]}"
 
 
-#: What speaks for a kind, and how much. The sum decides, and among equals the order of the table.
-_SIGNS: Final[tuple[tuple[TaskKind, float, re.Pattern[str]], ...]] = (
-    (
-        "fix",
-        2.0,
-        _words(
-            r"fix(?:es|ed|ing)?|bugs?|debug\w*|broken|crash\w*|repair\w*|regress\w*|wrong",
-            r"do(?:es)?(?:n'?t| not) work|fail(?:s|ed|ing|ure)?|exceptions?|errors?|stack ?trace",
-        ),
-    ),
-    ("test", 2.5, _words(r"tests? for|(?:write|add)\b.{0,20}\btests?|\w+ tests|coverage")),
-    ("test", 1.0, _words(r"tests?|pytest|jest|fixtures?|mock\w*")),
-    (
-        "refactor",
-        2.5,
-        _words(
-            r"refactor\w*|renam(?:e|es|ed|ing)|extract|clean ?up|simplif(?:y|ies|ied)|restructure\w*",
-            r"dedup\w*|split|inline|move",
-        ),
-    ),
-    ("docs", 2.5, _words(r"readme|docs?|documentation|docstrings?|changelog|comments?|document")),
-    (
-        "operate",
-        2.5,
-        _words(
-            r"commit|push|rebase|merge|branch(?:es)?|git|install|deploy\w*|docker\w*|run|start the|upgrade"
-        ),
-    ),
-    (
-        "plan",
-        2.5,
-        _words(r"plan|design|architecture|propos(?:e|al)|trade-?offs?|approach(?:es)?|strategy"),
-    ),
+def _has_trace(text: str) -> bool:
+    if any(each in text for each in _PRINTED):
+        return True
+    is_likely = "Error: " in text or "Exception: " in text or " at " in text
+    return is_likely and _RAISED.search(text) is not None
+
+
+#: Words and pairs of words that speak for a kind, and how much.
+_SIGNS: Final[tuple[tuple[TaskKind, float, str], ...]] = (
     (
         "explain",
         2.0,
-        _words(
-            r"explain\w*|what (?:is|are|does|do)|how (?:does|do|is|are)|why|where|describe",
-            r"summari[sz]e|understand|review",
-        ),
+        "explain explains explanation describe summarize summarise understand review",
+    ),
+    ("explain", 1.5, "what how why where which"),
+    (
+        "fix",
+        2.0,
+        "fix fixes fixed fixing bug bugs debug broken crash crashes crashed crashing repair regression wrong fail fails failed "
+        "failing failure exception exceptions error errors stacktrace not_work t_work",
     ),
     (
         "write",
         1.5,
-        _words(r"add|implement\w*|creat(?:e|es|ing)|write|build|make|support|generate|new"),
+        "add adds implement implements create creates write build make support generate new feature",
+    ),
+    (
+        "refactor",
+        2.5,
+        "refactor refactoring rename renames extract cleanup clean_up simplify restructure deduplicate split inline move",
+    ),
+    (
+        "test",
+        2.2,
+        "test tests testing pytest jest fixture fixtures mock mocks coverage unittest",
+    ),
+    (
+        "docs",
+        2.5,
+        "readme doc docs documentation docstring docstrings changelog comment comments document",
+    ),
+    (
+        "operate",
+        2.5,
+        "commit push rebase merge branch branches git install deploy deployment docker run start upgrade",
+    ),
+    (
+        "plan",
+        2.5,
+        "plan design architecture propose proposal tradeoff tradeoffs trade_offs approach approaches strategy",
     ),
 )
+_NOTHING: Final[tuple[TaskKind, float]] = ("other", 0.0)
+_KIND_OF: Final[dict[str, tuple[TaskKind, float]]] = {
+    word.replace("_", " "): (kind, weight)
+    for kind, weight, words in _SIGNS
+    for word in words.split()
+}
+_WORD: Final = re.compile(r"[a-z]+")
+#: The wish stands at the beginning of what is said, or below what was pasted.
+_HEAD, _TAIL = 600, 200
+#: A sign among the first words counts for more, and the very first word most.
+_FIRST_WORDS: Final = 10
 _DOCUMENTS: Final = frozenset(("md", "rst", "txt", "adoc"))
-#: The least that must speak for a kind.
-_ENOUGH: Final = 1.0
 
 
 class KeywordClassifier(Classifier):
-    """Sorts by words, error traces and file types. The first words count twice: they are the wish."""
+    """Sorts by words, error traces and file types. The first words count for more: they are the wish."""
 
     async def classify(self, features: Features) -> TaskKind:
         """Return the kind that most speaks for."""
@@ -138,16 +155,26 @@ class KeywordClassifier(Classifier):
 
     def kind_of(self, features: Features) -> TaskKind:
         """Return the kind that most speaks for, at once."""
-        points: dict[TaskKind, float] = {}
-        first = features.words[:60]
-        for kind, weight, sign in _SIGNS:
-            if sign.search(features.words):
-                points[kind] = points.get(kind, 0.0) + weight * (1.5 if sign.search(first) else 1.0)
+        points = _points(features.words)
         if features.has_error_trace:
             points["fix"] = points.get("fix", 0.0) + 4.0
         if features.file_types and _DOCUMENTS.issuperset(features.file_types):
             points["docs"] = points.get("docs", 0.0) + 1.5
         if features.words.rstrip().endswith("?"):
             points["explain"] = points.get("explain", 0.0) + 1.5
-        best = max(TASK_KINDS, key=lambda kind: points.get(kind, 0.0))
-        return best if points.get(best, 0.0) >= _ENOUGH else "other"
+        if not points:
+            return "other"
+        return max(TASK_KINDS, key=lambda kind: points.get(kind, 0.0))
+
+
+def _points(text: str) -> dict[TaskKind, float]:
+    """Return for each kind the weight of the strongest sign."""
+    words = _WORD.findall(_ends(text, _HEAD, _TAIL).lower())
+    points: dict[TaskKind, float] = {}
+    for number, word in enumerate(words):
+        pair = f"{word} {words[number + 1]}" if number + 1 < len(words) else ""
+        kind, sign = _KIND_OF.get(word) or _KIND_OF.get(pair) or _NOTHING
+        weight = sign * (2.0 if number == 0 else 1.5 if number < _FIRST_WORDS else 1.0)
+        if weight > points.get(kind, 0.0):
+            points[kind] = weight
+    return points

@@ -104,7 +104,7 @@ class Router:
         return self.learner.learn(kind, arm, reward, weight)
 
     def _scores(self, kind: TaskKind, fit: Sequence[Arm]) -> Mapping[str, float]:
-        if self.learner.has_learned:
+        if fit and self.learner.has_learned:
             return self.learner.scores(kind, fit, self._rng)
         return {arm.name: arm.prior_of(kind) for arm in fit}
 
