@@ -138,6 +138,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.mcp_server.command import serve
 
         return serve(options, arguments.tools)
+    if arguments.subcommand == "router":
+        from ybs.frontends.headless.router import router
+
+        return router(arguments)
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)

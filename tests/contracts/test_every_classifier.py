@@ -1,10 +1,12 @@
-"""What every Classifier keeps: the built-in one, and one that has the protocol's parts and nothing else."""
+"""What every Classifier keeps: the built-in ones, and one that has the protocol's parts and nothing else."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ybs.router.classifier import TASK_KINDS, Classifier, Features, KeywordClassifier, TaskKind
+from ybs.router.model_classifier import ModelClassifier
+from ybs.testing import ScriptedModel
 
 
 class Foreign:
@@ -12,6 +14,13 @@ class Foreign:
 
     async def classify(self, features: Features) -> TaskKind:
         return "fix" if features.has_error_trace else "other"
+
+
+class Small(ModelClassifier):
+    """The one that asks a model, with a model that answers in a sentence."""
+
+    def __init__(self) -> None:
+        super().__init__(ScriptedModel(["That is docs."] * 1_000))
 
 
 PIECES = (
@@ -28,7 +37,7 @@ PIECES = (
     "KeyError: 3",
     " ",
 )
-CLASSIFIERS: list[Classifier] = [KeywordClassifier(), Foreign()]
+CLASSIFIERS: list[Classifier] = [KeywordClassifier(), Small(), Foreign()]
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda each: type(each).__name__)

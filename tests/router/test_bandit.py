@@ -1,6 +1,7 @@
 """What the Thompson learners know, share, forget and keep."""
 
 from random import Random
+from statistics import stdev
 
 import msgspec
 import pytest
@@ -61,7 +62,7 @@ def test_without_its_shifts_the_hierarchy_is_cells_that_know_nothing_of_each_oth
     learner = taught(HierarchicalThompson(), results)
     learner.state.arms.clear()
     learner.state.kinds.clear()
-    plain = taught(DiscountedThompson(temper=4.0, prior_strength=8.0), results)
+    plain = taught(DiscountedThompson(prior_strength=8.0), results)
     for kind in TASK_KINDS:
         for arm in (A, B, C):
             mine, theirs = learner.belief(kind, arm), plain.belief(kind, arm)
@@ -101,32 +102,23 @@ def test_an_arm_that_changes_for_the_worse_is_found_out() -> None:
     assert mean(learner, "fix", A) < 0.5
 
 
-def test_fading_all_and_doubting_one_arm_keep_a_share_of_the_evidence() -> None:
-    learner = taught(HierarchicalThompson(), [("fix", A, 1.0, 1.0), ("docs", B, 0.0, 1.0)] * 20)
-    (s, _), (e, v), (te, tv) = (
-        learner.state.counts("fix", "a"),
-        learner.state.arm_shift("a"),
-        learner.state.kind_shift("fix"),
-    )
-    _, others = learner.state.counts("docs", "b")
-    learner.state.doubt("a")
-    assert learner.state.counts("fix", "a")[0] == pytest.approx(s / 2)
-    assert learner.state.arm_shift("a") == pytest.approx((e / 2, v / 2))
-    assert learner.state.counts("docs", "b")[1] == others
-    learner.state.fade(0.1)
-    assert learner.state.kind_shift("fix") == pytest.approx((te / 10, tv / 10))
-    assert learner.state.counts("docs", "b")[1] == pytest.approx(others / 10)
-    learner.state.doubt("nobody")
-
-
 def test_the_catalogues_chance_is_where_an_arm_starts() -> None:
     arm = Arm(name="x", provider="p", model="x", prior={"fix": 0.9, "other": 0.2})
     learner = HierarchicalThompson()
     assert mean(learner, "fix", arm) == pytest.approx(0.9)
     assert mean(learner, "docs", arm) == pytest.approx(0.2)
-    assert HierarchicalThompson().belief("fix", A) == Belief(16.0, 16.0)
+    assert HierarchicalThompson().belief("fix", A) == Belief(4.0, 4.0)
     certain = msgspec.structs.replace(arm, prior=1.0)
     assert mean(learner, "fix", certain) < 1.0
+
+
+def test_the_temper_narrows_what_is_drawn_and_not_what_is_believed() -> None:
+    def spread(temper: float) -> float:
+        learner, rng = HierarchicalThompson(temper=temper), Random(1)
+        assert learner.belief("fix", A) == Belief(4.0, 4.0)
+        return stdev(learner.scores("fix", [A], rng)["a"] for _ in range(200))
+
+    assert 1.5 < spread(1.0) / spread(4.0) < 2.5
 
 
 def test_a_weight_is_what_a_result_counts_and_a_reward_beyond_the_scale_is_taken_back_to_it() -> (

@@ -32,3 +32,16 @@ def test_an_answer_ends_the_rest_and_the_count() -> None:
     assert breaker.rest_of("a") == 0
     assert breaker.fail("a") == 4
     breaker.succeed("b")
+
+
+def test_an_arm_that_has_rested_is_suspected_less_and_less_until_it_answers() -> None:
+    now = [0.0]
+    breaker = Breaker(lambda: now[0], first=4, most=30)
+    assert breaker.suspicion("a") == 0
+    breaker.fail("a", retry_after=100)
+    found: list[float] = []
+    for now[0] in (50, 100, 104, 112):
+        found.append(breaker.suspicion("a"))
+    assert found == [1, 1, 0.5, 0.125]
+    breaker.succeed("a")
+    assert breaker.suspicion("a") == 0

@@ -150,6 +150,19 @@ def test_an_arm_that_rests_is_left_out_and_tried_where_nothing_else_is_left() ->
     assert "by the catalogue" in made.choose(ASKED, "fix", ARMS, only).reason
 
 
+def test_an_arm_that_may_still_be_down_is_tried_only_where_it_is_much_better() -> None:
+    now = [0.0]
+    breaker = Breaker(lambda: now[0])
+    made = Router(HierarchicalThompson(), breaker=breaker, rng=Random(0))
+    worse = replace(BLIND, name="worse", prior=0.8)
+    breaker.fail("blind")
+    now[0] += 5
+    assert made.choose(ASKED, "fix", (BLIND, worse)).arm == "worse"
+    assert made.choose(ASKED, "fix", (BLIND, replace(worse, prior=0.3))).arm == "blind"
+    now[0] += 60
+    assert made.choose(ASKED, "fix", (BLIND, worse)).arm == "blind"
+
+
 def test_one_arm_is_chosen_as_the_only_one_and_none_where_there_is_none() -> None:
     assert router().choose(ASKED, "fix", [LOCAL]).reason == "the only suitable model"
     nothing = router().choose(ASKED, "fix", [GOOD], Situation(only_local=True))

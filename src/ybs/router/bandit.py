@@ -44,8 +44,8 @@ class Learner(Protocol):
 class Thompson(Learner):
     """Draws each arm's chance from what is believed of it. A subclass says what is believed, and what a result adds.
 
-    `temper` above 1 narrows the beliefs: with it the draw explores less than the textbook's does, which explores too much
-    where requests are few. What is known is `state`; another process's may be put in its place.
+    The draw is from a belief that is `temper` times as narrow: so it explores less than the textbook's does, which explores
+    too much where requests are few. What is known is `state`; another process's may be put in its place.
     """
 
     def __init__(self, *, gamma: float = 0.995, temper: float = 4.0) -> None:
@@ -62,7 +62,9 @@ class Thompson(Learner):
         drawn: dict[str, float] = {}
         for arm in arms:
             belief = self.belief(kind, arm)
-            drawn[arm.name] = rng.betavariate(belief.alpha, belief.beta)
+            drawn[arm.name] = rng.betavariate(
+                belief.alpha * self._temper, belief.beta * self._temper
+            )
         return drawn
 
     def learn(self, kind: TaskKind, arm: Arm, reward: float, weight: float = 1.0) -> Increment:
@@ -72,7 +74,7 @@ class Thompson(Learner):
         return increment
 
     def belief(self, kind: TaskKind, arm: Arm) -> Belief:
-        """Return what is believed of an arm at a kind of task, tempered."""
+        """Return what is believed of an arm at a kind of task."""
         raise NotImplementedError
 
     def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
@@ -97,9 +99,7 @@ class DiscountedThompson(Thompson):
         s, f = self.state.counts(kind, arm.name)
         prior, n0 = arm.prior_of(kind), self._prior_strength
         flat = 0.0 if n0 else 1.0
-        return Belief(
-            (flat + prior * n0 + s) * self._temper, (flat + (1 - prior) * n0 + f) * self._temper
-        )
+        return Belief(flat + prior * n0 + s, flat + (1 - prior) * n0 + f)
 
     def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
         """Return what a result adds: to its own cell alone."""
@@ -131,7 +131,7 @@ class HierarchicalThompson(Thompson):
         """Return what is believed of an arm at a kind of task."""
         chance, n0 = self._chance(kind, arm), self._prior_strength
         s, f = self.state.counts(kind, arm.name)
-        return Belief((chance * n0 + s) * self._temper, ((1 - chance) * n0 + f) * self._temper)
+        return Belief(chance * n0 + s, (1 - chance) * n0 + f)
 
     def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
         """Return what a result adds: to its cell, to its arm and to its kind."""

@@ -11,10 +11,11 @@ MOST_SECONDS: Final = 300.0
 
 
 class Rest(Struct):
-    """How many times in a row an arm has failed, and until when it rests."""
+    """How many times in a row an arm has failed, until when it rests, and how fast that is forgotten afterwards."""
 
     failures: int = 0
     until: float = 0.0
+    half_life: float = 1.0
 
 
 class Breaker:
@@ -38,9 +39,9 @@ class Breaker:
     def fail(self, arm: str, retry_after: float | None = None) -> float:
         """Let an arm rest, at least as long as its server says; return for how long."""
         rest = self._rests.setdefault(arm, Rest())
-        pause = max(min(self._first * 2**rest.failures, self._most), retry_after or 0.0)
+        rest.half_life = min(self._first * 2**rest.failures, self._most)
         rest.failures = min(rest.failures + 1, 30)
-        rest.until = max(rest.until, self._clock() + pause)
+        rest.until = max(rest.until, self._clock() + max(rest.half_life, retry_after or 0.0))
         return rest.until - self._clock()
 
     def succeed(self, arm: str) -> None:
@@ -51,3 +52,10 @@ class Breaker:
         """Return how long an arm still rests; 0 where it can be used."""
         rest = self._rests.get(arm)
         return 0.0 if rest is None else max(0.0, rest.until - self._clock())
+
+    def suspicion(self, arm: str) -> float:
+        """Return how much a failure still says of an arm that has not answered since: from 1, as its rest ends, to 0."""
+        rest = self._rests.get(arm)
+        if rest is None:
+            return 0.0
+        return 0.5 ** (max(0.0, self._clock() - rest.until) / rest.half_life)

@@ -19,11 +19,13 @@ class Weights(Struct, frozen=True, kw_only=True):
     """What price and time are worth, in chance of success: the dearest arm has to succeed so much more often.
 
     The weight of the price grows with the pressure on an arm's pool: a pressure of 1 adds `pressure` times the weight.
+    `suspicion` is taken off an arm that has just rested and not answered since: who is as good as others need not try it first.
     """
 
     price: float = 0.15
     latency: float = 0.05
     pressure: float = 4.0
+    suspicion: float = 0.3
 
 
 class Situation(Struct, frozen=True, kw_only=True):

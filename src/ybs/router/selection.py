@@ -84,7 +84,7 @@ class Router:
             note = "all suitable models rest after errors; this one rests shortest"
         left_out |= dict.fromkeys(rests.keys() - {arm.name for arm in fit}, "rests after errors")
         scores = self._scores(kind, fit)
-        known = penalties(arms, features, situation, self._weights)
+        known = self._penalties(arms, features, situation)
         considered = tuple(
             Considered(
                 arm=arm.name,
@@ -107,6 +107,15 @@ class Router:
         if fit and self.learner.has_learned:
             return self.learner.scores(kind, fit, self._rng)
         return {arm.name: arm.prior_of(kind) for arm in fit}
+
+    def _penalties(
+        self, arms: Sequence[Arm], features: Features, situation: Situation
+    ) -> dict[str, float]:
+        known = penalties(arms, features, situation, self._weights)
+        if self.breaker is not None:
+            for name in known:
+                known[name] += self._weights.suspicion * self.breaker.suspicion(name)
+        return known
 
     def _rests(self, arms: Sequence[Arm], left_out: Mapping[str, str]) -> dict[str, float]:
         if self.breaker is None:
@@ -160,6 +169,4 @@ def _reason(kind: TaskKind, chosen: Considered | None, rivals: int, *, is_learne
     if rivals == 1:
         return "the only suitable model"
     source = "by results" if is_learned else "by the catalogue, as there are no results yet"
-    return (
-        f"best for {kind} {source}: {chosen.score:.2f} less {chosen.penalty:.2f} for price and time"
-    )
+    return f"best for {kind} {source}: {chosen.score:.2f} less a penalty of {chosen.penalty:.2f}"

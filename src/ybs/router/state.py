@@ -74,22 +74,6 @@ class Learned(Struct, kw_only=True):
         """Return the sum and the weight of a kind's shift, faded to now."""
         return self._faded(self.kinds.get(kind))
 
-    def fade(self, share: float) -> None:
-        """Keep only a share of all evidence, as after a time without use."""
-        for cells in self.cells.values():
-            for cell in cells.values():
-                cell.s, cell.f = cell.s * share, cell.f * share
-        for shift in (*self.arms.values(), *self.kinds.values()):
-            shift.e, shift.v = shift.e * share, shift.v * share
-
-    def doubt(self, arm: str, share: float = 0.5) -> None:
-        """Keep only a share of the evidence of one arm, as of a model that has a new version."""
-        for cells in self.cells.values():
-            if cell := cells.get(arm):
-                cell.s, cell.f = cell.s * share, cell.f * share
-        if shift := self.arms.get(arm):
-            shift.e, shift.v = shift.e * share, shift.v * share
-
     def _shift(self, shifts: dict[str, Shift], name: str, e: float, v: float) -> None:
         shift = shifts.setdefault(name, Shift(at=self.steps))
         kept = self.gamma ** (self.steps - shift.at)

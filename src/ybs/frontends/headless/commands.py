@@ -107,12 +107,6 @@ def _bench(arguments: "Namespace", options: "Options") -> int:
     return bench_tasks(options, half=arguments.half, names=arguments.only, is_json=is_json)
 
 
-def _router(arguments: "Namespace", _options: "Options") -> int:
-    from ybs.frontends.headless.router import router
-
-    return router(arguments)
-
-
 def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
@@ -249,7 +243,6 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "mcp": _mcp,
     "models": _models,
     "bench": _bench,
-    "router": _router,
     "doctor": _doctor,
     "version": _version,
 }

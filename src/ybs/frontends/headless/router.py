@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.frontends.headless.router_simulate import simulate
+
 if TYPE_CHECKING:
     from argparse import Namespace
 
 
 def router(arguments: "Namespace") -> int:
     """Run an action of `ybs router` and return its exit code."""
-    from ybs.frontends.headless.router_simulate import simulate
-
     return simulate(arguments)
