@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ybs.router.simulator.policies import PLAIN, POLICIES, ROUND_ROBIN, ROUTER, Policy
-from ybs.router.simulator.report import Report, report
+from ybs.router.simulator.report import report
 from ybs.router.simulator.run import (
     BEST_ARM,
     BEST_BY_KIND,
@@ -84,18 +84,21 @@ def test_several_processes_come_to_the_same_as_one() -> None:
     assert simulate(jobs, processes=2) == [run_job(job) for job in jobs]
 
 
-@pytest.fixture(scope="module")
-def figures() -> Report:
-    return report(6, 1_000, is_tuning=True, processes=2)
-
-
+#: With 64 seeds, and not 8, the router's regret is at most 0.25 of round-robin's and 0.5 of plain sampling's in the full worlds.
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_router_is_below_every_learning_baseline_and_far_below_plain_sampling(
-    figures: Report,
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("name", "of_round_robin", "of_plain"),
+    [("full", 0.32, 0.62), ("missing, noisy, late", 0.5, 0.8)],
+)
+def test_the_router_is_below_every_rival_given_the_same_feedback(
+    name: str, of_round_robin: float, of_plain: float
 ) -> None:
-    full = figures.scenarios[1]
-    assert full.regret(ROUTER.name) < 0.32 * full.regret(ROUND_ROBIN.name)  # 0.25 with 64 seeds
-    assert full.regret(ROUTER.name) < 0.62 * full.regret(PLAIN.name)  # 0.50 with 64 seeds
-    wrong = [each for each in figures.targets if each.limit == 1 and not each.is_met]
-    assert not wrong
+    columns = {column.scenario.name: column for column in (*MAIN, *HARDER) if column.share == 1}
+    seeds = range(TUNING_SEEDS, TUNING_SEEDS + 8)
+    jobs = [Job(column=columns[name], seed=seed, decisions=1_000) for seed in seeds]
+    found = {row.policy: row.mean_regret for row in scores(map(run_job, jobs), ROUND_ROBIN.name)}
+    mine = found[ROUTER.name]
+    assert mine < of_round_robin * found[ROUND_ROBIN.name]
+    assert mine < of_plain * found[PLAIN.name]
+    assert mine < min(found[policy.name] for policy in POLICIES if policy.is_rival)
