@@ -8,7 +8,7 @@ from msgspec import Struct
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
-from ybs.core.messages import UserMessage
+from ybs.core.messages import Usage, UserMessage
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -101,11 +101,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     `unsent` are words with a secret in them that the person did not let go; the conversation is without them.
     `json` is the answer where it had to fit a schema and does: JSON, without anything around it.
-    `plan` is what was proposed in the mode `plan`, for the person to decide on.
+    `plan` is what was proposed in the mode `plan`, for the person to decide on. `others` is what sub-agents used beside the turn itself.
     """
 
     finished: TurnFinished
     text: str
+    others: Usage = Usage()
     refusals: int = 0
     unsent: str = ""
     plan: str = ""

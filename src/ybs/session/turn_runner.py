@@ -85,6 +85,7 @@ class TurnRunner:
         self._start(words)
         self._tally = Tally(self._tally.others, self._tally.model)
         task = self._running.turn = asyncio.create_task(self._turn(prompt))
+        others = Usage()
         try:
             await task
         except asyncio.CancelledError:
@@ -95,6 +96,7 @@ class TurnRunner:
             self._running.turn = None
             if self._tally.finished is not None:
                 tally = self._tally
+                others = tally.others.total
                 self._count(words, tally.take_usage(), tally.worked_seconds, tally.model)
             if news := self._parts.environment.secrets.news():
                 self._emit(news)
@@ -102,6 +104,7 @@ class TurnRunner:
         return Outcome(
             finished=finished,
             text=self._tally.text,
+            others=others,
             refusals=self._tally.refusals,
             unsent=self._take_out_refused(),
             plan=self._plan() if finished.reason == "done" else "",

@@ -12,7 +12,7 @@ from msgspec import Raw
 from paper import Page
 from stage import staged
 
-from fake_session import FakeSession
+from fake_session import FakeSession, question_of, says
 from hosts import this_host
 from ybs.core.envelope import MAIN
 from ybs.core.events import (
@@ -164,8 +164,8 @@ def test_while_they_work_each_has_its_own_line_below_the_calls() -> None:
         page.draw(event, agent=name)
         seen.append(page.passing(78))
     assert seen[3] == [
-        "⠋ one-1     look at a   waits for model-a · 0 steps  3 s",
-        "⠋ two-1     look at b   waits for model-b · 0 steps  2 s",
+        "⠋ one-1     look at a   waits for model-a  3 s",
+        "⠋ two-1     look at b   waits for model-b  2 s",
     ]
     reading = next(lines for lines in seen if "b.py" in lines[-1])
     assert [line.partition("look")[2] for line in reading] == [
@@ -250,6 +250,31 @@ async def test_the_plain_terminal_names_who_begins_ends_and_calls(talking: Open)
 
 
 @pytest.mark.integration
+async def test_what_they_do_while_a_question_stands_there_is_told_after_its_answer(
+    talking: Open,
+) -> None:
+    async def asks_meanwhile(session: FakeSession) -> None:
+        question = msgspec.structs.replace(question_of("write_file", "write"), agent="one-1")
+        asking = asyncio.ensure_future(session.confirm(question))
+        await asyncio.sleep(0)
+        told(session)
+        session.answers.append(await asking)
+        await says("Over.")(session)
+
+    session = FakeSession(asks_meanwhile)
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+        assert talk.text.endswith("no because ...: ")
+        talk.clock.now += 1
+        talk.types("yes\n")
+        await talk.sees("Over.")
+    assert session.answers[0].is_allowed
+    asked, _, rest = talk.text.partition("no because ...: ")
+    assert "begins" not in asked
+    assert rest.index("one-1 begins") < rest.index("two-1 begins") < rest.index("Over.")
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("is_verbose", [False, True])
 def test_print_shows_the_main_agents_answer_alone(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_verbose: bool
@@ -261,6 +286,21 @@ def test_print_shows_the_main_agents_answer_alone(
     warned = ["[one-1] warning: careful with a", "[two-1] warning: careful with b"]
     assert [line for line in theirs if "warning" in line] == warned
     assert (theirs == warned) is not is_verbose
+
+
+@pytest.mark.integration
+def test_the_result_as_json_counts_what_they_used(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert headless(project, tmp_path, "json") == 0
+    used = msgspec.json.decode(capsys.readouterr().out)["usage"]
+    theirs = sum(
+        event.usage.input_tokens
+        for events in TOLD.values()
+        for event in events
+        if isinstance(event, AssistantSaid)
+    )
+    assert used["input_tokens"] > theirs > 0
 
 
 @pytest.mark.integration

@@ -174,6 +174,7 @@ class Run:
 
     def _result(self, outcome: "Outcome", code: int) -> Result:
         finished = outcome.finished
+        used = finished.usage + outcome.others
         # An answer that was to fit a schema and does not is not printed: who reads it wants JSON.
         text = outcome.json.decode() if self._is_formed else outcome.text
         return Result(
@@ -183,9 +184,9 @@ class Run:
             exit_code=code,
             message=advised(finished.message, finished.remedies) or _refusal_note(outcome),
             steps=finished.steps,
-            usage=counts(finished.usage),
-            cost_usd=finished.usage.cost_usd,
-            cost_is_partial=finished.usage.cost_is_partial,
+            usage=counts(used),
+            cost_usd=used.cost_usd,
+            cost_is_partial=used.cost_is_partial,
             duration_seconds=round(finished.duration_seconds, 3),
             refusals=outcome.refusals,
             model=self._begun.config.get("model", ""),

@@ -180,7 +180,7 @@ class LiveArea:
         is_narrow = width < NARROW
         name = shorten(one_line(agent.name), width // 3, self._signs.more)
         name = name if is_narrow else name.ljust(VERB_WIDTH - 1)
-        figures = [] if is_narrow else [agent.figures(f" {self._signs.dot} ")]
+        figures = [] if is_narrow or not agent.steps else [agent.figures(f" {self._signs.dot} ")]
         said = f" {self._signs.dot} ".join([agent.doing, *figures])
         room = width - cells(name) - 2 * len("  ") - len("99m 59s") - 1
         task = "" if is_narrow else agent.task

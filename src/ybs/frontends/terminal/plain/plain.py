@@ -82,6 +82,8 @@ class PlainTerminal:
         )
         self._interrupted_at = -TWICE_SECONDS
         self._one_question = asyncio.Lock()
+        #: What others did while a question stood there: it would part the question from its answer.
+        self._held: list[str] = []
         self._code = 0
         self._main: asyncio.Task[int] | None = None
 
@@ -112,6 +114,9 @@ class PlainTerminal:
                 text = await self.lines.read_answer()
             finally:
                 self._watch.resume()
+                held, self._held = self._held, []
+                for each in held:
+                    self._tell(each)
         if question.choices is not None:
             return as_choice(text or "", question)
         return as_answer(
@@ -311,7 +316,7 @@ class PlainTerminal:
         if text := (
             self._sentences.of(event) if is_main else self._sub_agents.of(envelope.agent, event)
         ):
-            self._tell(text)
+            self._held.append(text) if self._one_question.locked() else self._tell(text)
         if is_main and isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
             self._call()
 
