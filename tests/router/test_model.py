@@ -135,7 +135,7 @@ async def test_a_pool_without_room_is_waited_for_where_no_other_has_any():
     bench.time += 20
     assert await bench.ask() == "x: two"
     assert bench.waited == [40]
-    assert bench.of(RequestRetried)[0].message == "1 requests in a minute are used up"
+    assert bench.of(RequestRetried)[0].message == "1 request in a minute is the limit"
 
 
 async def test_a_budget_that_is_spent_ends_the_turn_with_what_to_do():

@@ -48,11 +48,11 @@ def test_requests_and_tokens_have_room_again_as_the_minute_passes():
     clock.time += 20
     assert isinstance(pools.reserve("p", "b", Estimate(tokens=40)), Lease)
     assert pools.reserve("p", "a", Estimate(tokens=1)) == Shortage(
-        reason="2 requests in a minute are used up", wait_seconds=40
+        reason="2 requests in a minute is the limit", wait_seconds=40
     )
     clock.time += 40
     assert reason(pools.reserve("p", "a", Estimate(tokens=61))) == (
-        "100 tokens in a minute are used up"
+        "100 tokens in a minute is the limit"
     )
     assert isinstance(pools.reserve("p", "a", Estimate(tokens=60)), Lease)
 
@@ -71,7 +71,7 @@ def test_a_running_request_holds_its_place_until_it_is_settled_or_its_process_mu
     lease = pools.reserve("p", "a", Estimate())
     assert isinstance(lease, Lease)
     assert pools.reserve("p", "a", Estimate()) == Shortage(
-        reason="1 requests are running", wait_seconds=inf
+        reason="1 request at once is the limit", wait_seconds=inf
     )
     pools.settle(lease, tokens=5, usd=0.0)
     assert isinstance(pools.reserve("p", "a", Estimate()), Lease)

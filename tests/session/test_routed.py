@@ -101,6 +101,7 @@ async def test_where_an_arm_is_down_the_next_one_answers_and_the_person_is_told(
         session, events = open_routed(project, arms(dear, cheap))
         async with session:
             assert (await session.send("Fix the crash in parser.py")).text == "one"
+            assert (session.status().provider, session.status().model) == ("cheap", "small")
             assert (await session.send("Fix the other crash in lexer.py")).text == "two"
             made, settled = session_store(session).counts()
         assert picked(events) == ["big", "small", "small"]

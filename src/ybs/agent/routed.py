@@ -22,6 +22,7 @@ class RoutedTurns(TurnHook):
         self.feedback = model.routing.feedback
         self._words = ""
         self._turns = 0
+        self._fitted = model.arm
 
     def expect(self, words: str) -> None:
         """Take the words that the next turn begins with."""
@@ -36,18 +37,23 @@ class RoutedTurns(TurnHook):
         del emit
         self.feedback.begin(self._words)
         await self.model.routing.note_feedback()
-        before, self._turns = self.model.arm, self._turns + 1
+        self._turns += 1
         features = Features.of(self._words, tokens=self._tokens(), turn=self._turns)
         with suppress(ModelError):
             await self.model.begin(features)
-        if self.model.arm is not before:
-            await self._fit()
+        await self._fit_to_arm()
 
     async def after_turn(self) -> None:
         """Note what the turn showed."""
         self.model.end()
         self.feedback.end()
+        await self._fit_to_arm()  # another one may have gone on in the middle of the turn
         await self.model.routing.note_feedback()
+
+    async def _fit_to_arm(self) -> None:
+        if self.model.arm is not self._fitted:
+            self._fitted = self.model.arm
+            await self._fit()
 
     async def aclose(self) -> None:
         """Settle what is still open."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.figures import amount
+from ybs.commands.router import routing_of
 from ybs.config.addresses import is_loopback
 from ybs.core.errors import ModelError
 from ybs.core.wording import first_words
@@ -41,7 +42,10 @@ async def offer_models(session: Session) -> Reply:
     items = [_model_item(session, name) for name in _allowed(session, used, own)]
     if len(config.router.arms) > 1:
         detail = "the router picks one of several for each turn"
-        items.append(MenuItem(line="/model auto", label="auto", detail=detail))
+        is_routed = routing_of(session) is not None
+        items.append(
+            MenuItem(line="/model auto", label="auto", detail=detail, is_current=is_routed)
+        )
     items += [item for more in found for item in more]
     title = f"Models of {session.agent.server}" + " and of other providers on this machine" * any(
         found

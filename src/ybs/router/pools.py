@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.config.router import PoolLimits
+from ybs.core.wording import plural
 from ybs.router.database import Connection, Database
 
 MINUTE: Final = 60.0
@@ -115,7 +116,8 @@ def _too_many(at: Connection, pool: str, limits: PoolLimits, now: float) -> Shor
     query = "SELECT count(*) FROM uses WHERE pool=? AND holds_until > ?"
     if at.execute(query, (pool, now)).fetchone()[0] < limits.concurrency:
         return None
-    return Shortage(reason=f"{limits.concurrency} requests are running", wait_seconds=inf)
+    running = plural(limits.concurrency, "request")
+    return Shortage(reason=f"{running} at once is the limit", wait_seconds=inf)
 
 
 def _too_fast(
@@ -130,9 +132,8 @@ def _too_fast(
     for when, each in at.execute(query, (pool, now - MINUTE)):
         count, used = count + 1, used + each
         if count > requests or used > tokens:
-            what = "requests" if count > requests else "tokens"
-            limit = requests if count > requests else tokens
-            reason = f"{limit:,} {what} in a minute are used up"
+            what, limit = ("request", requests) if count > requests else ("token", tokens)
+            reason = f"{plural(int(limit), what)} in a minute is the limit"
             return Shortage(reason=reason, wait_seconds=max(0.0, when + MINUTE - now))
     return None
 
