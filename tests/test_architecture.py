@@ -305,6 +305,12 @@ def test_importing_the_command_loads_no_heavy_library() -> None:
 
 
 @pytest.mark.integration
+def test_who_does_not_route_loads_no_router() -> None:
+    loaded = loaded_after("import ybs.commands.table, ybs.session.session")
+    assert not [name for name in loaded if name.startswith("ybs.router") or name == "sqlite3"]
+
+
+@pytest.mark.integration
 def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None:
     start = """
 from ybs.config.schema import Safety

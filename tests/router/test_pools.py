@@ -112,6 +112,15 @@ def test_several_pools_are_looked_at_at_once():
     assert free is None
 
 
+def test_how_long_an_arm_takes_is_the_mean_of_its_last_answers():
+    pools, _ = pools_of(PoolLimits())
+    for seconds in (50.0, 0.0, *[2.0, 4.0] * 10):
+        lease = pools.reserve("p", "a", Estimate())
+        assert isinstance(lease, Lease)
+        pools.settle(lease, tokens=1, usd=0.0, seconds=seconds)
+    assert pools.typical_seconds(["a", "b"]) == {"a": 3.0, "b": 0.0}
+
+
 @given(
     limits=st.builds(
         PoolLimits,

@@ -14,7 +14,7 @@ from ybs.core.errors import YbsError
 #: Marks the file as the router's; `PRAGMA application_id`.
 APPLICATION: Final = 0x79627352
 #: The format of the tables; `PRAGMA user_version`.
-FORMAT: Final = 1
+FORMAT: Final = 2
 #: Another process that writes is waited for so long.
 WAIT_SECONDS: Final = 5.0
 _TABLES: Final = (
@@ -28,6 +28,13 @@ _TABLES: Final = (
     "CREATE TABLE signals (decision TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL, "
     "reward REAL NOT NULL, weight REAL NOT NULL, PRIMARY KEY (decision, name))",
 )
+#: What makes each format of the one before it, by the number of the format.
+_CHANGES: Final = {
+    2: (
+        "ALTER TABLE uses ADD COLUMN seconds REAL NOT NULL DEFAULT 0",
+        "CREATE INDEX uses_of_arm ON uses (arm, id)",
+    ),
+}
 #: What SQLite says of a file that cannot be used now, though nothing is wrong with it.
 _NOT_NOW: Final = frozenset(
     {
@@ -148,8 +155,12 @@ def _prepared(at: sqlite3.Connection) -> sqlite3.Connection:
             return at
         at.execute("BEGIN IMMEDIATE")
         if not _is_ready(at):  # nobody else made them meanwhile
-            for table in _TABLES:
-                at.execute(table)
+            version = at.execute("PRAGMA user_version").fetchone()[0]
+            for change in [] if version else _TABLES:
+                at.execute(change)
+            for number in range(max(version, 1) + 1, FORMAT + 1):
+                for change in _CHANGES[number]:
+                    at.execute(change)
             at.execute(f"PRAGMA application_id={APPLICATION}")
             at.execute(f"PRAGMA user_version={FORMAT}")
         at.execute("COMMIT")
@@ -160,7 +171,7 @@ def _prepared(at: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _is_ready(at: sqlite3.Connection) -> bool:
-    """Return whether the tables are there; False for an empty file."""
+    """Return whether the tables are there, in this format; False for an empty file."""
     kinds = {row[0] for row in at.execute("SELECT DISTINCT type FROM sqlite_master")}
     if not kinds:
         return False
@@ -172,7 +183,7 @@ def _is_ready(at: sqlite3.Connection) -> bool:
         raise _Newer
     if at.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise _Damaged
-    return True
+    return version == FORMAT
 
 
 def _fresh_in_memory() -> sqlite3.Connection:

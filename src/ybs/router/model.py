@@ -265,13 +265,14 @@ class RoutedModel(ProviderModel):
         lease = await routing.reserve(arm, tokens)
         if isinstance(lease, Shortage):
             raise _Passed(lease)
-        seen = _Seen()
+        seen, began, seconds = _Seen(), routing.clocks.steady(), 0.0
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
                     seen.add(event)
                     yield event
             routing.breaker.succeed(arm.name)
+            seconds = routing.clocks.steady() - began
         except ModelError as error:
             if not may_pass(error):
                 raise
@@ -283,7 +284,7 @@ class RoutedModel(ProviderModel):
             usage = seen.used(tokens)
             self._cached_tokens = usage.input_tokens + usage.output_tokens
             self._cached_at = routing.clocks.steady()
-            await routing.settle(arm, lease, usage)
+            await routing.settle(arm, lease, usage, seconds)
 
     async def _after(self, request: Request, passed: "_Passed") -> float:
         """Go on with the next best arm; return how long to wait before it is asked."""

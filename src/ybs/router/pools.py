@@ -17,6 +17,8 @@ DAY: Final = 86_400.0
 LONGEST_REQUEST: Final = 900.0
 #: How long uses are kept, for the picture of the spending.
 KEPT_DAYS: Final = 35
+#: So many answers say how long an arm takes.
+ANSWERS_TIMED: Final = 20
 NO_LIMITS: Final = PoolLimits()
 
 
@@ -73,13 +75,27 @@ class Pools:
             )
             return Lease(id=done.lastrowid or 0, pool=pool)
 
-    def settle(self, lease: Lease, *, tokens: int, usd: float) -> None:
-        """Put what was really used in place of the estimate. A second time changes nothing."""
+    def settle(self, lease: Lease, *, tokens: int, usd: float, seconds: float = 0.0) -> None:
+        """Put what was really used in place of the estimate. A second time changes nothing.
+
+        `seconds` is how long a whole answer took, 0 for none.
+        """
         with self._database.writing() as at:
             at.execute(
-                "UPDATE uses SET tokens=?, usd=?, holds_until=NULL WHERE id=? AND holds_until IS NOT NULL",
-                (tokens, usd, lease.id),
+                "UPDATE uses SET tokens=?, usd=?, seconds=?, holds_until=NULL WHERE id=? AND holds_until IS NOT NULL",
+                (tokens, usd, seconds, lease.id),
             )
+
+    def typical_seconds(self, arms: Iterable[str]) -> dict[str, float]:
+        """Return how long the last answers of each arm took, in the mean; 0 for one that has given none."""
+        query = (
+            "SELECT avg(seconds) FROM "
+            "(SELECT seconds FROM uses WHERE arm=? AND seconds > 0 ORDER BY id DESC LIMIT ?)"
+        )
+        with self._database.reading() as at:
+            return {
+                arm: at.execute(query, (arm, ANSWERS_TIMED)).fetchone()[0] or 0.0 for arm in arms
+            }
 
     def pressure(self, pool: str) -> float:
         """Return by how much of the day's budget the spending is ahead of the day; 0 where it is not, or without a budget."""

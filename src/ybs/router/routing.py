@@ -138,16 +138,20 @@ class Routing:
     ) -> Decision:
         """Choose an arm for a turn, and write the choice down. The arm is None where none is suitable now."""
         kind = await self._classifier.classify(features)
-        pools, _ = await self.opened()
-        arms = [self._as_seen(arm) for arm in self.arms.values()]
-        wanted = [
-            (self.roster.pools[arm.name], self.estimate(arm, features.tokens)) for arm in arms
-        ]
         await self.catch_up()
-        short = await asyncio.to_thread(lambda: pools.shortages(wanted))
-        pressure = await asyncio.to_thread(
-            lambda: {arm.name: pools.pressure(self.roster.pools[arm.name]) for arm in arms}
+        pools, _ = await self.opened()
+        names = self.roster.pools
+        wanted = [
+            (names[arm.name], self.estimate(arm, features.tokens)) for arm in self.arms.values()
+        ]
+        short, pressure, seconds = await asyncio.to_thread(
+            lambda: (
+                pools.shortages(wanted),
+                {name: pools.pressure(names[name]) for name in self.arms},
+                pools.typical_seconds(self.arms),
+            )
         )
+        arms = [self._as_seen(arm, seconds[arm.name]) for arm in self.arms.values()]
         situation = Situation(
             current=current,
             cached_tokens=cached_tokens,
@@ -161,10 +165,11 @@ class Routing:
             await self._write_down(decision)
         return decision
 
-    def _as_seen(self, arm: Arm) -> Arm:
-        """Return the arm with the window that its server has told."""
+    def _as_seen(self, arm: Arm, seconds: float) -> Arm:
+        """Return the arm with the window that its server has told, and how long its answers took."""
         model = self.models.get(arm.name)
-        return replace(arm, window=model.window) if model is not None else arm
+        window = model.window if model is not None else arm.window
+        return replace(arm, window=window, seconds=seconds)
 
     def estimate(self, arm: Arm, tokens: int) -> Estimate:
         """Return the most that a request of so many tokens may use."""
@@ -209,15 +214,17 @@ class Routing:
                 await asyncio.to_thread(lambda: pools.settle(lease, tokens=0, usd=0.0))
             raise
 
-    async def settle(self, arm: Arm, lease: Lease, usage: Usage) -> None:
-        """Put what a request used in place of what was reserved for it."""
+    async def settle(self, arm: Arm, lease: Lease, usage: Usage, seconds: float = 0.0) -> None:
+        """Put what a request used in place of what was reserved for it; a whole answer took so many `seconds`."""
         tokens = usage.input_tokens + usage.output_tokens
         fresh = usage.input_tokens - usage.cached_tokens
         usd = usage.cost_usd
         if usd is None:
             usd = arm.cost_usd(fresh, usage.cached_tokens, usage.output_tokens) or 0.0
         pools, _ = await self.opened()
-        await asyncio.to_thread(lambda: pools.settle(lease, tokens=tokens, usd=usd))
+        await asyncio.to_thread(
+            lambda: pools.settle(lease, tokens=tokens, usd=usd, seconds=seconds)
+        )
 
     # What came of it
 
