@@ -138,10 +138,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.mcp_server.command import serve
 
         return serve(options, arguments.tools)
-    if arguments.subcommand == "router":
-        from ybs.frontends.headless.router import router
+    if arguments.subcommand == "router" and arguments.action == "simulate":
+        from ybs.frontends.headless.router_simulate import simulate
 
-        return router(arguments)
+        return simulate(arguments)
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)

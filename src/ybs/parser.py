@@ -17,7 +17,7 @@ subcommands:
   config show|set|unset|schema|check   show, change and check the settings
   models list|install|remove|status|stop   manage the starter model, which runs on this machine
   bench tasks                   measure the chosen model with small tasks
-  router simulate               compare ways to choose one of several models, in made-up worlds
+  router [stats]                what the router has learned and spent; also explain, reset, simulate
   sessions list|show|export|search|delete   list, read and delete saved sessions
   tools list                    list the tools that the model can call
   skills list|check|new         list the skills, check them, or make one

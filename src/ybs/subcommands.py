@@ -21,8 +21,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "router": (
-        "compare the router with other ways to choose a model, in made-up worlds; exit code 1 where it misses a target",
-        ("simulate",),
+        "show what the router has learned and spent, explain a decision, or forget them; compare it with other ways to choose a model, in made-up worlds",
+        ("stats", "explain", "reset", "simulate"),
     ),
     "sessions": (
         "list, show, export, search or delete saved sessions",
@@ -202,14 +202,32 @@ def add_bench(parser: "ArgumentParser") -> list["Action"]:
 def add_router(parser: "ArgumentParser") -> list["Action"]:
     """Add what `router` takes, and return its options."""
     add = parser.add_argument
+    add(
+        "decision",
+        nargs="?",
+        default="",
+        metavar="ID",
+        help="of explain: a decision (default: the newest)",
+    )
+    svg_text = "of stats: draw it into this file too, as a picture"
     seeds_text = "of simulate: how many made-up worlds of each scenario (default: %(default)s)"
     decisions_text = "of simulate: how many decisions in each (default: %(default)s)"
     tuning_text = "of simulate: the worlds that settings are tuned with, not those held back"
     return [
+        add("--svg", metavar="FILE", help=svg_text),
         add("--seeds", type=whole_number, default=64, metavar="N", help=seeds_text),
         add("--decisions", type=whole_number, default=1_000, metavar="N", help=decisions_text),
         add("--tuning", action="store_true", help=tuning_text),
     ]
+
+
+def check_router(arguments: "Namespace") -> None:
+    """Fail where an action of `router` is given what only another one takes."""
+    action, decision = arguments.action, arguments.decision
+    if decision and action != "explain":
+        fail(f"{decision!r} is not understood here; only `ybs router explain` takes a decision")
+    if arguments.svg is not None and action != "stats":
+        fail(f"--svg works only with `ybs router stats`, not with {action}")
 
 
 def add_call(parser: "ArgumentParser") -> list["Action"]:
@@ -354,6 +372,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "config": check_config,
     "models": check_models,
+    "router": check_router,
     "sessions": check_sessions,
     "plugin": check_plugin,
     "mcp": check_mcp,

@@ -156,8 +156,9 @@ def _prepared(at: sqlite3.Connection) -> sqlite3.Connection:
         at.execute("BEGIN IMMEDIATE")
         if not _is_ready(at):  # nobody else made them meanwhile
             version = at.execute("PRAGMA user_version").fetchone()[0]
-            for change in [] if version else _TABLES:
-                at.execute(change)
+            tables: tuple[str, ...] = () if version else _TABLES
+            for table in tables:
+                at.execute(table)
             for number in range(max(version, 1) + 1, FORMAT + 1):
                 for change in _CHANGES[number]:
                     at.execute(change)
