@@ -13,6 +13,7 @@ from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed, RequestStarted
 from ybs.core.messages import ToolCall
+from ybs.frontends.headless.reach import look_at_model
 from ybs.router.classifier import Features
 from ybs.router.database import Database
 from ybs.router.model import RoutedModel
@@ -300,3 +301,14 @@ async def test_sub_agents_share_what_the_router_knows_and_pick_for_themselves(pr
             assert await routing_of(session).explain() is not None
         assert picked(events) == ["big"]
         del cheap
+
+
+async def test_the_doctor_names_what_the_router_picks_from(project: Path):
+    async with OpenAIServer([]) as server:
+        session, _ = open_routed(project, arms(server, server))
+        async with session:
+            (finding,) = look_at_model(session.host, session.config, None)
+            assert (finding.state, finding.detail) == (
+                "ok",
+                "the router picks from dear/big, cheap/small",
+            )

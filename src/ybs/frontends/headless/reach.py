@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import assert_never
 
+from ybs.agent.model_choice import asks_for_router
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.config.host import Host
 from ybs.config.schema import Config
@@ -19,7 +20,10 @@ from ybs.providers.registry import chosen_name, find_provider, provider_names
 def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Iterator[Finding]:
     """Look at the provider and the model that a session would have."""
     name = chosen_name(config)
-    if name is None and models.starter_installed(host):
+    has_router = config.router.enabled and len(config.router.arms) > 1
+    if trouble is None and (has_router or asks_for_router(name, config.llm.model)):
+        yield _router(host, config)
+    elif name is None and models.starter_installed(host):
         yield Finding(
             name="provider", state="ok", detail="none chosen, so the starter model is used"
         )
@@ -34,6 +38,17 @@ def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Itera
     else:
         yield Finding(name="provider", state="ok", detail=shown_name(name, config))
         yield _model(host, name, config)
+
+
+def _router(host: Host, config: Config) -> Finding:
+    from ybs.router.roster import roster_of  # few route
+
+    roster = roster_of(host, config)
+    arms = f"the router picks from {', '.join(arm.name for arm in roster.arms)}"
+    if roster.problems:
+        problems = "; ".join((arms, *roster.problems))
+        return Finding(name="provider", state="warning", detail=problems, fix="ybs config check")
+    return Finding(name="provider", state="ok", detail=arms)
 
 
 def look_at_providers(host: Host, config: Config, needed: str | None = None) -> Iterator[Finding]:
