@@ -142,6 +142,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.headless.router_simulate import simulate
 
         return simulate(arguments)
+    if arguments.subcommand == "router":
+        from ybs.frontends.headless.router_stats import router
+
+        return router(arguments, options)
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)

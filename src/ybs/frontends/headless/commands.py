@@ -107,19 +107,6 @@ def _bench(arguments: "Namespace", options: "Options") -> int:
     return bench_tasks(options, half=arguments.half, names=arguments.only, is_json=is_json)
 
 
-def _router(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.headless.router_stats import explain, reset, show_stats
-
-    loaded, is_json = settings(options), arguments.format == "json"
-    match arguments.action:
-        case "explain":
-            return explain(loaded, arguments.decision, is_json=is_json)
-        case "reset":
-            return reset(loaded, is_json=is_json)
-        case _:
-            return show_stats(loaded, svg=arguments.svg, is_json=is_json)
-
-
 def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
@@ -256,7 +243,6 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "mcp": _mcp,
     "models": _models,
     "bench": _bench,
-    "router": _router,
     "doctor": _doctor,
     "version": _version,
 }

@@ -3,20 +3,39 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ybs.commands.router import lines_of
 from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
 from ybs.core.wording import plural
-from ybs.frontends.headless.output import tell, write, write_json
+from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.headless.router_picture import date_of, svg_of
 from ybs.router.overview import Chance, Overview, overview
 from ybs.router.roster import roster_of
 from ybs.router.routing import Routing
 from ybs.security.unicode import printable
+from ybs.session.settings import load_settings
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ybs.session.options import Options
 
 _BAR: Final = 30
+
+
+def router(arguments: "Namespace", options: "Options") -> int:
+    """Do what the action says, and return the exit code. Raises YbsError."""
+    loaded, is_json = load_settings(options), arguments.format == "json"
+    warn(loaded.warnings)
+    match arguments.action:
+        case "explain":
+            return explain(loaded, arguments.decision, is_json=is_json)
+        case "reset":
+            return reset(loaded, is_json=is_json)
+        case _:
+            return show_stats(loaded, svg=arguments.svg, is_json=is_json)
 
 
 def show_stats(loaded: Loaded, *, svg: str | None, is_json: bool) -> int:
