@@ -109,7 +109,9 @@ def test_the_catalogues_chance_is_where_an_arm_starts() -> None:
     assert mean(learner, "docs", arm) == pytest.approx(0.2)
     assert HierarchicalThompson().belief("fix", A) == Belief(4.0, 4.0)
     certain = msgspec.structs.replace(arm, prior=1.0)
-    assert mean(learner, "fix", certain) < 1.0
+    for each in (learner, DiscountedThompson(prior_strength=4.0)):
+        assert 0.95 < mean(each, "fix", certain) < 1.0
+        assert 0 < each.scores("fix", [certain], Random(0))["x"] <= 1.0
 
 
 def test_the_temper_narrows_what_is_drawn_and_not_what_is_believed() -> None:

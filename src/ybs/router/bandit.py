@@ -97,7 +97,7 @@ class DiscountedThompson(Thompson):
     def belief(self, kind: TaskKind, arm: Arm) -> Belief:
         """Return what is believed of an arm at a kind of task."""
         s, f = self.state.counts(kind, arm.name)
-        prior, n0 = arm.prior_of(kind), self._prior_strength
+        prior, n0 = _prior(kind, arm), self._prior_strength
         flat = 0.0 if n0 else 1.0
         return Belief(flat + prior * n0 + s, flat + (1 - prior) * n0 + f)
 
@@ -152,7 +152,7 @@ class HierarchicalThompson(Thompson):
         )
 
     def _chance(self, kind: TaskKind, arm: Arm) -> float:
-        prior = min(max(arm.prior_of(kind), 0.02), 0.98)
+        prior = _prior(kind, arm)
         logit = log(prior / (1 - prior)) + sum(self._shifts(kind, arm))
         return 1 / (1 + exp(-min(max(logit, -4.0), 4.0)))
 
@@ -160,3 +160,8 @@ class HierarchicalThompson(Thompson):
         e, v = self.state.arm_shift(arm.name)
         te, tv = self.state.kind_shift(kind)
         return e / (v + self.arm_pull), te / (tv + self.kind_pull)
+
+
+def _prior(kind: TaskKind, arm: Arm) -> float:
+    """Return the catalogue's chance, never certain: results could not move it then."""
+    return min(max(arm.prior_of(kind), 0.02), 0.98)

@@ -1,5 +1,9 @@
 """Policies in made-up worlds, and the report of their regrets."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -82,6 +86,26 @@ def test_a_report_has_all_columns_policies_and_targets() -> None:
 def test_several_processes_come_to_the_same_as_one() -> None:
     jobs = [Job(column=Column(scenario=FULL), seed=seed, decisions=10) for seed in (1, 2, 3)]
     assert simulate(jobs, processes=2) == [run_job(job) for job in jobs]
+
+
+KILLED = """
+import os
+from ybs.router.simulator.run import Job, simulate
+from ybs.router.simulator.scenarios import FULL, Column
+if __name__ == "__main__":
+    jobs = [Job(column=Column(scenario=FULL), seed=seed, decisions=10) for seed in range(9)]
+    simulate(jobs, processes=2, progress=lambda done, count: os._exit(7))
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(60)
+def test_a_simulation_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(KILLED)
+    # Its processes have its standard output: as long as one of them lives, that does not end.
+    done = subprocess.run([sys.executable, program], capture_output=True, timeout=50)
+    assert done.returncode == 7
 
 
 #: With 64 seeds, and not 8, the router's regret is at most 0.25 of round-robin's and 0.5 of plain sampling's in the full worlds.

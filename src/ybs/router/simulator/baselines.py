@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from math import inf, log, sqrt
 from random import Random
-from statistics import mean
 
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, Learner
@@ -58,10 +57,13 @@ class OneModel(Baseline):
 
     def scores(self, kind: TaskKind, arms: Sequence[Arm], rng: Random) -> dict[str, float]:
         """Return the mean of the catalogue's chances, whatever the kind."""
-        return {
-            arm.name: mean(arm.prior.values()) if isinstance(arm.prior, Mapping) else arm.prior
-            for arm in arms
-        }
+        return {arm.name: _mean_prior(arm) for arm in arms}
+
+
+def _mean_prior(arm: Arm) -> float:
+    if isinstance(arm.prior, Mapping):
+        return sum(arm.prior.values()) / len(arm.prior)
+    return arm.prior
 
 
 class Counting(Baseline):

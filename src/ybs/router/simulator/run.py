@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from math import sqrt
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from os import getpid, kill
 from random import Random
+from signal import SIGTERM
 from statistics import mean, stdev
+from threading import Thread
 from typing import Final
 
 from msgspec import Struct
@@ -124,7 +127,8 @@ def _completed(jobs: Sequence[Job], processes: int) -> Iterator[tuple[int, dict[
     if processes < 2 or len(jobs) < 2:
         yield from ((number, run_job(job)) for number, job in enumerate(jobs))
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         longest_first = sorted(enumerate(jobs), key=lambda each: -each[1].decisions)
         numbers = {pool.submit(run_job, job): number for number, job in longest_first}
         try:
@@ -133,6 +137,13 @@ def _completed(jobs: Sequence[Job], processes: int) -> Iterator[tuple[int, dict[
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with_parent() -> None:
+    """Have this process end where its parent was killed; it would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=lambda: (parent.join(), kill(getpid(), SIGTERM)), daemon=True).start()
 
 
 def scores(regrets: Iterable[dict[str, float]], baseline: str) -> list[Score]:
