@@ -36,6 +36,7 @@ NAMES = (
     "firewall",
     "router_choice",
     "compaction",
+    "sub_agents",
     "transcript",
     "terminal_stream",
     "terminal_echo",

@@ -234,7 +234,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 24,
+    "frontends": 25,
     "providers": 8,
     "security": 21,
     "session": 10,

@@ -21,6 +21,7 @@ subcommands:
   sessions list|show|export|search|delete   list, read and delete saved sessions
   tools list                    list the tools that the model can call
   skills list|check|new         list the skills, check them, or make one
+  agents list|check             list the kinds of sub-agents, and check their files
   tool call NAME [JSON]         run one tool, without a model
   map [FOLDER]                  list the files and definitions that a query is about
   trust show|give|revoke        show what this project asks for, and trust it or not

@@ -36,6 +36,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list the skills, say what is wrong with those that cannot be used, or make one",
         ("list", "check", "new"),
     ),
+    "agents": (
+        "list the kinds of sub-agents, or say what is wrong with their files",
+        ("list", "check"),
+    ),
     "tool": ("run one tool without a model and print its result as JSON", ("call",)),
     "hooks": (
         "list the hooks in force here, and what is wrong with others; exit code 1 where something is",

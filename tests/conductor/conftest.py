@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from conductor.copies import Copies
+from opened import open_session
+
+__all__ = ["copies", "open_session"]
 
 
 @pytest.fixture(autouse=True)

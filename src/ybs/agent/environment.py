@@ -1,20 +1,23 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from ybs.agent.offered import has_many_files
 from ybs.agent.sandbox import Sandbox
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.paths import PROJECT_SKILLS
+from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
-from ybs.core.ports import Confirm
+from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
@@ -25,6 +28,8 @@ from ybs.tools.workspace import Workspace
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
+    from ybs.security.policy.bound import Bound
+    from ybs.tools.builtin.delegate import Delegates
     from ybs.tools.external.catalogue import Catalogue
     from ybs.tools.mcp.servers import Servers
     from ybs.tools.skills.finding import Folder, Skills
@@ -57,9 +62,16 @@ class ToolEnvironment:
     not there. Raises ConfigError for rules that make no sense.
     """
 
+    _secrets: Secrets | None = None
     _external: "Catalogue | None" = None
     _skills: "Skills | None" = None
     _mcp: "Servers | None" = None
+    #: What starts sub-agents; without it the tool for that is not offered.
+    delegate: "Delegates | None" = None
+    #: The names of the tools that an agent may have; None: all.
+    only_tools: "Collection[str] | None" = None
+    #: What an agent has beside the tools that every agent has.
+    more_tools: "Sequence[Tool]" = ()
 
     def __init__(
         self,
@@ -74,9 +86,8 @@ class ToolEnvironment:
         config = loaded.config
         self._original = original
         self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
-        self.incognito = Incognito(
-            is_on=config.incognito.enabled, local_only=config.incognito.local_only
-        )
+        private = config.incognito
+        self.incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
             blocked += tuple(_in_copy(blocked, original.folder, self.folder, loaded.host))
@@ -108,7 +119,6 @@ class ToolEnvironment:
         self.policy = self._made_policy()
         self.gate: Gate = original.gate.by(self.policy) if original else Gate(self.policy, confirm)
         self.is_attended = is_attended
-        self._secrets: Secrets | None = None
         self._making_secrets = Lock()
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:
@@ -130,6 +140,44 @@ class ToolEnvironment:
             project=rules,
             find_sandbox=lambda: self.sandbox.state,
         )
+
+    def for_sub_agent(
+        self, loaded: Loaded, bound: "Bound | None", only_tools: "Collection[str] | None"
+    ) -> "ToolEnvironment":
+        """Return this environment for an agent that may do less; what is not its own is ended by this one.
+
+        `loaded` has its limits, `bound` what its kind leaves of what the policy allows at each moment. Its commands, and what it
+        has read, are its own: end `workspace.shells` with it.
+        """
+        _ = self.secrets  # what is made when it is needed is to be made once
+        if self.has_mcp():
+            _ = self.mcp
+        other = copy(self)
+        other.loaded, other.only_tools, other.delegate = loaded, only_tools, None
+        other.gate, other.workspace = self.gate.within(bound), self.workspace.apart()
+        return other
+
+    @cached_property
+    def offers_delegation(self) -> bool:
+        """Whether a model is told by itself that there are sub-agents."""
+        match self.config.agents.offer:
+            case "always":
+                return True
+            case "auto":
+                return self.has_agent_kinds() or has_many_files(self.folder)
+            case "never":
+                return False
+
+    def has_agent_kinds(self) -> bool:
+        """Return whether there is a place where kinds of sub-agents may lie, without loading what reads them."""
+        own = (self.host.config_folder / "agents", self.host.home / ".claude/agents")
+        projects = (self.folder / name for name in PROJECT_AGENTS)
+        has_plugin = any(each.agents for each in self.loaded.plugins)
+        return has_plugin or any(map(os.path.isdir, (*own, *projects)))
+
+    def may_have(self, tool: str) -> bool:
+        """Return whether an agent in this environment may have the tool of this name."""
+        return self.only_tools is None or tool in self.only_tools
 
     @property
     def host(self) -> Host:

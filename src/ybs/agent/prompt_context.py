@@ -182,8 +182,8 @@ class PromptContext(Guard):
 
     def unoffered(self, *, is_short: bool) -> frozenset[str]:
         """Name the tools that the model is not told of."""
-        own = self._environment.host.config_folder
-        return unoffered(own, self._window, is_short=is_short)
+        own, delegates = self._environment.host.config_folder, self._environment.offers_delegation
+        return unoffered(own, self._window, is_short=is_short, delegates=delegates)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""

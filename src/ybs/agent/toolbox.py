@@ -1,13 +1,16 @@
 """Make the tools of an agent: the built-in ones, and those by which a model looks around and notes things down."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.envelope import MAIN
+from ybs.core.events import Emit
 from ybs.core.hooks import CallHook
-from ybs.core.ports import Tool, Toolbox
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Tool, Toolbox, ToolSpec
+from ybs.core.wrapper import ToolboxWrapper
 from ybs.tools.builtin.ask_user import AskUser
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
@@ -24,13 +27,14 @@ def make_toolbox(
 ) -> LocalToolbox:
     """Make the tools of an agent of that name, in the form that suits its model; `foreign` ones are not built in."""
     config = environment.config
-    known = own_tools(environment, context, agent) if context else ()
+    known = own_tools(environment, context, agent) if context else environment.more_tools
     own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = empty_toolbox(environment, hooks, agent)
     builtin = builtin_tools(config, environment.workspace, is_short=is_short)
+    builtin = environment.mcp.replaced(builtin) if environment.has_mcp() else builtin
     toolbox.offer(
-        [*(environment.mcp.replaced(builtin) if environment.has_mcp() else builtin), *own],
-        foreign=foreign,
+        [tool for tool in (*builtin, *own) if environment.may_have(tool.name)],
+        foreign=[tool for tool in foreign if environment.may_have(tool.name)],
         is_short=is_short,
         unoffered=context.unoffered(is_short=is_short) if context else (),
     )
@@ -47,6 +51,10 @@ def own_tools(
         from ybs.tools.builtin.skill import SkillTool
 
         yield SkillTool(environment.workspace, environment.skills, environment.open_skill)
+    if environment.delegate is not None and environment.config.agents.offer != "never":
+        from ybs.tools.builtin.delegate import DelegateTool
+
+        yield DelegateTool(environment.workspace, environment.delegate)
 
 
 def with_foreign(
@@ -75,7 +83,14 @@ def with_foreign(
 
         local = empty_toolbox(environment, hooks, agent)
         others.append(McpToolbox(environment.mcp, local, is_short=own.is_short))
-    others += [ForeignToolbox(each, empty_toolbox(environment, hooks, agent)) for each in toolboxes]
+    is_lent = agent != MAIN
+    if is_lent:
+        others = [Lent(each) for each in others]
+    for each in toolboxes:
+        local = empty_toolbox(environment, hooks, agent)
+        others.append(ForeignToolbox(Lent(each) if is_lent else each, local))
+    if environment.only_tools is not None:
+        others = [Filtered(each, environment.may_have) for each in others]
     return CompositeToolbox([own, DeferredToolbox(others)])
 
 
@@ -104,3 +119,33 @@ def call_limits(config: Config) -> dict[str, float]:
         for name, tool in config.tools.builtin.items()
         if tool.timeout_seconds is not None and name != "run_shell"
     }
+
+
+class _Passing(ToolboxWrapper):
+    """A toolbox around another one, which runs the calls as they are."""
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        """Run one call."""
+        return await self._toolbox.run(call, emit)
+
+
+class Lent(_Passing):
+    """A toolbox in the hands of a sub-agent: the main agent has opened it, and closes it."""
+
+    async def open(self, emit: Emit) -> None:
+        """Leave it as it is."""
+
+    async def aclose(self) -> None:
+        """Leave it as it is."""
+
+
+class Filtered(_Passing):
+    """A toolbox of which only some tools may be had, by name."""
+
+    def __init__(self, toolbox: Toolbox, may_have: Callable[[str], bool]) -> None:
+        super().__init__(toolbox)
+        self._may_have = may_have
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return the tools that may be had; of the others no call is run, as nobody knows them here."""
+        return [spec for spec in self._toolbox.specs() if self._may_have(spec.name)]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ybs.config.agents import Agents
 from ybs.config.local import Local
 from ybs.config.network import Network, NotEmpty
 from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
@@ -329,6 +330,7 @@ class Config(Struct, frozen=True, kw_only=True):
     network: Network = Network()
     context: Context = Context()
     agent: AgentLimits = AgentLimits()
+    agents: Agents = Agents()
     safety: Safety = Safety()
     tools: Tools = Tools()
     skills: Skills = Skills()

@@ -38,7 +38,12 @@ def with_added(loaded: Loaded) -> Loaded:
         mcpServers=with_servers(config.mcpServers, used),
     )
     folders = tuple(
-        PluginFolder(name=each.name, folder=each.folder, commands=each.parts.commands)
+        PluginFolder(
+            name=each.name,
+            folder=each.folder,
+            commands=each.parts.commands,
+            agents=each.parts.agents,
+        )
         for each in used
     )
     return replace(loaded, config=config, plugins=folders, warnings=(*loaded.warnings, *warnings))

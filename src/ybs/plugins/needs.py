@@ -23,6 +23,9 @@ def needs_of(content: Content, parts: Parts) -> Iterator[str]:
         )
         yield f"adds {plural(len(parts.commands), 'command')}: {names}"
     yield from _programs_in_commands(content, parts)
+    if parts.agents:
+        names = listed((each.rpartition("/")[2].removesuffix(".md") for each in parts.agents), 12)
+        yield f"adds {plural(len(parts.agents), 'kind')} of sub-agents: {names}"
     if parts.skills:
         yield f"adds {plural(len(parts.skills), 'skill')} for the model: {listed(parts.skills, 12)}"
     found = read(parts.hooks, source="plugin")

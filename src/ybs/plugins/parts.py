@@ -1,4 +1,4 @@
-"""What a plugin brings: its commands, skills, hooks, tools and MCP servers, and what of it ybs does not use."""
+"""What a plugin brings: its commands, kinds of sub-agents, skills, hooks, tools and MCP servers, and what of it ybs does not use."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ODD = re.compile(r"[^a-z0-9_-]+")
 #: Parts that plugins of other agents have and ybs does not use.
 _UNUSED_FOLDERS = {
-    "agents": "agents",
     "output-styles": "output styles",
     "themes": "themes",
     "monitors": "monitors",
@@ -27,7 +26,6 @@ _UNUSED_FOLDERS = {
 }
 _UNUSED_FILES = {".lsp.json": "language servers", "settings.json": "settings"}
 _UNUSED_FIELDS = {
-    "agents": "agents",
     "lspServers": "language servers",
     "outputStyles": "output styles",
     "userConfig": "settings of its own",
@@ -41,6 +39,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     description: str = ""
     version: str = ""
     commands: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
     skill_folders: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -52,7 +51,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it that ybs knows, used or not."""
-        used = (self.commands, self.skills, self.tools, self.hooks, self.servers)
+        used = (self.commands, self.agents, self.skills, self.tools, self.hooks, self.servers)
         return not (any(used) or self.unused)
 
 
@@ -98,7 +97,8 @@ class _Inspection:
             name=named,
             description=_text(said.get("description")),
             version=_text(said.get("version")),
-            commands=tuple(self._commands()),
+            commands=tuple(self._texts("commands")),
+            agents=tuple(self._texts("agents")),
             skill_folders=skill_folders,
             skills=skills,
             tools=tuple(self._tools()),
@@ -108,8 +108,8 @@ class _Inspection:
             problems=tuple(self._problems),
         )
 
-    def _commands(self) -> Iterator[str]:
-        places = ["commands", *self._named("commands")]
+    def _texts(self, part: str) -> Iterator[str]:
+        places = [part, *self._named(part)]
         for path in self._files:
             is_meant = any(path == place or path.startswith(f"{place}/") for place in places)
             if is_meant and path.endswith(".md") and PurePosixPath(path).name != "README.md":

@@ -25,7 +25,7 @@ _AT_WORK = "An undo is in progress."
 #: Tools that change nothing, or only the files that they name. After a call of any other one `/undo` says what it may have missed.
 NAMING_THEIR_CHANGES = frozenset({
     *("read_file", "list_files", "search_files", "write_file", "edit_file", "delete_file"),
-    *("set_thought", "repo_map", "skill", "ask_user", "todo"),
+    *("set_thought", "repo_map", "skill", "ask_user", "todo", "delegate"),
 })  # fmt: skip
 #: What a way back is about.
 What: TypeAlias = Literal["both", "conversation", "files"]

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,13 +19,14 @@ from ybs.agent.model_choice import (
     routed,
 )
 from ybs.agent.prompt_context import PromptContext
+from ybs.conductor.delegating import Delegating
 from ybs.config.layers import Loaded
 from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
-from ybs.core.events import Emit, Noticed
+from ybs.core.events import Event, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question
 from ybs.guards.planning import Planning
@@ -38,9 +40,14 @@ from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ybs.agent.hooks import TurnHook
     from ybs.agent.routed import RoutedTurns
     from ybs.agent.user_hooks.hooks import UserHooks
+    from ybs.conductor.budget import Budget
+    from ybs.conductor.conductor import Conductor
+    from ybs.conductor.kind_files import Kinds
     from ybs.guards.answer_form import AnswerForm
     from ybs.router.model import RoutedModel
 
@@ -63,10 +70,18 @@ def _form_of(schema: Any) -> "AnswerForm | None":
     return AnswerForm(JsonSchema(schema))
 
 
+class EmitOf(Protocol):
+    """Takes the events of all agents; those of a sub-agent with its name and the call that started it."""
+
+    def __call__(self, event: Event, /, *, agent: str = MAIN, started_by: str = "") -> None:
+        """Take an event."""
+        ...
+
+
 class SessionPorts(Struct, frozen=True, kw_only=True):
     """What the parts of a session may ask of it: to tell something, to ask the person, and what was spent (USD)."""
 
-    emit: Emit
+    emit: "EmitOf"
     confirm: Confirm
     is_attended: Callable[[], bool]
     spent_usd: Callable[[], float]
@@ -96,6 +111,8 @@ class SessionParts:
             confirm=self._ask,
             is_attended=ports.is_attended,
         )
+        #: What starts sub-agents, and watches over them.
+        environment.delegate = self.delegating = self._delegating()
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
         self.context = PromptContext(
@@ -129,6 +146,27 @@ class SessionParts:
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
 
+    async def make_way(self, parts: "SessionParts") -> None:
+        """Let those of another conversation take the place: sub-agents end, as what they tell is of this one."""
+        await self.delegating.aclose()
+        parts.is_after_another = True
+
+    def _delegating(self) -> Delegating:
+        def most_steps() -> int:
+            return self.loaded.config.agent.max_iterations
+
+        waits = self._options.is_one_shot
+        return Delegating(self._conductor, lambda: self.kinds, most_steps, waits=waits)
+
+    @cached_property
+    def kinds(self) -> "Kinds | None":
+        """The kinds of sub-agents, where some may be not built in."""
+        if not self.environment.has_agent_kinds():
+            return None
+        from ybs.conductor.kind_files import find_kinds  # most have none
+
+        return find_kinds(self.loaded, self.environment.folder)
+
     def _user_hooks(self) -> "UserHooks | None":
         """Return the hooks of the settings; what is wrong with some becomes a warning."""
         from ybs.agent.user_hooks.definitions import read
@@ -149,7 +187,8 @@ class SessionParts:
     async def _ask(self, question: Question) -> Answer:
         if self.user_hooks is not None:
             self.user_hooks.notify("permission_prompt", f"ybs asks: {question.preview.title}")
-        return await self._ports.confirm(question)
+        with self.delegating.paused():
+            return await self._ports.confirm(question)
 
     async def first_words(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
         """Return the words that a turn begins with, and what hooks add to them. Raises YbsError where one blocks them."""
@@ -199,12 +238,13 @@ class SessionParts:
             first_guards=(self.steering,),
             guards=(
                 Planning(lambda: self.environment.policy.mode == "plan"),
+                self.delegating,
                 *guards,
                 *self._options.guards,
                 *([self.form] if self.form else []),
                 *self._cascade(picking),
             ),
-            last_guards=(*self._hook_guards, Syncing(self.journal)),
+            last_guards=(*self._hook_guards(), Syncing(self.journal)),
             hooks=self.hooks,
             tools=self._options.tools,
             toolboxes=self._options.toolboxes,
@@ -212,8 +252,7 @@ class SessionParts:
             wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
         )
         agent = build_agent(spec, self.environment, self._ports.emit)
-        if self.user_hooks is not None:
-            agent.compaction.before = self.user_hooks.before_compaction
+        self._before_compaction(agent)
         return agent
 
     def _turns_of(self, model: "RoutedModel | None") -> "RoutedTurns | None":
@@ -256,13 +295,50 @@ class SessionParts:
         """What runs around a turn, in its order."""
         return (*self.hooks, *([self.routed] if self.routed else []))
 
-    @property
-    def _hook_guards(self) -> tuple[Guard, ...]:
+    def _before_compaction(self, agent: BuiltAgent) -> None:
+        if self.user_hooks is not None:
+            agent.compaction.before = self.user_hooks.before_compaction
+
+    def _hook_guards(self, event: 'Literal["Stop", "SubagentStop"]' = "Stop") -> tuple[Guard, ...]:
         if self.user_hooks is None:
             return ()
         from ybs.agent.user_hooks.guard import HookGuard
 
-        return (HookGuard(self.user_hooks),)
+        return (HookGuard(self.user_hooks, event),)
+
+    def _conductor(self) -> "Conductor":
+        """Make what runs sub-agents; most sessions have none."""
+        from ybs.conductor.conductor import Conductor
+        from ybs.conductor.kinds import BUILT_IN
+        from ybs.conductor.models import Models
+        from ybs.conductor.sub_agent import Home
+
+        home = Home(
+            environment=self.environment,
+            context=self.context,
+            conversation=self.conversation,
+            call_ids=self.call_ids,
+            hooks=self.hooks,
+            last_guards=lambda: self._hook_guards("SubagentStop"),
+            prepare=self._before_compaction,
+            tools=self._options.tools,
+            toolboxes=self._options.toolboxes,
+        )
+        models = Models(self.environment, lambda: self.agent, self._options.model)
+        taken = {each.agent for each in self.journal.earlier}
+        kinds = self.kinds.by_name if self.kinds is not None else BUILT_IN
+        return Conductor(home, models, self._ports.emit, self._turn_limits, kinds, taken)
+
+    def _turn_limits(self) -> "Budget":
+        from ybs.conductor.budget import Budget
+
+        agent = self.loaded.config.agent
+        most = agent.max_cost_usd
+        return Budget(
+            steps=agent.max_iterations,
+            cost_usd=None if most is None else most - self._ports.spent_usd(),
+            seconds=agent.max_seconds,
+        )
 
     def next_model(self, loaded: Loaded, own: Model | None) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.
@@ -331,6 +407,7 @@ class SessionParts:
     async def aclose(self, reason: str = "other") -> None:
         """End what runs in the background and close connections; `reason` is what hooks are told."""
         try:
+            await self.delegating.aclose()
             if self.user_hooks is not None:
                 await self.user_hooks.aclose(reason)
             if self.routed is not None:

@@ -220,8 +220,8 @@ class Session:
         return self.environment.workspace.shells.send_to_background()
 
     def cancel(self) -> bool:
-        """Stop the running turn, whose history stays valid, or command. Return whether there was one."""
-        return self.running.cancel()
+        """Stop the running turn, whose history stays valid, or command, and all sub-agents. Return whether there was one."""
+        return self._parts.delegating.cancel() | self.running.cancel()
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; return whether one runs.
@@ -355,7 +355,7 @@ class Session:
             except BaseException:
                 await parts.aclose()
                 raise
-        parts.is_after_another = True
+        await old.make_way(parts)
         if old.loaded.config.safety.mode == loaded.config.safety.mode:
             parts.environment.policy.mode = self.mode
         self._runner.end("new_session")

@@ -28,7 +28,7 @@ NAMES: Sequence[str] = (
         "shell_job",
     ),
     *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity", "skill"),
-    *("ask_user", "todo"),
+    *("ask_user", "todo", "delegate"),
 )
 _AS_SHIPPED = BuiltinTool()
 #: Tools that the short form for small models goes without.

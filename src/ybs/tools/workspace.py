@@ -81,6 +81,15 @@ class Workspace:
         #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
         self.has_sandbox = has_sandbox
 
+    def apart(self) -> "Workspace":
+        """Return one for another agent of the session: the same folders, with a log and commands of its own."""
+        return Workspace(
+            self.roots,
+            shells=self.shells.apart(),
+            max_output_chars=self.max_output_chars,
+            has_sandbox=self.has_sandbox,
+        )
+
     @cached_property
     def git_sandbox(self) -> "GitSandbox":
         """What ybs's own git may see."""

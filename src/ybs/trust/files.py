@@ -20,7 +20,7 @@ CLAUDE_SETTINGS = ".claude/settings.json"
 #: Everything below these counts.
 FOLDERS = (
     *(".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools"),
-    ".claude/commands",
+    *(".claude/agents", ".claude/commands"),
 )
 SKILLS = ".ybs/skills/"
 #: Of a skill in these folders, which several agents share, its words count; the rest of it are files of the project like any other.

@@ -35,6 +35,8 @@ ONLY_LOWER = {
     "agent.retry_attempts",
     "agent.max_cost_usd",
     "agent.max_seconds",
+    *("agents.max_parallel", "agents.max_steps", "agents.max_tokens"),
+    *("agents.max_cost_usd", "agents.max_seconds"),
 }
 #: Taken over in one direction.
 ONLY_THIS = {

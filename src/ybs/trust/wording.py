@@ -16,7 +16,8 @@ from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
 _KINDS = {
-    ".ybs/agents": "defines a helper agent",
+    ".ybs/agents": "defines a kind of sub-agents",
+    ".claude/agents": "defines a kind of sub-agents",
     ".ybs/commands": "adds a command",
     ".claude/commands": "adds a command",
     ".ybs/hooks": "is a program that hooks may run",
@@ -24,7 +25,7 @@ _KINDS = {
     ".ybs/tools": "is a tool that the model may call",
 }
 #: Folders of other agents: common, and of use only to who asks for what is in them.
-_QUIET = (".claude/commands",)
+_QUIET = (".claude/agents", ".claude/commands")
 #: What single settings do; `{name}` is the setting's own.
 _SETTINGS = {
     ("llm", "endpoint"): "sends your prompts and your files to",

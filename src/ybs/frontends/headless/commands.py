@@ -37,6 +37,13 @@ def _skills(arguments: "Namespace", options: "Options") -> int:
     return run(options, is_json=arguments.format == "json")
 
 
+def _agents(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.agents import check_agents, list_agents
+
+    run = check_agents if arguments.action == "check" else list_agents
+    return run(options, is_json=arguments.format == "json")
+
+
 def _firewall(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.firewall import scan
 
@@ -233,6 +240,7 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "sessions": _sessions,
     "tools": _tools,
     "skills": _skills,
+    "agents": _agents,
     "firewall": _firewall,
     "sandbox": _sandbox,
     "map": _map,

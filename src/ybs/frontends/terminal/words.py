@@ -24,6 +24,7 @@ VERBS = {
     "run_shell": "shell",
     "shell_job": "job",
     "ask_user": "ask",
+    "delegate": "agents",
 }
 #: Narrower screens have no columns, only lines.
 NARROW = 50

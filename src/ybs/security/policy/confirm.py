@@ -1,7 +1,7 @@
 """Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -18,6 +18,7 @@ from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subje
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
+    from ybs.security.policy.bound import Bound
     from ybs.security.policy.outside import Reading
 
 #: What was said about one call before the policy judges it.
@@ -45,6 +46,13 @@ class Gate:
         self._lock = asyncio.Lock()
         self._warned = ""
         self._wishes: dict[str, tuple[Wish, str]] = {}
+        self._bound: Bound | None = None
+
+    def within(self, bound: "Bound | None") -> "Gate":
+        """Return this gate for agents that may do less: the same policy, and still one question at a time."""
+        gate = copy(self)
+        gate._bound = bound
+        return gate
 
     @contextmanager
     def wishing(self, call_id: str, wish: Wish, reason: str) -> Generator[None]:
@@ -64,6 +72,13 @@ class Gate:
                 return self.policy.tried(ask=(call.name,))
             case _:
                 return self.policy
+
+    def _within_bound(
+        self, policy: Policy, judge: Callable[[Policy], Decision], effect: Effect, subject: Subject
+    ) -> Decision:
+        if self._bound is None:
+            return judge(policy)
+        return self._bound.tightened(policy, judge, effect, subject)
 
     def of_agent(self, name: str) -> "Gate":
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
@@ -91,17 +106,19 @@ class Gate:
     ) -> Allow | Deny:
         """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
 
-        def decide() -> Decision:
-            policy = self._policy_for(call)
+        def judge(policy: Policy) -> Decision:
             return policy.decide(call, effect, preview, subject, needs=needs)
+
+        def decide() -> Decision:
+            return self._within_bound(self._policy_for(call), judge, effect, subject)
 
         def remedies() -> tuple[Remedy, ...]:
             from ybs.security.policy.remedy import Trial  # few calls are asked about
 
-            def judge(policy: Policy) -> bool:
-                return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
-
-            return Trial(self.policy, call, subject, judge).remedies()
+            trial = Trial(
+                self.policy, call, subject, lambda policy: isinstance(judge(policy), Allow)
+            )
+            return trial.remedies()
 
         decision = decide()
         self._warn(emit)
@@ -124,7 +141,8 @@ class Gate:
 
         Raises Refused; as it was where nobody is there to be asked, or the mode asks nothing.
         """
-        if self.policy.mode in ("deny", "bypass"):
+        mode = self._bound.mode if self._bound is not None else ""
+        if self.policy.mode in ("deny", "bypass") or mode == "deny":
             raise refused
         from ybs.security.policy.outside import Reading  # few calls read outside
 

@@ -133,11 +133,16 @@ class Policy:
         allow: Sequence[str] = (),
         ask: Sequence[str] = (),
         network: bool = False,
+        without_grants: bool = False,
     ) -> "Policy":
-        """Return a policy that differs in this alone. Raises ConfigError as the first one."""
+        """Return a policy that differs in this alone. Raises ConfigError as the first one.
+
+        `without_grants`: nothing is allowed but by the mode.
+        """
         other = copy(self)
         other._chosen = _Chosen(mode or self.mode)
-        other.standing = self.standing.with_more(allow=allow, ask=ask)
+        standing = self.standing.without_grants() if without_grants else self.standing
+        other.standing = standing.with_more(allow=allow, ask=ask)
         other._safety = replace(
             self._safety, sandbox_network=network or self._safety.sandbox_network
         )

@@ -126,6 +126,13 @@ class Standing:
         other._sort()
         return other
 
+    def without_grants(self) -> "Standing":
+        """Return those of these rules that ask or deny."""
+        other = copy(self._read_project())
+        other._rules = {k: v for k, v in self._rules.items() if k.kind in ("ask", "deny")}
+        other._sort()
+        return other
+
     def _put(self, rule: StandingRule) -> None:
         self._rules[rule] = None if rule.kind == "always" else rule_of(rule.text)
 

@@ -35,6 +35,15 @@ class Shells:
         self._jobs: Jobs | None = None
         self._watch: Watch | None = None
 
+    def apart(self) -> "Shells":
+        """Return one for another agent of the session: its commands are started alike, and end with it."""
+        return Shells(
+            self._roots,
+            starter=self.starter,
+            outputs=self.outputs,
+            keeps_outputs=self.keeps_outputs,
+        )
+
     @property
     def watch(self) -> "Watch":
         """The process that ends commands when ybs was killed; started with the first command."""

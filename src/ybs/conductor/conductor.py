@@ -1,0 +1,274 @@
+"""The conductor: starts sub-agents, shares the turn's budget among them, and brings their results back."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.conductor.budget import Budget, Purse, Used, usual
+from ybs.conductor.kinds import BUILT_IN, Kind
+from ybs.conductor.models import Models
+from ybs.conductor.result import Report
+from ybs.conductor.sub_agent import Home, SubAgent
+from ybs.core.errors import ToolError, YbsError
+from ybs.core.events import Event
+from ybs.core.ports import ToolOutput, Turn
+from ybs.core.wording import plural
+from ybs.tools.builtin.delegate import Task
+
+#: Each result has at least so many characters, however many there are.
+_FEWEST_CHARS: Final = 800
+_BEGUN = "[{name}: works in the background; you are told its result when it is there]"
+
+
+class TellOf(Protocol):
+    """Takes the events of sub-agents: whose they are, and the call that started it."""
+
+    def __call__(self, event: Event, /, *, agent: str, started_by: str) -> None:
+        """Take an event."""
+        ...
+
+
+class Work(Struct, frozen=True):
+    """A sub-agent that is to begin, and the call that starts it."""
+
+    agent: SubAgent
+    call_id: str
+    purse: Purse
+
+
+class Conductor:
+    """The sub-agents of one session. `limits` says what a turn that begins may use in all; `taken` are names that agents have had."""
+
+    def __init__(
+        self,
+        home: Home,
+        models: Models,
+        tell: TellOf,
+        limits: Callable[[], Budget],
+        kinds: Mapping[str, Kind] = BUILT_IN,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._home, self._models, self._tell, self._limits = home, models, tell, limits
+        #: The kinds of sub-agents, by name.
+        self.kinds = kinds
+        self._taken = set(taken)
+        self._turn: Turn | None = None
+        self._purse, self._limit = Purse(), limits()
+        config = home.environment.config.agents
+        self._places = asyncio.Semaphore(config.max_parallel)
+        #: Without places of their own, those that may change something work one after the other.
+        self._changing = asyncio.Lock()
+        #: The sub-agents that work or wait for their turn to, by name.
+        self.working: dict[str, SubAgent] = {}
+        #: The results of all that have ended, the oldest first.
+        self.reports: list[Report] = []
+        self._background: set[asyncio.Task[None]] = set()
+        self._news: list[Report] = []
+
+    def begin_turn(self, turn: Turn) -> None:
+        """Share the budget of another turn from now on."""
+        if turn is not self._turn:
+            self._turn, self._purse = turn, Purse()
+            still = [each.budget.less(each.used).cost_usd or 0.0 for each in self.working.values()]
+            self._limit = self._limits().less(Used(cost_usd=sum(still)))
+
+    @property
+    def used(self) -> Used:
+        """What the sub-agents of this turn that have ended used."""
+        return self._purse.used
+
+    def _left(self) -> Budget:
+        """Return what the turn has left, before its sub-agents are counted. Its last request is its own: it reads their results."""
+        turn, limit = self._turn, self._limit
+        if turn is None:
+            return limit
+        used = Used.of(turn.steps + 1, turn.usage)
+        seconds = None if limit.seconds is None else max(0.0, limit.seconds - turn.elapsed_seconds)
+        return replace(limit.less(used), seconds=seconds)
+
+    async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
+        """Have the tasks done, side by side, and return what came of them. Raises ToolError where none can be begun."""
+        works, refused = self._begin(tasks, call_id)
+        if not works:
+            raise ToolError("\n".join(refused.values()))
+        reports: dict[str, Report] = {}
+
+        async def work(each: Work) -> None:
+            reports[each.agent.name] = await self._work(each)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in works:
+                    if each.agent.is_background:
+                        self._start_in_background(each)
+                    else:
+                        group.create_task(work(each))
+        finally:
+            for each in works:
+                if not each.agent.is_background:
+                    self._close(each)
+        return self._output([each.agent for each in works], reports, list(refused.values()))
+
+    def _begin(self, tasks: Sequence[Task], call_id: str) -> tuple[list[Work], dict[int, str]]:
+        """Make the sub-agents of the tasks that can be begun; of the others say why not."""
+        agents: list[SubAgent] = []
+        refused: dict[int, str] = {}
+        kinds: dict[int, Kind] = {}
+        for place, task in enumerate(tasks):
+            try:
+                kinds[place] = self._kind_of(task)
+            except ToolError as error:
+                refused[place] = f"[task {place + 1}: not begun: {error}]"
+        named = {place: self._name(kind) for place, kind in kinds.items()}
+        wanted = [(named[place], self._wanted(tasks[place], kinds[place])) for place in kinds]
+        given = self._purse.reserve(wanted, self._left())
+        for (place, kind), budget in zip(kinds.items(), given, strict=True):
+            if budget.missing:
+                self._purse.settle(named[place], Used())
+                refused[place] = (
+                    f"[task {place + 1}: not begun: the turn has no {budget.missing} left for it]"
+                )
+                continue
+            task = tasks[place]
+            agent = SubAgent(named[place], kind, task, budget, is_background=task.background)
+            agents.append(agent)
+            self.working[agent.name] = agent
+        return [Work(agent, call_id, self._purse) for agent in agents], refused
+
+    def _kind_of(self, task: Task) -> Kind:
+        kind = self.kinds.get(task.kind)
+        if kind is None:
+            raise ToolError(
+                f"There is no kind {task.kind!r}. The kinds are: {', '.join(self.kinds)}"
+            )
+        if task.background and kind.may_change:
+            raise ToolError(
+                "Only kinds that change nothing work in the background, such as explore and review. "
+                "Leave `background` out."
+            )
+        return kind
+
+    def _name(self, kind: Kind) -> str:
+        number = 1
+        while (name := f"{kind.name}-{number}") in self._taken:
+            number += 1
+        self._taken.add(name)
+        return name
+
+    def _wanted(self, task: Task, kind: Kind) -> Budget:
+        own = Budget(
+            steps=task.steps, tokens=task.tokens, cost_usd=task.cost_usd, seconds=task.seconds
+        )
+        settings = usual(self._home.environment.config.agents)
+        return own.within(kind.budget).within(settings)
+
+    async def _work(self, work: Work) -> Report:
+        """Run one sub-agent to its end, when there is a place for it."""
+        agent = work.agent
+        name, kind, task = agent.name, agent.kind, agent.task
+
+        def emit(event: Event) -> None:
+            self._tell(event, agent=name, started_by=work.call_id)
+
+        try:
+            named = self._home.environment.config.agents.models.get(kind.name, "")
+            wanted = task.model or named or kind.model
+            is_persons = wanted == named or (kind.is_own and wanted == kind.model)
+            chosen = await self._models.find(wanted, is_persons=is_persons)
+        except YbsError as error:
+            return agent.report(str(error))
+        async with AsyncExitStack() as stack:
+            if kind.may_change:
+                await stack.enter_async_context(self._changing)
+            await stack.enter_async_context(self._places)
+            report = await agent.run(self._home, self._home.environment, chosen, emit)
+        self.reports.append(report)
+        return report
+
+    def _close(self, work: Work) -> None:
+        if self.working.pop(work.agent.name, None) is not None:
+            work.purse.settle(work.agent.name, work.agent.used)
+
+    def _start_in_background(self, work: Work) -> None:
+        async def run() -> None:
+            try:
+                report = await self._work(work)
+                self._news.append(report)
+            finally:
+                self._close(work)
+
+        task = asyncio.create_task(run())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def _output(
+        self, agents: Sequence[SubAgent], reports: dict[str, Report], refused: Sequence[str]
+    ) -> ToolOutput:
+        environment = self._home.environment
+        room = environment.workspace.max_output_chars * 9 // 10
+        most = max(room // len(agents), _FEWEST_CHARS)
+        told = [
+            reports[agent.name].told(most, environment.keep_output)
+            if agent.name in reports
+            else _BEGUN.format(name=agent.name)
+            for agent in agents
+        ]
+        done = [each for each in reports.values() if each.is_done]
+        has_failed = bool(reports) and not done
+        return ToolOutput(
+            output="\n\n".join([*told, *refused]),
+            summary=_summary(len(agents), len(reports), len(done)),
+            display={"success": not has_failed, "agents": [r.display for r in reports.values()]},
+            is_error=has_failed,
+        )
+
+    def take_news(self) -> str:
+        """Return the results of sub-agents in the background that nobody was told of yet; empty where there are none."""
+        news, self._news = self._news, []
+        environment = self._home.environment
+        most = environment.workspace.max_output_chars // max(len(news), 1)
+        return "\n\n".join(each.told(most, environment.keep_output) for each in news)
+
+    @property
+    def in_background(self) -> int:
+        """How many sub-agents work in the background."""
+        return len(self._background)
+
+    async def wait(self) -> None:
+        """Wait until one of those in the background has ended."""
+        if self._background:
+            await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
+
+    def stop(self, name: str = "") -> int:
+        """Stop the sub-agent of this name, or all; return how many there were. What they have found so far is their result."""
+        agents = [each for each in self.working.values() if name in ("", each.name)]
+        for agent in agents:
+            agent.stop()
+        return len(agents)
+
+    def stop_background(self) -> int:
+        """Stop those that work in the background; return how many there were."""
+        agents = [each for each in self.working.values() if each.is_background]
+        for agent in agents:
+            agent.stop()
+        return len(agents)
+
+    async def aclose(self) -> None:
+        """End all sub-agents, and close the models that are theirs alone."""
+        tasks = tuple(self._background)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._models.aclose()
+
+
+def _summary(begun: int, ended: int, done: int) -> str:
+    if not ended:
+        return f"{plural(begun, 'sub-agent')} in the background"
+    words = f"{done} of {plural(begun, 'sub-agent')} done" if begun > 1 else ""
+    return words or ("done" if done else "not done")

@@ -1,0 +1,97 @@
+"""What a session has of the conductor before anything is delegated: the turn's limits, and a way to begin."""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import StopTurn
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Guard, ToolOutput, Turn
+from ybs.core.remedies import Remedy
+from ybs.core.wording import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ybs.conductor.conductor import Conductor
+    from ybs.conductor.kind_files import Kinds
+    from ybs.tools.builtin.delegate import Task
+
+
+class Delegating(Guard):
+    """Makes the conductor with the first task. As a guard of the main agent it counts its sub-agents' requests as the turn's, and tells what came of those in the background.
+
+    `kinds` returns the kinds, where some may be not built in; `most_steps` are the requests of a turn. `waits`: a turn does not end before those in the background have, as nobody would hear of them.
+    """
+
+    def __init__(
+        self,
+        make: "Callable[[], Conductor]",
+        kinds: "Callable[[], Kinds | None]",
+        most_steps: Callable[[], int],
+        *,
+        waits: bool,
+    ) -> None:
+        self._make, self._most_steps, self._waits = make, most_steps, waits
+        self._kinds = kinds
+        #: None before anything was delegated.
+        self.conductor: Conductor | None = None
+        self._turn: Turn | None = None
+
+    @property
+    def own_kinds(self) -> str:
+        """The kinds that are not built in, as the model is told of them."""
+        kinds = self._kinds()
+        return kinds.told if kinds is not None else ""
+
+    async def delegate(self, tasks: "Sequence[Task]", call_id: str) -> ToolOutput:
+        """Have sub-agents do the tasks of a call. Raises ToolError where none can be begun."""
+        if self.conductor is None:
+            self.conductor = self._make()
+        if self._turn is not None:
+            self.conductor.begin_turn(self._turn)
+        return await self.conductor.delegate(tasks, call_id)
+
+    async def before_step(self, turn: Turn) -> None:
+        """Tell what is new, and raise StopTurn where the turn and its sub-agents have sent all requests that it may."""
+        self._turn = turn
+        if self.conductor is None:
+            return
+        self.conductor.begin_turn(turn)
+        steps, most = turn.steps + self.conductor.used.steps, self._most_steps()
+        if steps >= most:
+            text = f"Stopped after {plural(steps, 'step')} with those of sub-agents, the limit for one turn."
+            raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
+        self._tell(turn)
+
+    async def wants_more(self, turn: Turn) -> bool:
+        """Go on where there is something new; where nobody could be told later, wait for it."""
+        if self.conductor is None:
+            return False
+        if self._waits:
+            await self.conductor.wait()
+        return self._tell(turn)
+
+    def _tell(self, turn: Turn) -> bool:
+        news = self.conductor.take_news() if self.conductor is not None else ""
+        if news:
+            turn.say(UserMessage.of(f"From the background:\n{news}", origin="context"))
+        return bool(news)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Stop the clocks of all sub-agents, as long as the person is asked."""
+        with ExitStack() as stack:
+            for agent in self.conductor.working.values() if self.conductor else ():
+                stack.enter_context(agent.paused())
+            yield
+
+    def cancel(self) -> bool:
+        """Stop what works in the background; return whether there was anything."""
+        return self.conductor is not None and self.conductor.stop_background() > 0
+
+    async def aclose(self) -> None:
+        """End all sub-agents."""
+        if self.conductor is not None:
+            await self.conductor.aclose()
+            self.conductor = None

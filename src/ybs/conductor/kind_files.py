@@ -1,0 +1,236 @@
+"""Kinds of sub-agents in Markdown: a head that says what one may use, and below it what it is told.
+
+The form is that of Claude Code's agents as well, with its names of tools, modes and limits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, get_args
+
+from msgspec import Struct
+
+from ybs.agent.user_hooks.names import KNOWN
+from ybs.conductor.budget import Budget
+from ybs.conductor.kinds import BUILT_IN, Kind
+from ybs.config.host import Host
+from ybs.config.layers import Loaded
+from ybs.config.paths import PROJECT_AGENTS
+from ybs.config.review import Review
+from ybs.config.schema import Mode
+from ybs.core.wording import listed
+from ybs.security.policy.bound import BoundMode
+from ybs.security.unicode import printable
+from ybs.tools.registry import NAMES
+from ybs.tools.skills.head import BadHead, Value, fields, split
+
+MOST_BYTES: Final = 100_000
+_MOST_FILES: Final = 200
+_LONGEST_DESCRIPTION: Final = 500
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+#: What Claude Code calls its modes.
+_MODES: Mapping[str, BoundMode | None] = {
+    **{mode: mode for mode in get_args(Mode)},
+    "read-only": "read-only",
+    "default": None,
+    "acceptEdits": "accept-edits",
+    "dontAsk": "deny",
+    "bypassPermissions": "bypass",
+}
+_TOOLS: Mapping[str, str] = {theirs: own for own, known in KNOWN.items() for theirs in known.names}
+#: Fields that other agents know and ybs does not use; naming them would help nobody.
+_COSMETIC = frozenset({"color", "version", "author", "license", "metadata"})
+_FIELDS = frozenset({
+    *("name", "description", "tools", "mode", "permissionMode", "model"),
+    *("steps", "maxTurns", "tokens", "cost_usd", "seconds"),
+})  # fmt: skip
+
+
+class BadKind(Exception):
+    """A file that cannot be used; the text says why."""
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong with a file. One that `is_fatal` is not used."""
+
+    place: str
+    why: str
+    is_fatal: bool = True
+
+
+class Kinds(Struct, frozen=True):
+    """The kinds there are by name, the built-in ones first, and what is wrong with files."""
+
+    by_name: dict[str, Kind]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What a model is told of the kinds that are not built in: names and descriptions."""
+        own = [kind for kind in self.by_name.values() if kind.place]
+        return "; ".join(f"{kind.name} ({kind.description})" for kind in own)
+
+
+def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
+    """Return the built-in kinds, the person's own, those of a trusted project, and those of plugins.
+
+    Of two with one name the first is used. The person's own take the place of built-in ones; nobody else's do.
+    """
+    found: dict[str, Kind] = {}
+    problems: list[Problem] = []
+    for place, data, is_own in _files(loaded, folder, problems):
+        try:
+            kind = read_kind(data, place, is_own=is_own)
+        except BadKind as error:
+            problems.append(Problem(place, str(error)))
+            continue
+        problems += [Problem(place, remark, is_fatal=False) for remark in remarks_on(data)]
+        if kind.name in found:
+            problems.append(
+                Problem(place, f"{found[kind.name].place} has the same name, and is used")
+            )
+        elif kind.name in BUILT_IN and not is_own:
+            problems.append(Problem(place, f"{kind.name} is built in, and that one is used"))
+        else:
+            found[kind.name] = kind
+    return Kinds({**BUILT_IN, **found}, tuple(problems))
+
+
+def _files(
+    loaded: Loaded, folder: Path, problems: list[Problem]
+) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield the place of each file as the person knows it, its content, and whether it is the person's own."""
+    host = loaded.host
+    folders = (host.config_folder / "agents", host.home / ".claude/agents")
+    own = [file for each in folders for file in sorted(each.glob("*.md"))[:_MOST_FILES]]
+    plugins = [each.folder / path for each in loaded.plugins for path in each.agents]
+    yield from _read_all(own, host, problems, is_own=True)
+    for path, data in _of_project(loaded.review, folder, problems):
+        yield path, data, False
+    yield from _read_all(plugins, host, problems, is_own=False)
+
+
+def _of_project(
+    review: Review | None, folder: Path, problems: list[Problem]
+) -> Iterator[tuple[str, bytes]]:
+    for name in PROJECT_AGENTS:
+        if review is None or not review.is_trusted:
+            if any((folder / name).glob("*.md")):
+                problems.append(Problem(name, "this project is not trusted"))
+            continue
+        for path in review.paths(name):
+            if path.endswith(".md"):
+                yield printable(path), review.data(path) or b""
+
+
+def _read_all(
+    files: Iterable[Path], host: Host, problems: list[Problem], *, is_own: bool
+) -> Iterator[tuple[str, bytes, bool]]:
+    for file in files:
+        place = host.short(str(file))
+        try:
+            data = file.read_bytes() if file.stat().st_size <= MOST_BYTES else None
+        except OSError as error:
+            problems.append(Problem(place, f"it cannot be read: {error.strerror or error}"))
+            continue
+        if data is None:
+            problems.append(Problem(place, f"it has more than {MOST_BYTES // 1000} kB"))
+        else:
+            yield place, data, is_own
+
+
+def read_kind(data: bytes, place: str, *, is_own: bool = False) -> Kind:
+    """Read a kind of its file. Raises BadKind."""
+    said, body = _head_of(data)
+    name = _text(said, "name") or Path(place).stem
+    if not _NAME.fullmatch(name):
+        raise BadKind(
+            f"{printable(name)[:60]!r} cannot be its name: lower-case letters, digits, - and _"
+        )
+    description = " ".join(_text(said, "description").split())
+    if not description:
+        raise BadKind("it has no description, by which a model knows when to use it")
+    if not body.strip():
+        raise BadKind("there are no words below its head that say what to do")
+    return Kind(
+        name=name,
+        description=printable(description)[:_LONGEST_DESCRIPTION],
+        prompt=body.strip(),
+        tools=_tools_in(said),
+        mode=_mode_in(said),
+        model=_text(said, "model"),
+        budget=_budget_in(said),
+        place=place,
+        is_own=is_own,
+    )
+
+
+def remarks_on(data: bytes) -> list[str]:
+    """Say what of a file that can be read has no effect."""
+    said, _ = _head_of(data)
+    unknown = [key for key in said if key not in _FIELDS | _COSMETIC]
+    remarks = [f"ybs does not know {listed(unknown)}"] * bool(unknown)
+    strange = [name for name in _tools_in(said) or () if name not in NAMES]
+    if strange:
+        remarks.append(
+            f"{listed(strange)}: not built in; one is used where a program, a server or a plugin has it"
+        )
+    return remarks
+
+
+def _head_of(data: bytes) -> tuple[Mapping[str, Value], str]:
+    try:
+        head, body = split(data.decode(errors="replace"))
+        return fields(head), body
+    except BadHead as error:
+        raise BadKind(f"it {error}") from error
+
+
+def _text(said: Mapping[str, Value], key: str) -> str:
+    value = said.get(key, "")
+    return value.strip() if isinstance(value, str) else ", ".join(value)
+
+
+def _tools_in(said: Mapping[str, Value]) -> tuple[str, ...] | None:
+    """Return ybs's names of the tools; None where all are meant."""
+    if "tools" not in said:
+        return None
+    value = said["tools"]
+    names: Sequence[str] = value.split(",") if isinstance(value, str) else value
+    plain = [name.partition("(")[0].strip() for name in names]
+    if plain in ([""], ["*"], ["all"]):
+        return None
+    return tuple(dict.fromkeys(_TOOLS.get(name, name) for name in plain if name))
+
+
+def _mode_in(said: Mapping[str, Value]) -> BoundMode | None:
+    word = _text(said, "mode") or _text(said, "permissionMode")
+    if not word:
+        return None
+    if word not in _MODES:
+        raise BadKind(f"{printable(word)[:40]!r} is not a mode; there are: {', '.join(_MODES)}")
+    return _MODES[word]
+
+
+def _budget_in(said: Mapping[str, Value]) -> Budget:
+    steps = _number(said, "steps") or _number(said, "maxTurns")
+    tokens = _number(said, "tokens")
+    return Budget(
+        steps=None if steps is None else max(1, round(steps)),
+        tokens=None if tokens is None else round(tokens),
+        cost_usd=_number(said, "cost_usd"),
+        seconds=_number(said, "seconds"),
+    )
+
+
+def _number(said: Mapping[str, Value], key: str) -> float | None:
+    text = _text(said, key)
+    if not text:
+        return None
+    try:
+        value = float(text.replace("_", ""))
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise BadKind(f"its `{key}` is {printable(text)[:40]!r}, not a number above 0")
+    return value

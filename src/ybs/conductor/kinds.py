@@ -1,0 +1,75 @@
+"""Kinds of sub-agents: what each is for, what it may use, and what it is told."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from ybs.conductor.budget import Budget
+from ybs.security.policy.bound import BoundMode
+
+#: What only reads.
+READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill")
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """A kind of sub-agents. `tools` are the most that it may have (None: all of its parent's); `mode` narrows what they may do.
+
+    `prompt` is what it is told of its part. `place` is its file; empty of a built-in one. `is_own`: it is one of the person's own,
+    so that the model it names may be anywhere.
+    """
+
+    name: str
+    description: str
+    prompt: str
+    tools: tuple[str, ...] | None = None
+    mode: BoundMode | None = None
+    model: str = ""
+    budget: Budget = Budget()
+    place: str = ""
+    is_own: bool = False
+
+    @property
+    def may_change(self) -> bool:
+        """Whether an agent of this kind may change something."""
+        is_reading = self.mode in ("read-only", "plan")
+        return not is_reading and (self.tools is None or not set(self.tools) <= set(READING))
+
+
+EXPLORE: Final = Kind(
+    name="explore",
+    description="finds things out in the project; changes nothing",
+    prompt=(
+        "You find things out and change nothing. Search before you read, read what matters, and stop when you can answer. "
+        "Answer in a few lines: what you found, with file:line for each claim, and what you did not find. Quote code only where its wording matters."
+    ),
+    tools=READING,
+    mode="read-only",
+)
+REVIEW: Final = Kind(
+    name="review",
+    description="looks for mistakes in code or changes; changes nothing",
+    prompt=(
+        "You review and change nothing. Look at what your task names (`git diff` shows what has changed), and at the code around it. "
+        "Report only what is wrong, the worst first: file:line, what goes wrong and when, and what would fix it. Check each claim in the code before you make it. "
+        "Say so where you found nothing."
+    ),
+    tools=(*READING, "run_shell", "git"),
+    mode="read-only",
+)
+TEST: Final = Kind(
+    name="test",
+    description="runs tests or other checks and says what fails and why",
+    prompt=(
+        "You run checks and say what they show; you do not repair anything. Answer with the command, how many passed and failed, and for each failure its name, "
+        "the message that matters, and the cause with file:line where you can see it."
+    ),
+    tools=(*READING, "run_shell", "shell_job", "git"),
+)
+GENERAL: Final = Kind(
+    name="general",
+    description="does any task with all tools",
+    prompt=(
+        "You do the task to its end and no more than the task. Answer with what you did, the files that you changed, how you checked it, and what is left open."
+    ),
+)
+BUILT_IN: Final = {kind.name: kind for kind in (EXPLORE, REVIEW, TEST, GENERAL)}

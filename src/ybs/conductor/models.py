@@ -1,0 +1,104 @@
+"""The models of sub-agents: the main agent's, or one of any provider that is configured."""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ybs.agent.build import BuiltAgent
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.model_choice import IN_PROCESS, check_place, next_model
+from ybs.config.schema import Config
+from ybs.core.errors import YbsError
+from ybs.core.ports import Model
+from ybs.providers.registry import ProviderModel, provider_names
+
+#: What kinds that were written for Claude Code call its models, and its word for the main agent's.
+_INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
+AUTO = "auto"
+
+
+class Chosen(Struct, frozen=True):
+    """A model and its provider's name."""
+
+    provider: str
+    model: ProviderModel
+
+
+class Models:
+    """Finds models by their names and keeps them for the next sub-agent. `own` is one that a program has handed in."""
+
+    def __init__(
+        self, environment: ToolEnvironment, main: Callable[[], BuiltAgent], own: Model | None
+    ) -> None:
+        self._environment, self._main, self._own = environment, main, own
+        self._made: dict[tuple[str, str], ProviderModel] = {}
+        self._asked: list[ProviderModel] = []
+        self._asking = asyncio.Lock()
+
+    async def find(self, name: str, *, is_persons: bool) -> Chosen:
+        """Return the model of a name: `MODEL`, `PROVIDER` or `PROVIDER/MODEL`; without one the main agent's.
+
+        `is_persons`: the person has named it in their own settings or files. One that a model names, or a file of a project, must not
+        be further away than the main agent's. Raises YbsError.
+        """
+        main = self._main()
+        if name in _INHERITED:
+            return Chosen(main.provider, main.model)
+        if name == AUTO:
+            return self.choose()
+        config = self._environment.config
+        provider, model = split(name, config, main.provider)
+        if (provider, model) == (main.provider, main.model.name):
+            return Chosen(main.provider, main.model)
+        made = self._made.get((provider, model))
+        if made is None:
+            host = self._environment.host
+            made = next_model(host, config, self._own, provider=provider, model=model or None)
+            self._made[provider, model] = made
+        check_place(self._environment.host, self._environment.incognito, provider, made, config)
+        if not is_persons:
+            self._check_distance(name, provider, made.name)
+        async with self._asking:
+            if made not in self._asked:
+                self._asked.append(made)
+                await made.detect_window()
+        return Chosen(provider, made)
+
+    def choose(self) -> Chosen:
+        """Let the router choose a model. Raises YbsError, as there is none yet."""
+        raise YbsError(
+            "There is no router that could choose a model. Leave `model` out, or name one."
+        )
+
+    def _check_distance(self, name: str, provider: str, model: str) -> None:
+        from ybs.providers.whereabouts import distance  # few sub-agents have a model of their own
+
+        main, environment = self._main(), self._environment
+        if provider == IN_PROCESS:
+            return
+        host, config = environment.host, environment.config
+        is_known = (
+            main.provider != IN_PROCESS
+        )  # of what a program hands in nobody knows where it is
+        own = distance(host, main.provider, main.model.name, config) if is_known else 0
+        if distance(host, provider, model, config) > own:
+            where = "on this machine" if own == 0 else "in this network"
+            raise YbsError(
+                f"{name} is refused: the session's model answers {where} and {name} does not. "
+                "The person allows it by naming it in the setting agents.models."
+            )
+
+    async def aclose(self) -> None:
+        """Close the models that were made here."""
+        made, self._made = self._made, {}
+        for model in made.values():
+            await model.aclose()
+
+
+def split(name: str, config: Config, provider: str) -> tuple[str, str]:
+    """Return provider and model of a name; a model without a provider is one of `provider`'s, and an empty one is the provider's own."""
+    first, _, rest = name.partition("/")
+    if first in (*provider_names(config), IN_PROCESS):
+        return first, rest
+    return provider, name

@@ -1,0 +1,116 @@
+"""What comes back of a sub-agent: its last answer, or how far it came, and what that took. Not its history."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from ybs.conductor.budget import Used
+from ybs.config.tree import is_object
+from ybs.core.events import AssistantSaid, Event, ToolFinished, ToolStarted, TurnFinished
+from ybs.core.wording import first_words, listed, plural
+
+_CHANGING = ("write_file", "edit_file", "delete_file")
+_MOST_CALLS, _MOST_FILES = 8, 20
+_LONGEST_CALL = 80  # characters
+
+
+class Report(Struct, kw_only=True):
+    """How a sub-agent ended. `problem` says why it was not done; `text` is its last answer, or the last that it said."""
+
+    name: str
+    kind: str
+    text: str = ""
+    problem: str = ""
+    used: Used = Used()
+    seconds: float = 0.0
+    files: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it came to its end."""
+        return not self.problem
+
+    def told(self, most_chars: int, keep: Callable[[str], str]) -> str:
+        """Return it as the model reads it. Of a long answer that is the beginning and the end; `keep` writes all of it down, and returns where."""
+        text = self.text.strip()
+        if len(text) > most_chars:
+            path = keep(text)
+            whole = f"; all of it: {path}" if path else ""
+            half = most_chars // 2
+            text = f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out{whole}]\n{text[-half:]}"
+        lines = [f"[{self.name}: {self._state}; {self._figures}]"]
+        if self.files:
+            lines.append(f"Files changed: {listed(self.files, _MOST_FILES)}")
+        lines += self.notes
+        if self.problem and self.calls:
+            last = "; ".join(self.calls[-_MOST_CALLS:])
+            lines.append(f"It had done {plural(len(self.calls), 'call')}, the last: {last}")
+        if self.problem and text:
+            lines.append("What it said last:")
+        return "\n".join([*lines, text or "It said nothing."])
+
+    @property
+    def _state(self) -> str:
+        return f"not done: {self.problem}" if self.problem else "done"
+
+    @property
+    def _figures(self) -> str:
+        used = (
+            f"{plural(self.used.steps, 'step')}, {self.used.tokens:,} tokens, {self.seconds:.1f} s"
+        )
+        return f"{used}, ${self.used.cost_usd:.4f}" if self.used.cost_usd else used
+
+    @property
+    def display(self) -> dict[str, object]:
+        """Return it as data."""
+        return {
+            "agent": self.name,
+            "kind": self.kind,
+            "done": self.is_done,
+            "problem": self.problem,
+            "steps": self.used.steps,
+            "tokens": self.used.tokens,
+            "cost_usd": self.used.cost_usd,
+            "seconds": round(self.seconds, 3),
+            "files": list(self.files),
+        }
+
+
+class Progress(Struct, kw_only=True):
+    """What the events of a sub-agent tell so far."""
+
+    said: str = ""
+    used: Used = Used()
+    end: TurnFinished | None = None
+    files: dict[str, None] = field(default_factory=dict[str, None])
+    calls: list[str] = field(default_factory=list[str])
+
+    def add(self, event: Event) -> None:
+        """Take an event."""
+        match event:
+            case AssistantSaid():
+                self.said = event.content.strip() or self.said
+                self.used += Used.of(1, event.usage)
+            case ToolStarted():
+                arguments = bytes(event.arguments).decode(errors="replace")
+                self.calls.append(first_words(f"{event.name} {arguments}", _LONGEST_CALL))
+            case ToolFinished(success=True) if event.name in _CHANGING:
+                self.files |= dict.fromkeys(_paths_in(event))
+            case TurnFinished():
+                self.end = event
+            case _:
+                pass
+
+
+def _paths_in(event: ToolFinished) -> list[str]:
+    """Return the file that a call has changed: its result names it, or the heading of its diff."""
+    shown: Any = msgspec.json.decode(event.display)
+    if not is_object(shown):
+        return []
+    heading = str(shown.get("diff", "")).split("\n", 2)[1:2]
+    named = shown.get("path") or "".join(heading).removeprefix("+++ ")
+    return [str(named)] if named else []

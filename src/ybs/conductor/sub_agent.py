@@ -1,0 +1,224 @@
+"""One sub-agent: an agent with less than the main one has, from its task to its result."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date
+from time import monotonic
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.model_choice import is_small
+from ybs.agent.prompt_context import PromptContext
+from ybs.conductor.budget import Budget, Used
+from ybs.conductor.guards import LastWord, Spending
+from ybs.conductor.kinds import Kind
+from ybs.conductor.models import Chosen
+from ybs.conductor.result import Progress, Report
+from ybs.context.prompt import system_prompt
+from ybs.core.call_ids import CallIds
+from ybs.core.conversation import Conversation
+from ybs.core.errors import YbsError
+from ybs.core.events import Emit, Event
+from ybs.core.hooks import CallHook
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Guard, Tool, Toolbox, Turn
+from ybs.security.policy.bound import Bound
+from ybs.tools.builtin.delegate import Task
+from ybs.tools.builtin.repo_map import RepoMapTool
+from ybs.tools.builtin.skill import SkillTool
+
+PART: Final = (
+    "# Your part\n"
+    "You are a sub-agent: another agent has given you the task that follows. It reads your last answer and nothing else of what you say, see and do; "
+    "the person does not read it. So let that answer stand by itself, and keep it short. You cannot ask anybody: where something is unclear, "
+    "take what is most likely and say so."
+)
+
+
+class Home(Struct, frozen=True, kw_only=True):
+    """What the sub-agents of a session share with its main agent. `tools` and `toolboxes` are those that a program has handed in."""
+
+    environment: ToolEnvironment
+    context: PromptContext
+    conversation: Conversation
+    call_ids: CallIds
+    hooks: tuple[CallHook, ...] = ()
+    #: Makes the guards that stand behind all others.
+    last_guards: Callable[[], tuple[Guard, ...]] = lambda: ()
+    #: Takes every agent that was built, before it begins.
+    prepare: Callable[[BuiltAgent], None] = lambda _: None
+    tools: tuple[Tool, ...] = ()
+    toolboxes: tuple[Toolbox, ...] = ()
+
+
+class SubAgent:
+    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`."""
+
+    def __init__(
+        self, name: str, kind: Kind, task: Task, budget: Budget, *, is_background: bool = False
+    ) -> None:
+        self.name, self.kind, self.task, self.budget = name, kind, task, budget
+        self.is_background = is_background
+        self.progress = Progress()
+        self.started_at = monotonic()
+        self._agent: BuiltAgent | None = None
+        self._running: asyncio.Task[Any] | None = None
+        self._is_stopped = False
+
+    @property
+    def used(self) -> Used:
+        """What it has used so far; what summaries within its turn took is known at its end."""
+        end = self.progress.end
+        return Used.of(end.steps, end.usage) if end is not None else self.progress.used
+
+    def stop(self) -> None:
+        """End it; what it has found so far is its result."""
+        self._is_stopped = True
+        if self._running is not None:
+            self._running.cancel()
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop its clock, as long as the person is asked."""
+        return nullcontext() if self._agent is None else self._agent.paused()
+
+    async def run(
+        self, home: Home, environment: ToolEnvironment, chosen: Chosen, emit: Emit
+    ) -> Report:
+        """Work until the task is done or the budget ends. Whatever goes wrong is in the report; only cancellation passes."""
+        self.started_at = monotonic()
+        self._running = asyncio.current_task()
+
+        def tell(event: Event) -> None:
+            self.progress.add(event)
+            emit(event)
+
+        try:
+            if self._is_stopped:
+                return self.report("it was stopped before it began")
+            await self._work(home, environment, chosen, tell)
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return self.report("it was stopped")
+        except YbsError as error:
+            return self.report(str(error))
+        except Exception as error:  # one that breaks must not take the others with it
+            return self.report(f"a mistake of ybs's own: {type(error).__name__}: {error}")
+        return self.report(self._problem())
+
+    async def _work(
+        self, home: Home, environment: ToolEnvironment, chosen: Chosen, tell: Emit
+    ) -> None:
+        own = narrowed(environment, home.context, self.kind, self.task, self.budget)
+        agent = self._agent = self._built(home, own, chosen, tell)
+        home.prepare(agent)
+        try:
+            await agent.toolbox.open(tell)
+            await agent.run(self._words())
+        finally:
+            self._agent = None
+            await _to_their_end(agent, own)
+
+    def _built(self, home: Home, own: ToolEnvironment, chosen: Chosen, tell: Emit) -> BuiltAgent:
+        is_short = is_small(own.host, chosen.provider, chosen.model, own.config)
+
+        def next_tokens(turn: Turn) -> int:
+            messages = turn.conversation.messages
+            return (
+                agent.window.size_of(turn.conversation.system, messages) + chosen.model.max_tokens
+            )
+
+        spec = AgentSpec(
+            name=self.name,
+            provider=chosen.provider,
+            model=chosen.model,
+            conversation=Conversation(_system(home, own, self.kind, is_short=is_short)),
+            call_ids=home.call_ids,
+            is_short=is_short,
+            guards=(Spending(self.budget, next_tokens), LastWord(own.config.agent.max_iterations)),
+            last_guards=home.last_guards(),
+            hooks=home.hooks,
+            tools=home.tools,
+            toolboxes=home.toolboxes,
+        )
+        agent = build_agent(spec, own, tell)
+        return agent
+
+    async def _words(self) -> UserMessage:
+        words = self.task.task.strip()
+        if self.task.context:
+            words += f"\n\n<context>\n{self.task.context}\n</context>"
+        return UserMessage.of(words)
+
+    def _problem(self) -> str:
+        end = self.progress.end
+        if end is None or end.reason == "done":
+            return "" if self.progress.said else "it ended without an answer"
+        return end.message or f"its turn ended early ({end.reason})"
+
+    def report(self, problem: str = "") -> Report:
+        """Return how far it came; `problem` says why it is not done."""
+        progress = self.progress
+        return Report(
+            name=self.name,
+            kind=self.kind.name,
+            text=progress.said,
+            problem=problem,
+            used=self.used,
+            seconds=monotonic() - self.started_at,
+            files=tuple(progress.files),
+            calls=tuple(progress.calls),
+        )
+
+
+def narrowed(
+    environment: ToolEnvironment, context: PromptContext, kind: Kind, task: Task, budget: Budget
+) -> ToolEnvironment:
+    """Return the environment of a sub-agent: of its parent's tools those of its kind and of its task, and its budget for limits."""
+    loaded = environment.loaded
+    limits = replace(
+        loaded.config.agent,
+        max_iterations=budget.steps or loaded.config.agent.max_iterations,
+        max_seconds=budget.seconds,
+        max_cost_usd=budget.cost_usd,
+    )
+    config = replace(loaded.config, agent=limits)
+    only = None if kind.tools is None else frozenset(kind.tools)
+    if task.tools:
+        only = frozenset(task.tools) if only is None else only & frozenset(task.tools)
+    bound = Bound(kind.mode) if kind.mode is not None else None
+    own = environment.for_sub_agent(replace(loaded, config=config), bound, only)
+    more: list[Tool] = [RepoMapTool(own.workspace, context.map_text)]
+    if own.has_skills() and own.skills.offered:
+        more.append(SkillTool(own.workspace, own.skills, own.open_skill))
+    own.more_tools = tuple(more)
+    return own
+
+
+def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> str:
+    """Return what the main agent is told of rules, place and documents, and the part of the sub-agent."""
+    told = home.conversation.system
+    if is_short != home.context.is_short:
+        sections = home.context.sections
+        told = system_prompt(own.folder, today=date.today(), is_short=is_short, sections=sections)
+    return f"{told}\n\n{PART}\n\n{kind.prompt}"
+
+
+async def _to_their_end(agent: BuiltAgent, own: ToolEnvironment) -> None:
+    """Close the tools and end the commands in the background, also where this is cancelled meanwhile."""
+
+    async def close() -> None:
+        await agent.toolbox.aclose()
+        await own.workspace.shells.aclose()
+
+    closing = asyncio.ensure_future(close())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait((closing,))
+        raise

@@ -1,0 +1,65 @@
+"""The bound of a sub-agent: what its kind leaves of what the session's policy allows at that moment."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from ybs.config.schema import Mode
+from ybs.core.ports import Effect
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+
+#: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
+BoundMode: TypeAlias = Mode | Literal["read-only"]
+_ONLY_READS = (
+    "You work read-only: this call could change something, and no answer of the person allows it. "
+    "Go on without it, and say in your result what you would have done."
+)
+
+
+class Bound:
+    """Tightens decisions, and loosens none. The policy is judged as it is at that moment: its mode may have changed."""
+
+    def __init__(self, mode: BoundMode) -> None:
+        self.mode: BoundMode = mode
+
+    def tightened(
+        self,
+        policy: Policy,
+        judge: Callable[[Policy], Decision],
+        effect: Effect,
+        subject: Subject,
+    ) -> Decision:
+        """Return the stricter one of what the policy decides and what the bound decides."""
+        decision = judge(policy)
+        if isinstance(decision, Deny):
+            return decision
+        if self.mode == "read-only":
+            return _reading(policy, judge, decision, is_reading=_is_reading(effect, subject))
+        return _stricter(decision, judge(policy.tried(mode=self.mode)))
+
+
+def _is_reading(effect: Effect, subject: Subject) -> bool:
+    return effect == "read" or subject.only_reads
+
+
+def _reading(
+    policy: Policy, judge: Callable[[Policy], Decision], decision: Decision, *, is_reading: bool
+) -> Decision:
+    if is_reading:
+        return decision
+    # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
+    held = judge(policy.tried(mode="deny", without_grants=True))
+    return held if held == Allow("reading") else Deny(_ONLY_READS)
+
+
+def _stricter(one: Decision, other: Decision) -> Decision:
+    match one, other:
+        case _, Deny():
+            return other
+        case Ask(), _:
+            return one
+        case _, Ask():
+            return other
+        case _, Allow(by="reading"):
+            return other
+        case _:
+            return one

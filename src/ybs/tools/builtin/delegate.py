@@ -1,0 +1,105 @@
+"""delegate: tasks for sub-agents, which work side by side and answer with their results."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, Protocol
+
+from msgspec import Raw, Struct
+
+from ybs.core.errors import ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.wording import plural
+from ybs.security.policy.policy import Subject
+from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.calls.live import LiveOutput
+from ybs.tools.workspace import Workspace
+
+MOST_TASKS: Final = 20
+_MOST_KINDS: Final = 1_500  # characters
+_LONGEST_TITLE = 80  # characters
+#: Each byte is in every request, so what few tasks need stands in no schema; it is taken all the same.
+_PARAMETERS: Final = Raw(
+    b'{"type":"object","properties":{"tasks":{"type":"array","items":{"type":"object","properties":'
+    b'{"task":{"type":"string"},"kind":{"type":"string"},"model":{"type":"string"},"background":{"type":"boolean"}},'
+    b'"required":["task","kind"]}}},"required":["tasks"]}'
+)
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """One task: what to do, the kind of sub-agent, what it should know, and what it may use at most.
+
+    Of `tools`, `steps`, `tokens`, `cost_usd` and `seconds` what the kind and the parent have left is the most there is.
+    """
+
+    task: str
+    kind: str = "general"
+    context: str = ""
+    tools: tuple[str, ...] = ()
+    model: str = ""
+    steps: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    background: bool = False
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What delegate takes."""
+
+    tasks: tuple[Task, ...]
+
+
+class Delegates(Protocol):
+    """What starts sub-agents."""
+
+    @property
+    def own_kinds(self) -> str:
+        """The kinds that are not built in, as the model is told of them; empty where there are none."""
+        ...
+
+    async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
+        """Have sub-agents do the tasks of the call with this id. Raises ToolError where no task can be begun."""
+        ...
+
+
+class DelegateTool(BuiltInTool):
+    """Hands the tasks on. What sub-agents do is judged call by call, so this itself changes nothing."""
+
+    name: str = "delegate"
+    effect: Effect = "read"
+    arguments: ClassVar[type[Struct]] = Arguments
+    #: Each sub-agent has its own limits, which end it.
+    longest_seconds: Final = 86_400.0
+
+    def __init__(self, workspace: Workspace, agents: Delegates) -> None:
+        super().__init__(workspace)
+        self._agents = agents
+
+    @property
+    def description(self) -> str:
+        """What it is for, and the kinds."""
+        own = self._agents.own_kinds[:_MOST_KINDS]
+        return f"{super().description} Also: {own}" if own else super().description
+
+    @property
+    def parameters(self) -> Raw:
+        """What models are told of."""
+        return _PARAMETERS
+
+    def subject(self, arguments: Arguments) -> Subject:
+        """Name the kinds: a rule such as `delegate(test)` covers calls of this kind alone."""
+        kinds = sorted({task.kind for task in arguments.tasks})
+        return Subject(is_plain=True, paths=tuple(kinds))
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Show the tasks. Raises ToolError where there are none, or too many."""
+        tasks = arguments.tasks
+        if not 0 < len(tasks) <= MOST_TASKS or not all(task.task.strip() for task in tasks):
+            raise ToolError(f"Give 1 to {MOST_TASKS} tasks, each with words that say what to do.")
+        first = f"{tasks[0].kind}: {' '.join(tasks[0].task.split())[:_LONGEST_TITLE]}"
+        title = first if len(tasks) == 1 else f"{plural(len(tasks), 'task')} for sub-agents"
+        return Preview(title=title, body="\n".join(f"{each.kind}: {each.task}" for each in tasks))
+
+    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Have the tasks done. The events of sub-agents name the call that started them."""
+        call_id = print_live.call_id if isinstance(print_live, LiveOutput) else "call"
+        return await self._agents.delegate(arguments.tasks, call_id)

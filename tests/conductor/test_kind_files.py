@@ -1,0 +1,152 @@
+"""Kinds of sub-agents in Markdown: whose count, what is read of them, and what is wrong with others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conductor_cast import Cast, delegated, opened, results
+from hosts import this_host
+from rows import every_row
+from trusting import give_trust, put
+from ybs.cli import main
+from ybs.conductor.budget import Budget
+from ybs.conductor.kind_files import BadKind, read_kind, remarks_on
+
+OWN, THEIRS = ".config/ybs/agents", ".claude/agents"
+
+
+def kind_file(name: str = "", *, head: str = "", words: str = "Do it.") -> str:
+    """Return the text of a file."""
+    return f"---\nname: {name}\ndescription: Does it.\n{head}---\n{words}\n"
+
+
+def test_one_of_claude_codes_is_read_as_it_is() -> None:
+    text = """\
+---
+name: code-reviewer
+description: Reviews code. Use PROACTIVELY after changes: always.
+tools: Read, Grep, Glob, Bash(git diff:*)
+model: sonnet
+permissionMode: plan
+maxTurns: 12
+color: blue
+---
+
+You are a reviewer.
+"""
+    kind = read_kind(text.encode(), "~/.claude/agents/x.md", is_own=True)
+    assert kind.name == "code-reviewer"
+    assert kind.description.endswith("after changes: always.")
+    assert kind.tools == ("read_file", "search_files", "list_files", "run_shell")
+    assert (kind.mode, kind.model, kind.prompt) == ("plan", "sonnet", "You are a reviewer.")
+    assert kind.budget == Budget(steps=12)
+    assert not kind.may_change
+    assert remarks_on(text.encode()) == []
+
+
+def test_all_that_a_kind_may_say() -> None:
+    head = "tools:\n  - read_file\n  - own_tool\nmode: read-only\nmodel: ollama/qwen3:8b\nsteps: 5\ntokens: 20_000\ncost_usd: 0.5\nseconds: 60\nmystery: 1\n"
+    text = kind_file("finder", head=head).encode()
+    kind = read_kind(text, "finder.md")
+    assert kind.budget == Budget(steps=5, tokens=20_000, cost_usd=0.5, seconds=60)
+    assert (kind.tools, kind.mode) == (("read_file", "own_tool"), "read-only")
+    assert kind.model == "ollama/qwen3:8b"
+    unknown, strange = remarks_on(text)
+    assert "mystery" in unknown
+    assert "own_tool" in strange
+
+
+@every_row(
+    "text, why",
+    [
+        ("words", "does not begin with a head"),
+        (kind_file("No!"), "'No!' cannot be its name"),
+        ("---\nname: a\n---\nwords", "it has no description"),
+        (kind_file("a", words=""), "there are no words"),
+        (kind_file("a", head="mode: wild\n"), "'wild' is not a mode"),
+        (kind_file("a", head="steps: many\n"), "`steps` is 'many'"),
+        (kind_file("a", head="seconds: -1\n"), "`seconds` is '-1'"),
+    ],
+)
+def test_what_cannot_be_used_says_why(text: str, why: str) -> None:
+    with pytest.raises(BadKind, match=why):
+        read_kind(text.encode(), "a.md")
+
+
+@every_row("tools", ["*", "", "all"])
+def test_all_tools_may_be_meant(tools: str) -> None:
+    assert read_kind(kind_file("a", head=f"tools: {tools}\n").encode(), "a.md").tools is None
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Return what `ybs agents` prints as JSON."""
+    main(["agents", *words, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_they_are_listed_and_checked(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agents"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["explore", "review", "test", "general"]
+    assert "reads" in lines[0]
+    put(home, f"{OWN}/explore.md", kind_file("explore", words="My own way."))
+    put(home, f"{THEIRS}/mine.md", kind_file("mine", head="permissionMode: acceptEdits\n"))
+    put(home, f"{THEIRS}/bad.md", "words")
+    put(home, f"{OWN}/large.md", kind_file("large", words="x" * 100_001))
+    put(project, f"{THEIRS}/theirs.md", kind_file("theirs"))
+    names = {each["name"]: each for each in listed(capsys)}
+    assert names["explore"]["place"] == f"~/{OWN}/explore.md"
+    assert names["mine"]["mode"] == "accept-edits"
+    assert "theirs" not in names
+    checked = listed(capsys, "check")
+    problems = {each["place"]: each["problem"] for each in checked["problems"]}
+    assert problems[THEIRS] == "this project is not trusted"
+    assert "does not begin with a head" in problems[f"~/{THEIRS}/bad.md"]
+    assert problems[f"~/{OWN}/large.md"] == "it has more than 100 kB"
+    assert main(["agents", "check"]) == 1
+    assert f"~/{THEIRS}/bad.md is not used: " in capsys.readouterr().err
+
+
+def test_those_of_a_project_count_once_it_is_trusted_and_take_no_name_of_another(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(home, f"{OWN}/mine.md", kind_file("mine"))
+    put(project, ".ybs/agents/mine.md", kind_file("mine"))
+    put(project, ".ybs/agents/review.md", kind_file("review"))
+    put(project, f"{THEIRS}/theirs.md", kind_file("theirs"))
+    give_trust(project)
+    assert {each["name"] for each in listed(capsys)} >= {"theirs", "mine", "review"}
+    problems = {each["place"]: each["problem"] for each in listed(capsys, "check")["problems"]}
+    assert problems[".ybs/agents/mine.md"].endswith("has the same name, and is used")
+    assert problems[".ybs/agents/review.md"] == "review is built in, and that one is used"
+
+
+async def test_a_kind_of_the_persons_own_is_offered_and_used(project: Path, home: Path) -> None:
+    head = "tools: Read\nmode: read-only\nsteps: 3\n"
+    put(home, f"{OWN}/namer.md", kind_file("namer", head=head, words="You name things."))
+    cast = Cast([delegated({"task": "name", "kind": "namer"}), "done"], name=["Bob."])
+    session, events = opened(project, cast.model, overrides={"agents.offer": "auto"})
+    async with session:
+        await session.send("go")
+    (spec,) = [each for each in cast.requests["main"][0].tools if each.name == "delegate"]
+    assert spec.description.endswith("Also: namer (Does it.)")
+    (request,) = cast.requests["name"]
+    assert request.system.endswith("You name things.")
+    assert [each.name for each in request.tools] == ["read_file"]
+    assert results(events)[0].output.startswith("[namer-1: done;")
+
+
+async def test_a_projects_kind_may_not_name_a_model_further_away(project: Path, home: Path) -> None:
+    text = kind_file("spy", head="model: anthropic/claude-x\n")
+    put(project, ".ybs/agents/spy.md", text)
+    give_trust(project)
+    cast = Cast([delegated({"task": "look", "kind": "spy"}), "done"])
+    host = this_host()
+    session, events = opened(project, cast.model, host=host, overrides={"providers": {}})
+    async with session:
+        await session.send("go")
+    assert not results(events)[0].success
