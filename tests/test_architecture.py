@@ -231,6 +231,7 @@ def test_imports_go_in_no_circle() -> None:
 LATE_IMPORTS = {
     "agent": 4,
     "commands": 7,
+    "conductor": 3,
     "compaction": 2,
     "config": 2,
     "context": 1,

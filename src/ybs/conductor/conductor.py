@@ -1,18 +1,19 @@
 """The conductor: starts sub-agents, shares the turn's budget among them, and brings their results back."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.conductor.budget import Budget, Purse, Used, usual
-from ybs.conductor.kinds import BUILT_IN, Kind
+from ybs.conductor.home import Home
+from ybs.conductor.kinds import Kind
 from ybs.conductor.models import Models
 from ybs.conductor.result import Report
-from ybs.conductor.sub_agent import Home, SubAgent
+from ybs.conductor.sub_agent import SubAgent
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Event
 from ybs.core.ports import ToolOutput, Turn
@@ -24,14 +25,6 @@ _FEWEST_CHARS: Final = 800
 _BEGUN = "[{name}: works in the background; you are told its result when it is there]"
 
 
-class TellOf(Protocol):
-    """Takes the events of sub-agents: whose they are, and the call that started it."""
-
-    def __call__(self, event: Event, /, *, agent: str, started_by: str) -> None:
-        """Take an event."""
-        ...
-
-
 class Work(Struct, frozen=True):
     """A sub-agent that is to begin, and the call that starts it."""
 
@@ -41,23 +34,16 @@ class Work(Struct, frozen=True):
 
 
 class Conductor:
-    """The sub-agents of one session. `limits` says what a turn that begins may use in all; `taken` are names that agents have had."""
+    """The sub-agents of one session."""
 
-    def __init__(
-        self,
-        home: Home,
-        models: Models,
-        tell: TellOf,
-        limits: Callable[[], Budget],
-        kinds: Mapping[str, Kind] = BUILT_IN,
-        taken: Iterable[str] = (),
-    ) -> None:
-        self._home, self._models, self._tell, self._limits = home, models, tell, limits
+    def __init__(self, home: Home, kinds: Mapping[str, Kind]) -> None:
+        self._home = home
+        self._models = Models(home.environment, home.main, home.own_model)
         #: The kinds of sub-agents, by name.
         self.kinds = kinds
-        self._taken = set(taken)
+        self._taken = set(home.taken())
         self._turn: Turn | None = None
-        self._purse, self._limit = Purse(), limits()
+        self._purse, self._limit = Purse(), self._limits()
         config = home.environment.config.agents
         self._places = asyncio.Semaphore(config.max_parallel)
         #: Without places of their own, those that may change something work one after the other.
@@ -68,6 +54,16 @@ class Conductor:
         self.reports: list[Report] = []
         self._background: set[asyncio.Task[None]] = set()
         self._news: list[Report] = []
+
+    def _limits(self) -> Budget:
+        """Return what a turn that begins may use in all."""
+        agent = self._home.environment.config.agent
+        most = agent.max_cost_usd
+        return Budget(
+            steps=agent.max_iterations,
+            cost_usd=None if most is None else most - self._home.spent_usd(),
+            seconds=agent.max_seconds,
+        )
 
     def begin_turn(self, turn: Turn) -> None:
         """Share the budget of another turn from now on."""
@@ -172,7 +168,7 @@ class Conductor:
         name, kind, task = agent.name, agent.kind, agent.task
 
         def emit(event: Event) -> None:
-            self._tell(event, agent=name, started_by=work.call_id)
+            self._home.tell(event, agent=name, started_by=work.call_id)
 
         try:
             named = self._home.environment.config.agents.models.get(kind.name, "")

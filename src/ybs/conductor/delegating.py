@@ -1,9 +1,11 @@
 """What a session has of the conductor before anything is delegated: the turn's limits, and a way to begin."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ybs.conductor.home import Home
 from ybs.core.errors import StopTurn
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, ToolOutput, Turn
@@ -21,33 +23,40 @@ if TYPE_CHECKING:
 class Delegating(Guard):
     """Makes the conductor with the first task. As a guard of the main agent it counts its sub-agents' requests as the turn's, and tells what came of those in the background.
 
-    `kinds` returns the kinds, where some may be not built in; `most_steps` are the requests of a turn. `waits`: a turn does not end before those in the background have, as nobody would hear of them.
+    `waits`: a turn does not end before those in the background have, as nobody would hear of them.
     """
 
-    def __init__(
-        self,
-        make: "Callable[[], Conductor]",
-        kinds: "Callable[[], Kinds | None]",
-        most_steps: Callable[[], int],
-        *,
-        waits: bool,
-    ) -> None:
-        self._make, self._most_steps, self._waits = make, most_steps, waits
-        self._kinds = kinds
+    def __init__(self, home: Home, *, waits: bool) -> None:
+        self._home, self._waits = home, waits
         #: None before anything was delegated.
         self.conductor: Conductor | None = None
         self._turn: Turn | None = None
 
+    @cached_property
+    def _found(self) -> "Kinds | None":
+        """The kinds of sub-agents, where some may be not built in."""
+        environment = self._home.environment
+        if not environment.has_agent_kinds():
+            return None
+        from ybs.conductor.kind_files import find_kinds  # most have none
+
+        return find_kinds(environment.loaded, environment.folder)
+
+    def _made(self) -> "Conductor":
+        from ybs.conductor.conductor import Conductor  # most sessions delegate nothing
+        from ybs.conductor.kinds import BUILT_IN
+
+        return Conductor(self._home, self._found.by_name if self._found else BUILT_IN)
+
     @property
     def own_kinds(self) -> str:
         """The kinds that are not built in, as the model is told of them."""
-        kinds = self._kinds()
-        return kinds.told if kinds is not None else ""
+        return self._found.told if self._found is not None else ""
 
     async def delegate(self, tasks: "Sequence[Task]", call_id: str) -> ToolOutput:
         """Have sub-agents do the tasks of a call. Raises ToolError where none can be begun."""
         if self.conductor is None:
-            self.conductor = self._make()
+            self.conductor = self._made()
         if self._turn is not None:
             self.conductor.begin_turn(self._turn)
         return await self.conductor.delegate(tasks, call_id)
@@ -58,7 +67,7 @@ class Delegating(Guard):
         if self.conductor is None:
             return
         self.conductor.begin_turn(turn)
-        steps, most = turn.steps + self.conductor.used.steps, self._most_steps()
+        steps, most = turn.steps + self.conductor.used.steps, self._most_steps
         if steps >= most:
             text = f"Stopped after {plural(steps, 'step')} with those of sub-agents, the limit for one turn."
             raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
@@ -71,6 +80,10 @@ class Delegating(Guard):
         if self._waits:
             await self.conductor.wait()
         return self._tell(turn)
+
+    @property
+    def _most_steps(self) -> int:
+        return self._home.environment.config.agent.max_iterations
 
     def _tell(self, turn: Turn) -> bool:
         news = self.conductor.take_news() if self.conductor is not None else ""

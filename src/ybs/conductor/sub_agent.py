@@ -1,13 +1,11 @@
 """One sub-agent: an agent with less than the main one has, from its task to its result."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from time import monotonic
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
@@ -16,17 +14,16 @@ from ybs.agent.model_choice import is_small
 from ybs.agent.prompt_context import PromptContext
 from ybs.conductor.budget import Budget, Used
 from ybs.conductor.guards import LastWord, Spending
+from ybs.conductor.home import Home
 from ybs.conductor.kinds import Kind
 from ybs.conductor.models import Chosen
 from ybs.conductor.result import Progress, Report
 from ybs.context.prompt import system_prompt
-from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
-from ybs.core.hooks import CallHook
 from ybs.core.messages import UserMessage
-from ybs.core.ports import Guard, Tool, Toolbox, Turn
+from ybs.core.ports import Tool, Turn
 from ybs.security.policy.bound import Bound
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool
@@ -38,22 +35,6 @@ PART: Final = (
     "the person does not read it. So let that answer stand by itself, and keep it short. You cannot ask anybody: where something is unclear, "
     "take what is most likely and say so."
 )
-
-
-class Home(Struct, frozen=True, kw_only=True):
-    """What the sub-agents of a session share with its main agent. `tools` and `toolboxes` are those that a program has handed in."""
-
-    environment: ToolEnvironment
-    context: PromptContext
-    conversation: Conversation
-    call_ids: CallIds
-    hooks: tuple[CallHook, ...] = ()
-    #: Makes the guards that stand behind all others.
-    last_guards: Callable[[], tuple[Guard, ...]] = lambda: ()
-    #: Takes every agent that was built, before it begins.
-    prepare: Callable[[BuiltAgent], None] = lambda _: None
-    tools: tuple[Tool, ...] = ()
-    toolboxes: tuple[Toolbox, ...] = ()
 
 
 class SubAgent:

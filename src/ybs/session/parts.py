@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -20,6 +19,7 @@ from ybs.agent.model_choice import (
 )
 from ybs.agent.prompt_context import PromptContext
 from ybs.conductor.delegating import Delegating
+from ybs.conductor.home import Home
 from ybs.config.layers import Loaded
 from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from ybs.agent.hooks import TurnHook
     from ybs.agent.routed import RoutedTurns
     from ybs.agent.user_hooks.hooks import UserHooks
-    from ybs.conductor.budget import Budget
-    from ybs.conductor.conductor import Conductor
-    from ybs.conductor.kind_files import Kinds
     from ybs.guards.answer_form import AnswerForm
     from ybs.router.model import RoutedModel
 
@@ -111,8 +108,6 @@ class SessionParts:
             confirm=self._ask,
             is_attended=ports.is_attended,
         )
-        #: What starts sub-agents, and watches over them.
-        environment.delegate = self.delegating = self._delegating()
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
         self.context = PromptContext(
@@ -138,6 +133,8 @@ class SessionParts:
         self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
         self.steering = Steering(self._composed_meanwhile, self.composer.tell_news)
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
+        #: What starts sub-agents, and watches over them.
+        self.delegating = environment.delegate = self._delegating()
         self._prompt_form: PromptForm | None = None
         self._fitting = asyncio.Lock()
         #: What picks the model of each turn, where one is picked.
@@ -152,20 +149,24 @@ class SessionParts:
         parts.is_after_another = True
 
     def _delegating(self) -> Delegating:
-        def most_steps() -> int:
-            return self.loaded.config.agent.max_iterations
-
-        waits = self._options.is_one_shot
-        return Delegating(self._conductor, lambda: self.kinds, most_steps, waits=waits)
-
-    @cached_property
-    def kinds(self) -> "Kinds | None":
-        """The kinds of sub-agents, where some may be not built in."""
-        if not self.environment.has_agent_kinds():
-            return None
-        from ybs.conductor.kind_files import find_kinds  # most have none
-
-        return find_kinds(self.loaded, self.environment.folder)
+        options, ports = self._options, self._ports
+        home = Home(
+            environment=self.environment,
+            context=self.context,
+            conversation=self.conversation,
+            call_ids=self.call_ids,
+            main=lambda: self.agent,
+            tell=ports.emit,
+            hooks=self.hooks,
+            last_guards=lambda: self._hook_guards("SubagentStop"),
+            prepare=self._before_compaction,
+            own_model=options.model,
+            tools=options.tools,
+            toolboxes=options.toolboxes,
+            spent_usd=ports.spent_usd,
+            taken=lambda: (each.agent for each in self.journal.earlier),
+        )
+        return Delegating(home, waits=options.is_one_shot)
 
     def _user_hooks(self) -> "UserHooks | None":
         """Return the hooks of the settings; what is wrong with some becomes a warning."""
@@ -305,40 +306,6 @@ class SessionParts:
         from ybs.agent.user_hooks.guard import HookGuard
 
         return (HookGuard(self.user_hooks, event),)
-
-    def _conductor(self) -> "Conductor":
-        """Make what runs sub-agents; most sessions have none."""
-        from ybs.conductor.conductor import Conductor
-        from ybs.conductor.kinds import BUILT_IN
-        from ybs.conductor.models import Models
-        from ybs.conductor.sub_agent import Home
-
-        home = Home(
-            environment=self.environment,
-            context=self.context,
-            conversation=self.conversation,
-            call_ids=self.call_ids,
-            hooks=self.hooks,
-            last_guards=lambda: self._hook_guards("SubagentStop"),
-            prepare=self._before_compaction,
-            tools=self._options.tools,
-            toolboxes=self._options.toolboxes,
-        )
-        models = Models(self.environment, lambda: self.agent, self._options.model)
-        taken = {each.agent for each in self.journal.earlier}
-        kinds = self.kinds.by_name if self.kinds is not None else BUILT_IN
-        return Conductor(home, models, self._ports.emit, self._turn_limits, kinds, taken)
-
-    def _turn_limits(self) -> "Budget":
-        from ybs.conductor.budget import Budget
-
-        agent = self.loaded.config.agent
-        most = agent.max_cost_usd
-        return Budget(
-            steps=agent.max_iterations,
-            cost_usd=None if most is None else most - self._ports.spent_usd(),
-            seconds=agent.max_seconds,
-        )
 
     def next_model(self, loaded: Loaded, own: Model | None) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.
