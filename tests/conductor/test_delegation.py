@@ -10,6 +10,7 @@ import pytest
 
 from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
+from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown
 from ybs.core.events import TurnFinished
 from ybs.core.messages import UserMessage
@@ -361,3 +362,50 @@ async def test_what_works_in_the_background_ends_with_the_session_and_by_cancell
     assert of_agent(events, "explore-1")[-1].reason == "interrupted"
     assert of_agent(events, "explore-2")[-1].reason == "interrupted"
     assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.integration
+async def test_several_that_write_work_in_copies_that_are_merged(project: Path) -> None:
+    (project / "shared.txt").write_text("one\n")
+    both = asyncio.Barrier(2)
+
+    async def look(request: Any) -> Any:
+        await both.wait()  # both have begun with the project as it was
+        return call("read_file", path="shared.txt")
+
+    def writes(word: str) -> list[Any]:
+        own = call("write_file", path=f"{word}.txt", content=word)
+        shared = call("write_file", path="shared.txt", content=f"{word}\n")
+        return [look, answer(own, shared), f"I wrote {word}.txt."]
+
+    tasks = [{"task": word, "kind": "general"} for word in ("left", "right")]
+    cast = Cast([delegated(*tasks), "done"], left=writes("left"), right=writes("right"))
+    session, events = opened(project, cast.model, mode="bypass", commands=SlashCommands())
+    async with session:
+        await session.send("go")
+        told = results(events)[0].output
+        assert (project / "left.txt").read_text() == "left"
+        assert (project / "right.txt").read_text() == "right"
+        assert (project / "shared.txt").read_text() in ("left\n", "right\n")
+        assert told.count("Merged into the project: ") == 2
+        assert told.count("NOT merged, the project has its own version (1 path)") == 1
+        assert str(project) not in cast.requests["left"][0].system
+        await session.handle("/undo")
+        assert (project / "shared.txt").read_text() == "one\n"
+        assert not (project / "left.txt").exists()
+
+
+@pytest.mark.integration
+async def test_what_a_stopped_one_changed_in_its_copy_is_not_taken_over(project: Path) -> None:
+    async def stopped(_request: Any) -> Any:
+        session.cancel()
+        await asyncio.Event().wait()
+
+    write = call("write_file", path="new.txt", content="x")
+    tasks = [{"task": word, "kind": "general"} for word in ("one", "two")]
+    cast = Cast([delegated(*tasks)], one=[write, stopped], two=["Nothing."])
+    session, _ = opened(project, cast.model, mode="bypass")
+    async with session:
+        outcome = await session.send("go")
+    assert outcome.finished.reason == "interrupted"
+    assert not (project / "new.txt").exists()

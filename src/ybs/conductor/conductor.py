@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from ybs.conductor.kinds import Kind
 from ybs.conductor.models import Models
 from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
+from ybs.conductor.workplaces import Workplaces
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Event
 from ybs.core.ports import ToolOutput, Turn
@@ -26,11 +26,12 @@ _BEGUN = "[{name}: works in the background; you are told its result when it is t
 
 
 class Work(Struct, frozen=True):
-    """A sub-agent that is to begin, and the call that starts it."""
+    """A sub-agent that is to begin, and the call that starts it. `in_copy`: it works in a copy of the project, as others may change that too."""
 
     agent: SubAgent
     call_id: str
     purse: Purse
+    in_copy: bool = False
 
 
 class Conductor:
@@ -45,9 +46,8 @@ class Conductor:
         self._turn: Turn | None = None
         self._purse, self._limit = Purse(), self._limits()
         config = home.environment.config.agents
-        self._places = asyncio.Semaphore(config.max_parallel)
-        #: Without places of their own, those that may change something work one after the other.
-        self._changing = asyncio.Lock()
+        self._room = asyncio.Semaphore(config.max_parallel)
+        self._places = Workplaces(home)
         #: The sub-agents that work or wait for their turn to, by name.
         self.working: dict[str, SubAgent] = {}
         #: The results of all that have ended, the oldest first.
@@ -133,7 +133,12 @@ class Conductor:
             agent = SubAgent(named[place], kind, task, budget, is_background=task.background)
             agents.append(agent)
             self.working[agent.name] = agent
-        return [Work(agent, call_id, self._purse) for agent in agents], refused
+        has_several = sum(agent.kind.may_change for agent in agents) > 1
+        works = [
+            Work(agent, call_id, self._purse, has_several and agent.kind.may_change)
+            for agent in agents
+        ]
+        return works, refused
 
     def _kind_of(self, task: Task) -> Kind:
         kind = self.kinds.get(task.kind)
@@ -177,11 +182,11 @@ class Conductor:
             chosen = await self._models.find(wanted, is_persons=is_persons)
         except YbsError as error:
             return agent.report(str(error))
-        async with AsyncExitStack() as stack:
-            if kind.may_change:
-                await stack.enter_async_context(self._changing)
-            await stack.enter_async_context(self._places)
-            report = await agent.run(self._home, self._home.environment, chosen, emit)
+        async with self._room:
+            if work.in_copy:
+                report = await self._places.run_in_copy(agent, chosen, emit, work.call_id)
+            else:
+                report = await self._places.run(agent, chosen, emit)
         self.reports.append(report)
         return report
 
@@ -260,6 +265,7 @@ class Conductor:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._places.aclose()
         await self._models.aclose()
 
 

@@ -52,6 +52,11 @@ class SubAgent:
         self._is_stopped = False
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether it was stopped."""
+        return self._is_stopped
+
+    @property
     def used(self) -> Used:
         """What it has used so far; what summaries within its turn took is known at its end."""
         end = self.progress.end
@@ -100,7 +105,7 @@ class SubAgent:
         home.prepare(agent)
         try:
             await agent.toolbox.open(tell)
-            await agent.run(self._words())
+            await agent.run(self._words(home, own))
         finally:
             self._agent = None
             await _to_their_end(agent, own)
@@ -130,11 +135,11 @@ class SubAgent:
         agent = build_agent(spec, own, tell)
         return agent
 
-    async def _words(self) -> UserMessage:
+    async def _words(self, home: Home, own: ToolEnvironment) -> UserMessage:
         words = self.task.task.strip()
         if self.task.context:
             words += f"\n\n<context>\n{self.task.context}\n</context>"
-        return UserMessage.of(words)
+        return UserMessage.of(_moved(words, home, own))
 
     def _problem(self) -> str:
         end = self.progress.end
@@ -187,7 +192,12 @@ def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> 
     if is_short != home.context.is_short:
         sections = home.context.sections
         told = system_prompt(own.folder, today=date.today(), is_short=is_short, sections=sections)
-    return f"{told}\n\n{PART}\n\n{kind.prompt}"
+    return _moved(f"{told}\n\n{PART}\n\n{kind.prompt}", home, own)
+
+
+def _moved(text: str, home: Home, own: ToolEnvironment) -> str:
+    """Return a text in which the project is where the sub-agent works, be it a copy."""
+    return text.replace(str(home.environment.folder), str(own.folder))
 
 
 async def _to_their_end(agent: BuiltAgent, own: ToolEnvironment) -> None:

@@ -1,0 +1,78 @@
+"""Where sub-agents work: in the project itself, or each of several that may change something in a copy of it."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ybs.conductor.home import Home
+from ybs.conductor.models import Chosen
+from ybs.conductor.result import Report
+from ybs.conductor.sub_agent import SubAgent
+from ybs.core.envelope import MAIN
+from ybs.core.errors import YbsError
+from ybs.core.events import Emit, Event
+from ybs.core.hooks import CallJudge
+from ybs.core.messages import ToolCall
+
+if TYPE_CHECKING:
+    from ybs.conductor.isolation import Isolation
+    from ybs.conductor.overlay import Overlay
+
+
+class Workplaces:
+    """Gives each sub-agent a place. Those that may change the project itself work one after the other."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._changing = asyncio.Lock()
+        self._isolation: Isolation | None = None
+
+    async def run(self, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
+        """Run a sub-agent in the project."""
+        async with AsyncExitStack() as stack:
+            if agent.kind.may_change:
+                await stack.enter_async_context(self._changing)
+            return await agent.run(self._home, self._home.environment, chosen, emit)
+
+    async def run_in_copy(
+        self, agent: SubAgent, chosen: Chosen, emit: Emit, call_id: str
+    ) -> Report:
+        """Run a sub-agent in a copy of the project, and merge what it has changed, unless it was stopped."""
+        if self._isolation is None:
+            from ybs.conductor.isolation import Isolation  # few sessions have several that write
+
+            self._isolation = Isolation(self._home.environment, self._home.hooks)
+        try:
+            overlay = await self._isolation.open(agent.name)
+        except YbsError as error:
+            return agent.report(str(error))
+        try:
+            hooks = (overlay.hook, *(h for h in self._home.hooks if isinstance(h, CallJudge)))
+            home = replace(self._home, hooks=hooks)
+            report = await agent.run(home, overlay.environment, chosen, emit)
+            return await self._merged(agent, report, overlay, call_id)
+        finally:
+            await overlay.aclose()
+
+    async def _merged(
+        self, agent: SubAgent, report: Report, overlay: "Overlay", call_id: str
+    ) -> Report:
+        def tell(event: Event) -> None:
+            self._home.tell(event, agent=MAIN, started_by="")
+
+        text = report.text.replace(str(overlay.folder), str(self._home.environment.folder))
+        if agent.is_stopped:
+            note = "What it changed was not taken over."
+            return replace(report, text=text, files=(), notes=(note,) if report.files else ())
+        call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
+        merged = await overlay.merge(call, tell)
+        notes = (merged.text,) if merged.text else ()
+        return replace(report, text=text, files=(), notes=notes)
+
+    async def aclose(self) -> None:
+        """Remove all copies."""
+        if self._isolation is not None:
+            await self._isolation.aclose()
