@@ -262,7 +262,7 @@ async def test_a_task_that_makes_no_sense_is_refused_in_words(project: Path) -> 
     assert "Give 1 to 20 tasks" in told[1]
     assert "Give 1 to 20 tasks" in told[2]
     assert "Only kinds that change nothing work in the background" in told[3]
-    assert "There is no router" in told[4]
+    assert "The router needs two models to pick from" in told[4]
     assert "'nowhere/x' cannot be chosen" in told[5]
     assert not any(each.success for each in results(events))
 

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +20,7 @@ from ybs.core.ports import Effect, Preview, Tool, ToolOutput
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import FakeTool
+from ybs.tools.builtin.delegate import Task
 from ybs.tools.calls.arguments import decode
 from ybs.tools.calls.forms import schema_problem
 from ybs.tools.registry import NAMES, builtin_tools
@@ -40,13 +41,24 @@ class Foreign:
         return ToolOutput(output=arguments["at"])
 
 
+class Nobody:
+    """Starts no sub-agents."""
+
+    own_kinds = ""
+
+    async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
+        return ToolOutput(output="")
+
+
 @pytest.fixture
 def tools(project: Path, home: Path) -> list[Tool]:
     skill(home / OWN, "x")
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     options = Options.of(project, {})
     environment = environment_of(options, load_settings(options))
-    own = own_tools(environment, PromptContext(environment))
+    context = PromptContext(environment)
+    environment.delegate = Nobody()
+    own = own_tools(environment, context)
     built_in = builtin_tools(environment.config, environment.workspace)
     return [*built_in, *own, FakeTool(), Foreign()]
 
@@ -66,9 +78,7 @@ def test_a_tool_is_described_as_providers_take_it(tools: list[Tool]):
 def test_arguments_that_do_not_fit_are_refused_and_what_is_required_is_enough(tools: list[Tool]):
     for tool in tools:
         schema = msgspec.json.decode(tool.parameters)
-        required = dict.fromkeys(schema.get("required", ()), "x")
-        for name in required:
-            assert schema["properties"][name]["type"] == "string", (tool.name, name)
+        required = least(schema)
         decoded = decode(tool, of(tool, required))
         assert decoded.notes == (), tool.name
         for name in required:
@@ -80,7 +90,7 @@ def test_a_preview_is_one_or_a_tool_error(tools: list[Tool]):
     previewed: set[str] = set()
     for tool in tools:
         schema = msgspec.json.decode(tool.parameters)
-        value = decode(tool, of(tool, dict.fromkeys(schema.get("required", ()), "x"))).value
+        value = decode(tool, of(tool, least(schema))).value
         if not isinstance(tool, Previewed):
             assert isinstance(tool, Foreign)
             continue
@@ -90,6 +100,13 @@ def test_a_preview_is_one_or_a_tool_error(tools: list[Tool]):
             assert shown.title, tool.name
             previewed.add(tool.name)
     assert previewed >= {"write_file", "run_shell", "set_thought", "fake"}
+
+
+def least(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the least that a tool takes: of what is required a text each, or an empty list."""
+    values: dict[str, Any] = {"string": "x", "array": []}
+    required = schema.get("required", ())
+    return {name: values[schema["properties"][name]["type"]] for name in required}
 
 
 def of(tool: Tool, arguments: dict[str, Any]) -> ToolCall:

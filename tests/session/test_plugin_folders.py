@@ -84,10 +84,10 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- adds 1 command: /price",
         "- runs when you type the command of commands/price.md, in the sandbox: "
         "sh ${CLAUDE_PLUGIN_ROOT}/tools/tax",
+        "- adds 1 kind of sub-agents: auditor",
         "- adds 1 skill for the model: vat",
         "- runs at PreToolUse Bash, in the sandbox: sh ${CLAUDE_PLUGIN_ROOT}/check.sh",
         "- lets the model run tools/tax, which needs the network",
-        "- not used by ybs yet: agents",
         "ybs: without a terminal nobody can agree to this; --yes adds it without asking",
     ]
     assert ybs("list")[1] == ""

@@ -7,7 +7,14 @@ from msgspec import Struct
 
 from ybs.agent.build import BuiltAgent
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.model_choice import IN_PROCESS, check_place, next_model
+from ybs.agent.model_choice import (
+    AUTO,
+    IN_PROCESS,
+    check_place,
+    next_model,
+    routed,
+    routed_for_sub_agent,
+)
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.ports import Model
@@ -15,7 +22,6 @@ from ybs.providers.registry import ProviderModel, provider_names
 
 #: What kinds that were written for Claude Code call its models, and its word for the main agent's.
 _INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
-AUTO = "auto"
 
 
 class Chosen(Struct, frozen=True):
@@ -43,10 +49,11 @@ class Models:
         be further away than the main agent's. Raises YbsError.
         """
         main = self._main()
+        is_routed = routed(AUTO, main.model) is not None
+        if name == AUTO or (is_routed and name in _INHERITED):
+            return self._routed(is_persons=is_persons)
         if name in _INHERITED:
             return Chosen(main.provider, main.model)
-        if name == AUTO:
-            return self.choose()
         config = self._environment.config
         provider, model = split(name, config, main.provider)
         if (provider, model) == (main.provider, main.model.name):
@@ -65,11 +72,14 @@ class Models:
                 await made.detect_window()
         return Chosen(provider, made)
 
-    def choose(self) -> Chosen:
-        """Let the router choose a model. Raises YbsError, as there is none yet."""
-        raise YbsError(
-            "There is no router that could choose a model. Leave `model` out, or name one."
+    def _routed(self, *, is_persons: bool) -> Chosen:
+        """Let the router choose; each sub-agent has a choice of its own. Raises YbsError."""
+        main, environment = self._main(), self._environment
+        model = routed_for_sub_agent(
+            environment.host, environment.config, main.provider, main.model, is_persons=is_persons
         )
+        self._made[AUTO, str(len(self._made))] = model
+        return Chosen(model.provider, model)
 
     def _check_distance(self, name: str, provider: str, model: str) -> None:
         from ybs.providers.whereabouts import distance  # few sub-agents have a model of their own

@@ -81,7 +81,7 @@ class Delegates(Toolbox):
     session: Session | None = None
     _specs = (
         ToolSpec(
-            name="delegate",
+            name="share_out",
             description="Delegates.",
             effect="read",
             parameters=Raw(b'{"type":"object","properties":{}}'),
@@ -109,15 +109,15 @@ def told(session: FakeSession) -> None:
 
 async def works(session: FakeSession) -> None:
     arguments = Raw(b'{"path":"mine"}')
-    session.emit(ToolStarted(id="call_1", name="delegate", arguments=arguments))
+    session.emit(ToolStarted(id="call_1", name="share_out", arguments=arguments))
     told(session)
-    session.emit(ToolFinished(id="call_1", name="delegate", success=True, output="both"))
+    session.emit(ToolFinished(id="call_1", name="share_out", success=True, output="both"))
     session.emit(TextStreamed(text="All seen."))
     session.emit(AssistantSaid(content="All seen."))
 
 
 def opener(options: Options) -> Session:
-    """Open a session whose tool `delegate` tells of its sub-agents."""
+    """Open a session whose tool `share_out` tells of its sub-agents."""
     toolbox = Delegates()
     session = toolbox.session = Session(msgspec.structs.replace(options, toolboxes=(toolbox,)))
     return session
@@ -126,7 +126,7 @@ def opener(options: Options) -> Session:
 def headless(
     project: Path, tmp_path: Path, output_format: Format, *, is_verbose: bool = False
 ) -> int:
-    with ServerProcess("openai", [call("delegate"), "All seen."], tmp_path) as server:
+    with ServerProcess("openai", [call("share_out"), "All seen."], tmp_path) as server:
         settings = {"provider": "openai", "endpoint": server.url, "model": "m"}
         options = Options.of(project, {**settings, "sandbox": False})
         return run_once(
@@ -152,7 +152,7 @@ async def test_the_terminal_draws_one_line_of_each_and_nothing_of_what_they_writ
         f"• one-1 look at a 2 steps{dot}2.0k tokens",
         "✗ two-1 look at b",
         "The server went.",
-        "• delegate mine",
+        "• share_out mine",
     ]
 
 
@@ -240,7 +240,7 @@ async def test_the_plain_terminal_names_who_begins_ends_and_calls(talking: Open)
         "two-1: Warning: careful with b",
         "one-1 is done: 2 steps, 2.0k tokens, 1 ms.",
         "two-1 ended early, The server went: 2 steps, 2.0k tokens, 1 ms.",
-        "delegate mine: done.",
+        "share_out mine: done.",
         "",
         "All seen.",
         "",
