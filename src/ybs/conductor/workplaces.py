@@ -2,13 +2,14 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.conductor.home import Home
+from ybs.conductor.isolation import Isolation
 from ybs.conductor.models import Chosen
+from ybs.conductor.overlay import Overlay
 from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
 from ybs.core.envelope import MAIN
@@ -16,10 +17,6 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
-
-if TYPE_CHECKING:
-    from ybs.conductor.isolation import Isolation
-    from ybs.conductor.overlay import Overlay
 
 
 class Workplaces:
@@ -42,8 +39,6 @@ class Workplaces:
     ) -> Report:
         """Run a sub-agent in a copy of the project, and merge what it has changed, unless it was stopped."""
         if self._isolation is None:
-            from ybs.conductor.isolation import Isolation  # few sessions have several that write
-
             self._isolation = Isolation(self._home.environment, self._home.hooks)
         try:
             overlay = await self._isolation.open(agent.name)
@@ -58,7 +53,7 @@ class Workplaces:
             await overlay.aclose()
 
     async def _merged(
-        self, agent: SubAgent, report: Report, overlay: "Overlay", call_id: str
+        self, agent: SubAgent, report: Report, overlay: Overlay, call_id: str
     ) -> Report:
         def tell(event: Event) -> None:
             self._home.tell(event, agent=MAIN, started_by="")
