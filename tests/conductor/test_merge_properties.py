@@ -14,7 +14,6 @@ from conductor.copies import Copies
 from session.trees import Act, shell_acts, tree, turns
 from ybs.conductor.merged import Merged
 
-pytestmark = pytest.mark.integration
 Tree = dict[str, tuple[str, int, bytes]]
 _texts = st.lists(
     st.sampled_from([b"one\n", b"two\n", b"three\n", b"four\n", b"end"]), max_size=12
@@ -22,6 +21,7 @@ _texts = st.lists(
 #: Several lines in one file, so that the lines of both can be merged.
 _long = st.builds(Act, st.just("write"), st.sampled_from(("a", "d/a")), content=_texts)
 _edits = st.lists(st.one_of(_long, shell_acts), max_size=6)
+_others = st.lists(_edits, min_size=2, max_size=3)
 
 
 class Side(Struct):
@@ -56,11 +56,26 @@ def shown(path: str) -> str:
     return path.replace("\udcff", r"\xff").replace("\n", r"\x0a")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(first=turns, mine=_edits, others=st.lists(_edits, min_size=2, max_size=3))
+@pytest.mark.integration
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=turns, mine=_edits, others=_others)
 def test_a_merge_loses_nothing(
     tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]
 ) -> None:
+    _check(tmp_path, first, mine, others)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=turns, mine=_edits, others=_others)
+def test_many_merges_lose_nothing(
+    tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]
+) -> None:
+    _check(tmp_path, first, mine, others)
+
+
+def _check(tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]) -> None:
     project = Path(mkdtemp(dir=tmp_path))
     try:
         asyncio.run(_play(project, first, mine, others))

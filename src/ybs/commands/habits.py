@@ -27,6 +27,7 @@ ALIASES: Final = {
     "reset": "clear",
     "settings": "config",
     "stats": "cost",
+    "subagents": "agents",
     "summarize": "compact",
     "tasks": "jobs",
     "tokens": "context",
@@ -40,7 +41,6 @@ _LATER: Final = "This is not part of this version of ybs. /help lists what there
 #: What has no command in ybs: how it is done instead.
 HINTS: Final = {
     "add": _FILES,
-    "agents": _LATER,
     "architect": _MODES,
     "ask": _MODES,
     "build": "Ask for it in a prompt: the model knows the project's commands. Or type !COMMAND: it runs in the sandbox, and the model sees its output.",

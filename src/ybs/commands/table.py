@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ybs.commands.added import Added, added_beside
+from ybs.commands.agents import agent_names, show_agents
 from ybs.commands.autocommit import change_autocommit
 from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
@@ -235,6 +236,13 @@ GROUPS = (
         SlashCommand(("cost",), "", "show the tokens and the cost of each turn", show_cost),
         SlashCommand(
             ("diff",), "[N|all]", "show the changes made to files", show_diff, choices=words("all")
+        ),
+        SlashCommand(
+            names=("agents",),
+            arguments="[stop] [NAME]",
+            summary="list the sub-agents, watch one, or stop them",
+            run=show_agents,
+            choices=agent_names,
         ),
         SlashCommand(
             names=("jobs", "ps"),

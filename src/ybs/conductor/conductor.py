@@ -168,7 +168,17 @@ class Conductor:
         return own.within(kind.budget).within(settings)
 
     async def _work(self, work: Work) -> Report:
-        """Run one sub-agent to its end, when there is a place for it."""
+        """Run one sub-agent to its end, and keep what came of it."""
+        try:
+            report = await self._run(work)
+        except asyncio.CancelledError:
+            self.reports.append(work.agent.report("the turn was stopped"))
+            raise
+        self.reports.append(report)
+        return report
+
+    async def _run(self, work: Work) -> Report:
+        """Run one sub-agent when there is a place for it."""
         agent = work.agent
         name, kind, task = agent.name, agent.kind, agent.task
 
@@ -184,11 +194,8 @@ class Conductor:
             return agent.report(str(error))
         async with self._room:
             if work.in_copy:
-                report = await self._places.run_in_copy(agent, chosen, emit, work.call_id)
-            else:
-                report = await self._places.run(agent, chosen, emit)
-        self.reports.append(report)
-        return report
+                return await self._places.run_in_copy(agent, chosen, emit, work.call_id)
+            return await self._places.run(agent, chosen, emit)
 
     def _close(self, work: Work) -> None:
         if self.working.pop(work.agent.name, None) is not None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ybs.checkpoints.states import Change
 from ybs.core.wording import listed, plural
 
 #: Of so many paths the names are told.
@@ -47,13 +46,6 @@ class Merged(Struct, frozen=True, kw_only=True):
         if self.left:
             parts.append(f"Not taken over, since git ignores it: {listed(self.left, MOST_NAMED)}.")
         return "\n".join([*parts, *self.notes])
-
-
-def verb_of(change: Change) -> str:
-    """Return a word for what was done at a path."""
-    if change.before.kind == "absent":
-        return "created"
-    return "deleted" if change.after.kind == "absent" else "edited"
 
 
 def _conflicts(conflicts: Sequence[Conflict]) -> list[str]:

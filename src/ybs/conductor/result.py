@@ -8,7 +8,20 @@ from msgspec import Struct, field
 
 from ybs.conductor.budget import Used
 from ybs.config.tree import is_object
-from ybs.core.events import AssistantSaid, Event, ToolFinished, ToolStarted, TurnFinished
+from ybs.core.events import (
+    AssistantSaid,
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    Event,
+    RequestStarted,
+    TextStreamed,
+    ThinkingStreamed,
+    ToolCallStreamed,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UserSaid,
+)
 from ybs.core.wording import first_words, listed, plural
 
 _CHANGING = ("write_file", "edit_file", "delete_file")
@@ -21,6 +34,7 @@ class Report(Struct, kw_only=True):
 
     name: str
     kind: str
+    task: str = ""
     text: str = ""
     problem: str = ""
     used: Used = Used()
@@ -83,7 +97,10 @@ class Report(Struct, kw_only=True):
 class Progress(Struct, kw_only=True):
     """What the events of a sub-agent tell so far."""
 
+    task: str = ""
     said: str = ""
+    #: What it does now, in a few words.
+    doing: str = "waits for its turn"
     used: Used = Used()
     end: TurnFinished | None = None
     files: dict[str, None] = field(default_factory=dict[str, None])
@@ -91,19 +108,49 @@ class Progress(Struct, kw_only=True):
 
     def add(self, event: Event) -> None:
         """Take an event."""
+        self.doing = _doing(event) or self.doing
         match event:
+            case UserSaid():
+                self.task = self.task or event.content
             case AssistantSaid():
                 self.said = event.content.strip() or self.said
                 self.used += Used.of(1, event.usage)
             case ToolStarted():
-                arguments = bytes(event.arguments).decode(errors="replace")
-                self.calls.append(first_words(f"{event.name} {arguments}", _LONGEST_CALL))
+                self.calls.append(_call_words(event))
             case ToolFinished(success=True) if event.name in _CHANGING:
                 self.files |= dict.fromkeys(_paths_in(event))
             case TurnFinished():
                 self.end = event
             case _:
                 pass
+
+
+#: What an agent does from an event on.
+_DOING: dict[type[Event], str] = {
+    TextStreamed: "writes",
+    ToolCallStreamed: "writes",
+    ThinkingStreamed: "thinks",
+    ToolFinished: "works",
+    ConfirmationAnswered: "works",
+}
+
+
+def _doing(event: Event) -> str:
+    """Return what an agent does from this event on; empty where that stays as it is."""
+    match event:
+        case RequestStarted():
+            return f"waits for {event.model}"
+        case ToolStarted():
+            return _call_words(event)
+        case ConfirmationAsked():
+            return f"asks: {event.title}"
+        case _:
+            return _DOING.get(type(event), "")
+
+
+def _call_words(event: ToolStarted) -> str:
+    arguments = bytes(event.arguments).decode(errors="replace")
+    return first_words(f"{event.name} {arguments}", _LONGEST_CALL)
 
 
 def _paths_in(event: ToolFinished) -> list[str]:

@@ -95,6 +95,8 @@ class SubAgent:
             return self.report(str(error))
         except Exception as error:  # one that breaks must not take the others with it
             return self.report(f"a mistake of ybs's own: {type(error).__name__}: {error}")
+        finally:
+            self._running = None
         return self.report(self._problem())
 
     async def _work(
@@ -153,6 +155,7 @@ class SubAgent:
         return Report(
             name=self.name,
             kind=self.kind.name,
+            task=self.task.task,
             text=progress.said,
             problem=problem,
             used=self.used,

@@ -14,9 +14,9 @@ from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
-from ybs.core.events import Emit, Event
-from ybs.core.hooks import CallJudge
+from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import ToolCall
+from ybs.core.wording import listed
 
 
 class Workplaces:
@@ -43,9 +43,11 @@ class Workplaces:
         try:
             overlay = await self._isolation.open(agent.name)
         except YbsError as error:
-            return agent.report(str(error))
+            report = await self.run(agent, chosen, emit)
+            report.notes += (f"{error} It worked in the project itself, after the others.",)
+            return report
         try:
-            hooks = (overlay.hook, *(h for h in self._home.hooks if isinstance(h, CallJudge)))
+            hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
             home = replace(self._home, hooks=hooks)
             report = await agent.run(home, overlay.environment, chosen, emit)
             return await self._merged(agent, report, overlay, call_id)
@@ -64,6 +66,10 @@ class Workplaces:
             return replace(report, text=text, files=(), notes=(note,) if report.files else ())
         call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
         merged = await overlay.merge(call, tell)
+        if merged.conflicts or merged.problem:
+            paths = listed(conflict.path for conflict in merged.conflicts)
+            why = f"not merged into the project: {paths}" if paths else merged.problem
+            tell(Noticed(level="warning", text=f"{agent.name}: {why}"))
         notes = (merged.text,) if merged.text else ()
         return replace(report, text=text, files=(), notes=notes)
 

@@ -27,6 +27,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, Noticed
+from ybs.core.hooks import CallHook
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question
 from ybs.guards.planning import Planning
@@ -155,6 +156,7 @@ class SessionParts:
             main=lambda: self.agent,
             tell=ports.emit,
             hooks=self.hooks,
+            hooks_in=self._hooks_in,
             last_guards=lambda: self._hook_guards("SubagentStop"),
             prepare=self._before_compaction,
             own_model=options.model,
@@ -303,6 +305,11 @@ class SessionParts:
         from ybs.agent.user_hooks.guard import HookGuard
 
         return (HookGuard(self.user_hooks, event),)
+
+    def _hooks_in(self, environment: ToolEnvironment) -> tuple[CallHook, ...]:
+        """Return the hooks of an agent that works in a copy of the project; what reaches the project is recorded then."""
+        own = self.user_hooks.elsewhere(environment) if self.user_hooks is not None else None
+        return (*self._options.hooks, *([own] if own else []))
 
     def next_model(self, loaded: Loaded, own: Model | None) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.

@@ -83,7 +83,7 @@ class Session:
         self.environment, self.context = parts.environment, parts.context
         self.journal, self.recorder, self.store = parts.journal, parts.recorder, parts.store
         self.composer, self.steering = parts.composer, parts.steering
-        self.conversation = parts.conversation
+        self.conversation, self.delegating = parts.conversation, parts.delegating
         self.usage = parts.journal.replay.usage
         self.turns: list[TurnUse] = uses_of(parts.journal.replay.turns)
         self.changes = Changes()

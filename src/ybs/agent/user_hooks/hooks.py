@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -60,6 +61,12 @@ class UserHooks(TurnHook):
         self._has_begun = False
         #: Why the turn is to end, said by a hook; None as long as none did.
         self.ending: str | None = None
+
+    def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
+        """Return these hooks for an agent that works in a copy of the project."""
+        other = copy(self)
+        other._environment = environment
+        return other
 
     async def fire(
         self,

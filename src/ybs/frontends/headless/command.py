@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 #: Commands that only show something, so that a prompt from a script cannot change anything by one of them.
 SHOWING = frozenset(
-    ("help", "?", "sessions", "session", "status", "context", "cost", "diff", "tools", "config")
+    (
+        "help",
+        "?",
+        "sessions",
+        "session",
+        "status",
+        "context",
+        "cost",
+        "diff",
+        "agents",
+        "tools",
+        "config",
+    )
 )
 #: What uses a skill by its name, and how the prompts of MCP servers begin.
 SKILL = ("/skill", "/skills")
