@@ -136,9 +136,15 @@ class Store:
 
     def settle_old(self) -> int:
         """Settle the decisions that have waited long enough for labels, in the order in which they were made; return how many."""
+        query = (
+            "SELECT id FROM decisions WHERE profile=? AND number IS NULL AND at <= ? ORDER BY at"
+        )
+        values = (self._profile, self._now() - SILENT_AFTER_SECONDS)
+        with self._database.reading() as at:
+            if at.execute(query, values).fetchone() is None:
+                return 0
         with self._database.writing() as at:
-            query = "SELECT id FROM decisions WHERE profile=? AND number IS NULL AND at <= ? ORDER BY at"
-            rows = at.execute(query, (self._profile, self._now() - SILENT_AFTER_SECONDS)).fetchall()
+            rows = at.execute(query, values).fetchall()
             for (decision,) in rows:
                 self._settle(at, decision)
             return len(rows)
