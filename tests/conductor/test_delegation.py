@@ -11,7 +11,7 @@ import pytest
 from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
 from ybs.commands.open import SlashCommands
-from ybs.core.errors import ProviderDown
+from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
@@ -27,10 +27,10 @@ from ybs.testing import (
     call,
 )
 
+pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
-@pytest.mark.integration
 async def test_three_providers_work_in_one_session_while_one_fails_and_one_reaches_its_limit(
     project: Path, open_session: Open
 ) -> None:
@@ -357,6 +357,8 @@ async def test_what_works_in_the_background_ends_with_the_session_and_by_cancell
     session, events = opened(project, cast.model)
     async with session:
         await session.send("go")
+        with pytest.raises(YbsError, match="1 sub-agent still at work in the background"):
+            await session.switch_model(provider=None, model=None)
         assert session.cancel()
         await session.send("again")
     assert of_agent(events, "explore-1")[-1].reason == "interrupted"
@@ -364,7 +366,6 @@ async def test_what_works_in_the_background_ends_with_the_session_and_by_cancell
     assert len(asyncio.all_tasks()) == 1
 
 
-@pytest.mark.integration
 async def test_several_that_write_work_in_copies_that_are_merged(project: Path) -> None:
     (project / "shared.txt").write_text("one\n")
     both = asyncio.Barrier(2)
@@ -395,7 +396,6 @@ async def test_several_that_write_work_in_copies_that_are_merged(project: Path) 
         assert not (project / "left.txt").exists()
 
 
-@pytest.mark.integration
 async def test_what_a_stopped_one_changed_in_its_copy_is_not_taken_over(project: Path) -> None:
     async def stopped(_request: Any) -> Any:
         session.cancel()
@@ -409,3 +409,60 @@ async def test_what_a_stopped_one_changed_in_its_copy_is_not_taken_over(project:
         outcome = await session.send("go")
     assert outcome.finished.reason == "interrupted"
     assert not (project / "new.txt").exists()
+
+
+FAR = {"far": {"wire": "openai", "endpoint": "https://far.example/v1", "api_key": "k"}}
+
+
+async def test_a_model_may_not_send_what_it_knows_further_away_than_the_session_does(
+    project: Path, open_session: Open
+) -> None:
+    task = delegated({"task": "look", "kind": "explore", "model": "far/large"})
+    async with OpenAIServer([task, "done"]) as server:
+        session, events = open_session(server, overrides={**ALWAYS, "providers": FAR})
+        async with session:
+            await session.send("go")
+    told = results(events)[0].output
+    assert "far/large is refused: the session's model answers on this machine" in told
+
+
+async def test_in_incognito_a_model_elsewhere_is_refused_although_the_person_has_named_it(
+    project: Path, open_session: Open
+) -> None:
+    overrides = {
+        **ALWAYS,
+        "providers": FAR,
+        "agents.models": {"explore": "far/large"},
+        "incognito.enabled": True,
+        "incognito.local_only": True,
+    }
+    task = delegated({"task": "look", "kind": "explore"})
+    async with OpenAIServer([task, "done"]) as server:
+        session, events = open_session(server, overrides=overrides)
+        async with session:
+            await session.send("go")
+    assert "[explore-1: not done: " in results(events)[0].output
+    assert "local_only" in results(events)[0].output
+
+
+async def test_hooks_are_told_when_a_sub_agent_stops(project: Path) -> None:
+    hook = {"hooks": [{"type": "command", "command": "touch stopped"}]}
+    cast = Cast([delegated({"task": "look", "kind": "explore"}), "done"], look=["Found."])
+    session, _ = opened(project, cast.model, overrides={"hooks": {"SubagentStop": [hook]}})
+    async with session:
+        await session.send("go")
+    assert (project / "stopped").exists()
+
+
+async def test_after_a_resume_names_go_on_where_they_were(project: Path) -> None:
+    task = delegated({"task": "look", "kind": "explore"})
+    cast = Cast([task, "done"], look=["Found."])
+    session, _ = opened(project, cast.model)
+    async with session:
+        await session.send("go")
+        name = session.journal.name
+    cast = Cast([task, "done"], look=["Found."])
+    resumed, events = opened(project, cast.model, resume=name)
+    async with resumed:
+        await resumed.send("again")
+    assert {each.agent for each in events.envelopes} == {"main", "explore-2"}

@@ -86,6 +86,7 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.integration
 def test_they_are_listed_and_checked(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +112,7 @@ def test_they_are_listed_and_checked(
     assert f"~/{THEIRS}/bad.md is not used: " in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_those_of_a_project_count_once_it_is_trusted_and_take_no_name_of_another(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +127,7 @@ def test_those_of_a_project_count_once_it_is_trusted_and_take_no_name_of_another
     assert problems[".ybs/agents/review.md"] == "review is built in, and that one is used"
 
 
+@pytest.mark.integration
 async def test_a_kind_of_the_persons_own_is_offered_and_used(project: Path, home: Path) -> None:
     head = "tools: Read\nmode: read-only\nsteps: 3\n"
     put(home, f"{OWN}/namer.md", kind_file("namer", head=head, words="You name things."))
@@ -140,6 +143,7 @@ async def test_a_kind_of_the_persons_own_is_offered_and_used(project: Path, home
     assert results(events)[0].output.startswith("[namer-1: done;")
 
 
+@pytest.mark.integration
 async def test_a_projects_kind_may_not_name_a_model_further_away(project: Path, home: Path) -> None:
     text = kind_file("spy", head="model: anthropic/claude-x\n")
     put(project, ".ybs/agents/spy.md", text)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ybs.conductor.home import Home
-from ybs.core.errors import StopTurn
+from ybs.core.errors import StopTurn, YbsError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, ToolOutput, Turn
 from ybs.core.remedies import Remedy
@@ -90,6 +90,14 @@ class Delegating(Guard):
         if news:
             turn.say(UserMessage.of(f"From the background:\n{news}", origin="context"))
         return bool(news)
+
+    def check(self) -> None:
+        """Raise YbsError where sub-agents work in the background: they may use the session's model."""
+        if self.conductor is not None and (count := self.conductor.in_background):
+            working = plural(count, "sub-agent")
+            raise YbsError(
+                f"{working} still at work in the background, so the model stays. Wait for the result, or interrupt it."
+            )
 
     @contextmanager
     def paused(self) -> Generator[None]:

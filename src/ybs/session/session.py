@@ -302,6 +302,7 @@ class Session:
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
         self.running.check()
+        self._parts.delegating.check()
         name = AUTO if asks_for_router(provider, model) else provider or self.agent.provider
         own, profile = self._options.model, self.loaded.profile
         new = next_model(self.host, self.config, own, provider=name, model=model, profile=profile)
