@@ -1,10 +1,14 @@
-"""llama.cpp's server through its OpenAI, Responses and Anthropic endpoints, with the starter model. Run by `make test-real`."""
+"""llama.cpp's server through its OpenAI, Responses and Anthropic endpoints, and Google's by LiteLLM in front of it. Run by `make test-real`."""
 
+import asyncio
 import os
+import secrets
+import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,6 +31,7 @@ from ybs.providers.registry import create_model
 STARTER = models.starter_path(this_host())
 IS_THERE = models.starter_installed(this_host()) and find_spec("xllamacpp") is not None
 YBS = str(Path(sys.executable).with_name("ybs"))
+LITELLM = shutil.which("litellm")
 WIRES = ("openai", "openai-responses", "anthropic")
 READ = ToolSpec(
     name="read_file",
@@ -101,6 +106,60 @@ async def test_a_call_its_result_and_an_answer_pass_through(host: Host, wire: st
     again = UserMessage.of("What does the shop sell? Answer in one word.")
     request = Request("Be brief.", [asked, said, result, again])
     answer, shown = await answer_of(host, config, request)
+    assert "umbrella" in answer.text.lower()
+    assert shown == answer.text
+
+
+@pytest.fixture
+async def gemini(host: Host, tmp_path: Path) -> AsyncIterator[Config]:
+    """Start LiteLLM's proxy, which speaks Google's format, and return settings that name it."""
+    behind = (await config_at(host, "openai")).providers["own"]
+    given = {"model": "openai/starter", "api_base": behind.endpoint, "api_key": behind.api_key}
+    settings = tmp_path / "litellm.yaml"  # YAML has JSON in it
+    listed = {"model_list": [{"model_name": "starter", "litellm_params": given}]}
+    settings.write_bytes(msgspec.json.encode(listed))
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    words = [LITELLM or "", "--config", str(settings), "--host", "127.0.0.1", "--port", str(port)]
+    key = f"sk-{secrets.token_hex(32)}"
+    environ = {**os.environ, "LITELLM_MASTER_KEY": key}
+    environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks a server for prices
+    log = tmp_path / "litellm.log"
+    with log.open("wb") as output:
+        proxy = await asyncio.create_subprocess_exec(
+            *words, env=environ, stdout=output, stderr=output
+        )
+    try:
+        for _ in range(600):
+            assert proxy.returncode is None, log.read_text()
+            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
+                break
+            await asyncio.sleep(0.2)
+        own = Endpoint(
+            endpoint=f"http://127.0.0.1:{port}", wire="google", model="starter", api_key=key
+        )
+        yield Config(
+            llm=Llm(provider="own", max_tokens=128, temperature=0.0), providers={"own": own}
+        )
+    finally:
+        proxy.terminate()
+        await proxy.wait()
+
+
+@pytest.mark.skipif(
+    LITELLM is None, reason="`litellm` is not in PATH: pip install 'litellm[proxy]'"
+)
+async def test_googles_format_passes_through_litellm(host: Host, gemini: Config) -> None:
+    asked = UserMessage.of("Read the file README.md and say what the shop sells.")
+    said, _ = await answer_of(host, gemini, Request("Be brief.", [asked], [READ]))
+    (call,) = said.calls
+    assert (call.name, b"README.md" in bytes(call.arguments)) == ("read_file", True)
+    # Of tokens LiteLLM says nothing in a stream.
+    result = ToolResult(call_id=call.id, name="read_file", output="This shop sells umbrellas.")
+    again = UserMessage.of("What does the shop sell? Answer in one word.")
+    answer, shown = await answer_of(
+        host, gemini, Request("Be brief.", [asked, said, result, again])
+    )
     assert "umbrella" in answer.text.lower()
     assert shown == answer.text
 
