@@ -298,8 +298,10 @@ class HttpClient:
         batch: list[Frame] = []
         try:
             for frame in frames:
-                if (error := failures.of_frame(site, frame, secret=self._secret)) is not None:
-                    raise error
+                if "error" in frame or "type" in frame or "object" in frame:
+                    error = failures.of_frame(site, frame, secret=self._secret)
+                    if error is not None:
+                        raise error
                 batch.append(frame)
         except (BrokenFrame, ModelError):
             if batch:

@@ -108,14 +108,20 @@ class Assembly:
         """Add a piece of the answer's text."""
         if not text:
             return ()
-        self._add_prose(text, is_thinking=False)
+        last = self._parts[-1] if self._parts else None
+        if type(last) is not _Prose or last.is_thinking:
+            last = self._prose(is_thinking=False)
+        self._count(text)
+        last.pieces.append(text)
         return (TextStreamed(text=text),)
 
     def add_thinking(self, text: str) -> tuple[Event, ...]:
         """Add a piece of the model's thinking."""
         if not text:
             return ()
-        self._add_prose(text, is_thinking=True)
+        prose = self._prose(is_thinking=True)
+        self._count(text)
+        prose.pieces.append(text)
         return (ThinkingStreamed(text=text),)
 
     def sign_thinking(self, signature: str) -> None:
@@ -231,13 +237,6 @@ class Assembly:
             self._parts.pop()
         self._parts.append(prose := _Prose(is_thinking=is_thinking))
         return prose
-
-    def _add_prose(self, text: str, *, is_thinking: bool) -> None:
-        self._count(text)
-        last = self._parts[-1] if self._parts else None
-        if type(last) is not _Prose or last.is_thinking != is_thinking:
-            last = self._prose(is_thinking=is_thinking)
-        last.pieces.append(text)
 
     def _count(self, text: str) -> None:
         self._room -= len(text)

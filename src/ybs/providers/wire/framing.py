@@ -16,6 +16,7 @@ from ybs.providers.wire.loose_json import as_list
 
 #: What `data: [DONE]` becomes: the server's last word. Compare with `is`.
 DONE: Final[Frame] = {}
+_decode_any: Final = msgspec.json.Decoder[Any]().decode
 _LARGEST_FRAME_BYTES: Final = 16 * 1024 * 1024
 
 
@@ -44,7 +45,8 @@ class FrameReader:
         *lines, rest = (bytes(self._rest) + chunk if self._rest else chunk).split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            if not self._value and (frame := _usual_frame(line)) is not None:
+            data = line[6:] if line[:6] == b"data: " else line
+            if not self._value and data[:1] == b"{" and (frame := _object_of(data)) is not None:
                 yield frame
             elif line or self._value:
                 yield from self._read_line(line)
@@ -77,13 +79,10 @@ class FrameReader:
         yield from values
 
 
-def _usual_frame(line: bytes) -> Frame | None:
+def _object_of(data: bytes) -> Frame | None:
     """Return the one object that a line is, as nearly all are; None for every other line."""
-    data = line[6:] if line.startswith(b"data: ") else line
-    if not data.startswith(b"{"):
-        return None
     try:
-        return msgspec.json.decode(data)
+        return _decode_any(data)
     except (ValueError, RecursionError):
         return None
 
