@@ -1,9 +1,11 @@
-"""Write the generated pages of docs/, or with --check fail where one on disk differs.
+"""Write the generated pages of docs/ and the schemas of the built-in tools, or with --check fail where one on disk differs.
 
 A page is a function that returns its text; PAGES names the file that it is for.
 """
 
 import argparse
+import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +16,12 @@ import security_page
 
 from ybs.config.environment import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
+from ybs.core.schema import schema_of
+from ybs.tools import builtin
 from ybs.trust import grants as trusted
 from ybs.trust import project_settings as project
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
 
 CONFIGURATION_HEAD = """\
 # Configuration
@@ -200,9 +204,22 @@ def _for_project(key: str) -> str:
     return "no" if {rule, rule.split(".")[0]} & never else "with trust"
 
 
+def schemas() -> str:
+    """Return the JSON Schemas of what the built-in tools take, a line each."""
+    found: dict[str, str] = {}
+    for info in pkgutil.iter_modules(builtin.__path__, f"{builtin.__name__}."):
+        arguments = getattr(importlib.import_module(info.name), "Arguments", None)
+        if arguments is not None and arguments.__module__ == info.name:
+            found[info.name] = bytes(schema_of(arguments)).decode()
+    lines = (f'  "{name}": {schema}' for name, schema in sorted(found.items()))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+#: What is written, by its path in the repository.
 PAGES: dict[str, Callable[[], str]] = {
-    "configuration.md": configuration,
-    "security.md": security_page.page,
+    "docs/configuration.md": configuration,
+    "docs/security.md": security_page.page,
+    "src/ybs/tools/builtin/schemas.json": schemas,
 }
 
 
@@ -213,15 +230,15 @@ def main() -> int:
     is_check = parser.parse_args().check
     stale: list[str] = []
     for name, page in PAGES.items():
-        path, text = DOCS / name, page()
+        path, text = ROOT / name, page()
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(name)
         if not is_check:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     for name in stale:
-        print(f"docs/{name}: {'differs; run: make docs' if is_check else 'written'}")
+        print(f"{name}: {'differs; run: make docs' if is_check else 'written'}")
     return int(is_check and bool(stale))
 
 

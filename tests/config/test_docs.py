@@ -19,7 +19,7 @@ def make_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "DOCS", tmp_path / "docs")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 
 
@@ -28,9 +28,10 @@ def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
     return module.main()
 
 
-def test_the_page_on_disk_is_the_one_made_from_the_schema(make_docs: ModuleType):
-    page = SCRIPT.parent.parent / "docs" / "configuration.md"
-    assert page.read_text() == make_docs.configuration()
+@pytest.mark.parametrize("name", ["configuration", "schemas"])
+def test_what_is_on_disk_is_what_is_made_from_the_structs(make_docs: ModuleType, name: str):
+    (path,) = (path for path, page in make_docs.PAGES.items() if page.__name__ == name)
+    assert (SCRIPT.parent.parent / path).read_text() == make_docs.PAGES[path]()
 
 
 @pytest.mark.integration
@@ -41,7 +42,7 @@ def test_check_fails_until_the_page_is_written(
     assert "configuration.md: differs" in capsys.readouterr().out
     assert run(make_docs, monkeypatch) == 0
     assert run(make_docs, monkeypatch, "--check") == 0
-    (make_docs.DOCS / "configuration.md").write_text("old")
+    (make_docs.ROOT / "docs" / "configuration.md").write_text("old")
     assert run(make_docs, monkeypatch, "--check") == 1
 
 

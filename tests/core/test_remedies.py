@@ -68,7 +68,8 @@ def test_an_error_carries_its_remedies_into_the_end_of_its_turn() -> None:
     remedies = (Remedy("change_model"), Remedy("set_key", "KEY"))
     error = ProviderDown("gone", remedies=remedies)
     assert (str(error), error.remedies) == ("gone", remedies)
-    assert Failure.of(error) == ("gone", remedies, True)
+    failure = Failure.of(error)
+    assert (failure.message, failure.remedies, failure.is_temporary) == ("gone", remedies, True)
     assert Failure.of(StopTurn("loop", "x")).remedies == YbsError("x").remedies == ()
     assert chat.told(error) == "gone\nChoose another model: /model, or set KEY to a valid key"
     assert headless.told(error).startswith("gone\nChoose another model with --model NAME")

@@ -15,7 +15,7 @@ A message says what happened and where; `remedies` are what to do, which each fr
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 if TYPE_CHECKING:  # this module is loaded where there is no msgspec: in the search's own process
     from ybs.core.remedies import Remedy
@@ -92,18 +92,25 @@ class StopTurn(YbsError):
         self.reason: Literal["limit", "loop", "dry_run"] = reason
 
 
-class Failure(NamedTuple):
+class Failure:
     """What an error says to the person, without the error itself, whose traceback would keep the turn alive."""
 
-    message: str = ""
-    remedies: "tuple[Remedy, ...]" = ()
-    is_temporary: bool = False
+    __slots__ = ("is_temporary", "message", "remedies")
+
+    def __init__(
+        self,
+        message: str = "",
+        remedies: "tuple[Remedy, ...]" = (),
+        *,
+        is_temporary: bool = False,
+    ) -> None:
+        self.message, self.remedies, self.is_temporary = message, remedies, is_temporary
 
     @classmethod
     def of(cls, error: YbsError) -> Self:
         """Return the failure of an error."""
         is_temporary = isinstance(error, ModelError) and error.temporary
-        return cls(str(error), error.remedies, is_temporary)
+        return cls(str(error), error.remedies, is_temporary=is_temporary)
 
 
 NO_FAILURE = Failure()

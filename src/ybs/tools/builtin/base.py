@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, json
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect
@@ -17,6 +17,12 @@ from ybs.tools.workspace import Workspace
 def prompt_of(name: str) -> str:
     """Return the text of `NAME.md` beside this module. Its first line is the short form."""
     return Path(__file__).with_name(f"{name}.md").read_text("utf-8").strip()
+
+
+@cache
+def written_schemas() -> dict[str, Raw]:
+    """Return the schemas of `schemas.json`, by the module of the Struct. `make docs` writes it, as making them takes a start long."""
+    return json.decode(Path(__file__).with_name("schemas.json").read_bytes(), type=dict[str, Raw])
 
 
 class BuiltInTool:
@@ -34,7 +40,7 @@ class BuiltInTool:
     @property
     def parameters(self) -> Raw:
         """The JSON Schema of the Struct."""
-        return schema_of(self.arguments)
+        return written_schemas().get(self.arguments.__module__) or schema_of(self.arguments)
 
     @property
     def description(self) -> str:
