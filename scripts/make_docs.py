@@ -18,6 +18,7 @@ from ybs.config.environment import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 from ybs.core.schema import schema_of
 from ybs.tools import builtin
+from ybs.tools.builtin.base import BuiltInTool
 from ybs.trust import grants as trusted
 from ybs.trust import project_settings as project
 
@@ -208,9 +209,10 @@ def schemas() -> str:
     """Return the JSON Schemas of what the built-in tools take, a line each."""
     found: dict[str, str] = {}
     for info in pkgutil.iter_modules(builtin.__path__, f"{builtin.__name__}."):
-        arguments = getattr(importlib.import_module(info.name), "Arguments", None)
-        if arguments is not None and arguments.__module__ == info.name:
-            found[info.name] = bytes(schema_of(arguments)).decode()
+        importlib.import_module(info.name)
+    for tool in BuiltInTool.__subclasses__():
+        if tool.__module__.startswith(builtin.__name__) and "parameters" not in vars(tool):
+            found[tool.arguments.__module__] = bytes(schema_of(tool.arguments)).decode()
     lines = (f'  "{name}": {schema}' for name, schema in sorted(found.items()))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
