@@ -290,9 +290,9 @@ class RemoteModel:
                         draft.end()
                     for event in decode(frame, draft):
                         yield event
-                if monotonic() >= ends_at:
-                    await asyncio.sleep(0)
-                    ends_at = monotonic() + _TURN_SECONDS
+                    if monotonic() >= ends_at:
+                        await asyncio.sleep(0)
+                        ends_at = monotonic() + _TURN_SECONDS
         yield AssistantSaid.of(self._finish(draft))
 
     def body(self, request: Request) -> dict[str, Any]:

@@ -4,7 +4,7 @@ A new format is one class with these members and one entry point (`ybs.wires`), 
 I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
@@ -96,7 +96,7 @@ class Adapter(Protocol):
         """
         ...
 
-    def decode(self, frame: Frame, draft: Assembly) -> Iterable[Event]:
+    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put one frame into the draft and yield what is worth showing.
 
         A frame is a piece of a stream or a whole answer; both go through here. Frames that say `error` do

@@ -3,7 +3,7 @@
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -90,25 +90,21 @@ class OllamaAdapter:
             body["keep_alive"] = f"{60 * options.keep_minutes:.0f}s"
         return body | {"stream": options.stream, "options": settings} | quirks.extra_body
 
-    def decode(self, frame: Frame, draft: Assembly) -> Iterable[Event]:
+    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put one line of the stream, or a whole answer, into the draft."""
         message = as_object(frame.get("message"))
-        said: list[Event] = []
-        if thought := thought_in(message, draft.quirks.reasoning_fields):
-            said += draft.add_thinking(thought)
-        said += draft.add_text(as_text(message.get("content")))
-        if calls := message.get("tool_calls"):
-            for call in as_list(calls):
-                said += _decode_call(as_object(call), draft)
+        yield from draft.add_thinking(thought_in(message, draft.quirks.reasoning_fields))
+        yield from draft.add_text(as_text(message.get("content")))
+        for call in as_list(message.get("tool_calls") or ()):
+            yield from _decode_call(as_object(call), draft)
         if frame.get("done") is True:
             read = count_at(frame, "prompt_eval_count")
             if not self._has_warned and (notice := cut_notice(read or 0, draft.messages)):
                 self._has_warned = True
-                said.append(Noticed(level="warning", text=notice))
+                yield Noticed(level="warning", text=notice)
             draft.set_usage(input_tokens=read, output_tokens=count_at(frame, "eval_count"))
             draft.stop("length" if frame.get("done_reason") == "length" else "end")
             draft.end()
-        return said
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: none for a local server, a bearer token for ollama.com."""
@@ -123,11 +119,11 @@ class OllamaAdapter:
         return said
 
 
-def _decode_call(call: dict[str, Any], draft: Assembly) -> Sequence[Event]:
+def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
     """Read a tool call; Ollama never sends one in pieces."""
     function = as_object(call.get("function")) or call
     arguments = function.get("arguments")
-    return draft.add_call(
+    yield from draft.add_call(
         id=as_text(call.get("id")),
         name=as_text(function.get("name")),
         arguments=arguments if isinstance(arguments, str) else as_object(arguments),
