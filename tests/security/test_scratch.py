@@ -184,6 +184,7 @@ def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any
     private.remove()
     assert not scratch_folder(this_host()).exists()
     monkeypatch.setattr(scratch, "_MEMORY", str(home))
+    private = PrivateFolder(scratch_folder(this_host()), in_memory=True)  # none is mounted there
     assert private.shared == ""
     assert not Path(private.path).is_relative_to(home)
     private.remove()
