@@ -17,7 +17,8 @@ def delegated(*tasks: dict[str, Any]) -> Any:
 
 def is_sub_agents(request: Any) -> bool:
     """Return whether a request is one of a sub-agent."""
-    return "You are a sub-agent" in request.system
+    # A small model reads what is its own alone behind the rules, with the first words.
+    return any("You are a sub-agent" in each for each in (request.system, request.messages[0].text))
 
 
 def of_agent(events: RecordedEvents, name: str) -> list[Any]:

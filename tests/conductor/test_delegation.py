@@ -101,6 +101,20 @@ def _judged(request: Any) -> Any:
     return call("read_file", path="a.txt")
 
 
+async def test_a_small_model_that_only_announces_is_held_to_its_task(project: Path) -> None:
+    task = {"task": "Which shop is it? find it", "kind": "explore"}
+    cast = Cast(
+        [delegated(task), "done", "done"],
+        find=["I need to look at the project structure.", "An umbrella shop."],
+    )
+    session, events = opened(project, cast.model, overrides={"llm.prompt": "short"})
+    async with session:
+        await session.send("go")
+    (result,) = results(events)
+    assert result.output.endswith("An umbrella shop.")
+    assert len(cast.requests["find"]) == 2
+
+
 async def test_a_sub_agent_gets_its_task_its_part_and_nothing_of_the_conversation(
     project: Path,
 ) -> None:

@@ -115,9 +115,13 @@ async def _play(project: Path, first: list[Act], mine: list[Act], others: list[l
 
 
 def _check_untouched(before: Tree, now: Tree, start: Tree, after: Tree) -> None:
-    """Check that nothing changed but what the sub-agent changed."""
+    """Check that nothing changed but what the sub-agent changed, and that no folder was made but for that."""
+    own = {path for path in start.keys() | after.keys() if start.get(path) != after.get(path)}
     for path in before.keys() | now.keys():
-        if start.get(path) == after.get(path):
+        is_made = path not in before and now[path][0] == "folder"
+        if is_made and any(f"{each}/".startswith(f"{path}/") and each in now for each in own):
+            continue
+        if path not in own:
             assert now.get(path) == before.get(path), path
 
 

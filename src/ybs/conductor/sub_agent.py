@@ -22,8 +22,8 @@ from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
-from ybs.core.messages import UserMessage
-from ybs.core.ports import Tool, Turn
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.core.ports import Guard, Model, Tool, Turn
 from ybs.security.policy.bound import Bound
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool
@@ -121,6 +121,14 @@ class SubAgent:
                 agent.window.size_of(turn.conversation.system, messages) + chosen.model.max_tokens
             )
 
+        def reads_only(call: ToolCall) -> bool:
+            return agent.toolbox.is_read_only(call)
+
+        support, guards = _as_it_is, tuple[Guard, ...]()
+        if is_short:
+            from ybs.agent.small import supported  # for small models only
+
+            support, guards = supported(home.context.brief, own.roots, reads_only)
         spec = AgentSpec(
             name=self.name,
             provider=chosen.provider,
@@ -128,11 +136,16 @@ class SubAgent:
             conversation=Conversation(_system(home, own, self.kind, is_short=is_short)),
             call_ids=home.call_ids,
             is_short=is_short,
-            guards=(Spending(self.budget, next_tokens), LastWord(own.config.agent.max_iterations)),
+            guards=(
+                *guards,
+                Spending(self.budget, next_tokens),
+                LastWord(own.config.agent.max_iterations),
+            ),
             last_guards=home.last_guards(),
             hooks=home.hooks,
             tools=home.tools,
             toolboxes=home.toolboxes,
+            wrap=support,
         )
         agent = build_agent(spec, own, tell)
         return agent
@@ -187,6 +200,10 @@ def narrowed(
         more.append(SkillTool(own.workspace, own.skills, own.open_skill))
     own.more_tools = tuple(more)
     return own
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
 
 
 def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> str:
