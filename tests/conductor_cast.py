@@ -52,7 +52,8 @@ class Cast:
     async def play(self, request: Any) -> Any:
         words = request.messages[0].text
         keys = [key for key in self.scripts if key != "main" and key in words.split()]
-        key = keys[0] if is_sub_agents(request) else "main"
+        is_short = len(request.system) < 600  # small models are not told what they are
+        key = keys[0] if is_sub_agents(request) or (keys and is_short) else "main"
         self.requests[key].append(request)
         entry = self.scripts[key].pop(0)
         return await entry(request) if callable(entry) and not isinstance(entry, str) else entry

@@ -15,7 +15,7 @@ from ybs.agent.prompt_context import PromptContext
 from ybs.conductor.budget import Budget, Used
 from ybs.conductor.guards import LastWord, Spending
 from ybs.conductor.home import Home
-from ybs.conductor.kinds import Kind
+from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
 from ybs.conductor.result import Progress, Report
 from ybs.context.prompt import system_prompt
@@ -207,12 +207,19 @@ def _as_it_is(model: Model) -> Model:
 
 
 def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> str:
-    """Return what the main agent is told of rules, place and documents, and the part of the sub-agent."""
+    """Return what the main agent is told of rules, place and documents, and the part of the sub-agent.
+
+    Of a small model each sentence more takes it from its task: it is told no part, and the words of kinds that are not built in.
+    """
     told = home.conversation.system
     if is_short != home.context.is_short:
         sections = home.context.sections
         told = system_prompt(own.folder, today=date.today(), is_short=is_short, sections=sections)
-    return _moved(f"{told}\n\n{PART}\n\n{kind.prompt}", home, own)
+    if is_short:
+        parts = [told] if kind in BUILT_IN.values() else [told, kind.prompt]
+    else:
+        parts = [told, PART, kind.prompt]
+    return _moved("\n\n".join(parts), home, own)
 
 
 def _moved(text: str, home: Home, own: ToolEnvironment) -> str:
