@@ -66,13 +66,18 @@ def _chmod(act: Act, path: Path, _: Path) -> None:
         )  # a closed one cannot be compared
 
 
+def _hard_link(act: Act, path: Path, other: Path) -> None:
+    if not Path(act.other).is_absolute():  # a later write would go into a file of this machine
+        path.hardlink_to(other)
+
+
 _DOING: dict[str, Callable[[Act, Path, Path], object]] = {
     "write": _write,
     "delete": lambda _, path, __: path.unlink(),
     "rename": lambda _, path, other: path.rename(other),
     "chmod": _chmod,
     "link": lambda act, path, _: path.symlink_to(act.other),
-    "hard link": lambda _, path, other: path.hardlink_to(other),
+    "hard link": _hard_link,
     "folder": lambda _, path, __: path.mkdir(parents=True),
     "rmtree": lambda _, path, __: shutil.rmtree(path),
 }
