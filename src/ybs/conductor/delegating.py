@@ -62,7 +62,7 @@ class Delegating(Guard):
         return await self.conductor.delegate(tasks, call_id)
 
     async def before_step(self, turn: Turn) -> None:
-        """Tell what is new, and raise StopTurn where the turn and its sub-agents have sent all requests that it may."""
+        """Add the news from the background, and raise StopTurn where the turn and its sub-agents have reached the limit of steps."""
         self._turn = turn
         if self.conductor is None:
             return

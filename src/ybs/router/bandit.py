@@ -1,5 +1,6 @@
 """Learners: how good each arm is at each kind of task, from what came of earlier choices (ADR 0033)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import exp, log
 from random import Random
@@ -41,7 +42,7 @@ class Learner(Protocol):
         ...
 
 
-class Thompson(Learner):
+class Thompson(Learner, ABC):
     """Draws each arm's chance from what is believed of it. A subclass says what is believed, and what a result adds.
 
     The draw is from a belief that is `temper` times as narrow: so it explores less than the textbook's does, which explores
@@ -73,13 +74,13 @@ class Thompson(Learner):
         self.state.add(increment)
         return increment
 
+    @abstractmethod
     def belief(self, kind: TaskKind, arm: Arm) -> Belief:
         """Return what is believed of an arm at a kind of task."""
-        raise NotImplementedError
 
+    @abstractmethod
     def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
         """Return what a result adds to the state."""
-        raise NotImplementedError
 
 
 class DiscountedThompson(Thompson):
