@@ -13,7 +13,7 @@ from ybs.config.schema import Config, Llm
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.catalog import CATALOG_DATE, FREE, ModelFacts, Price, facts_of, over
-from ybs.providers.facts import in_props, in_row, in_show, stated
+from ybs.providers.facts import fitting_temperature, in_props, in_row, in_show, stated
 from ybs.providers.registry import create_model
 from ybs.providers.remote import Terms
 
@@ -82,6 +82,31 @@ def test_ollama_and_llama_cpp_tell_abilities():
     assert in_show({}) == ModelFacts()
     props = {"default_generation_settings": {"n_ctx": 4096}, "modalities": {"vision": True}}
     assert in_props(props) == ModelFacts(window=4096, sees_images=True)
+    known = in_props({"model_path": "/m/Qwen3-4B-Q4_K_M.gguf"})
+    assert known == ModelFacts(billions=4, thinks=True, calls_tools=True)
+
+
+@every_row(
+    "asked, billions, thinks, sent",
+    [
+        (None, 1.5, None, 0.0),
+        (None, 4.5, False, 0.0),
+        (None, 4.0, True, None),
+        (None, 7.0, None, None),
+        (None, None, None, None),
+        (0.7, 1.5, None, 0.7),
+    ],
+)
+def test_a_small_model_that_does_not_think_answers_without_chance(asked, billions, thinks, sent):
+    assert fitting_temperature(asked, billions, ModelFacts(thinks=thinks)) == sent
+
+
+def test_the_temperature_of_a_model_follows_from_its_name():
+    names = ("llama3.2:3b", "qwen3:4b", "llama3.1:8b")
+    made: list[Any] = [
+        create_model(Host.of({}), Config(), provider="ollama", model=n) for n in names
+    ]
+    assert [each._options.temperature for each in made] == [0, None, None]
 
 
 def test_what_the_person_states_of_a_providers_model_goes_first():

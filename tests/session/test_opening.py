@@ -62,7 +62,7 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
 class LlamaWire(OpenAIWire):
     """llama.cpp's own server: any name does for the one model that it has, and `/props` names the file."""
 
-    file = "/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    file = "/models/smollm2-1.7b-instruct-q4_k_m.gguf"
 
     def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
         """Answer `/props` as well."""
@@ -88,9 +88,23 @@ async def test_a_small_model_behind_a_name_that_says_nothing_gets_the_short_prom
                 await session.send("go")
             await session.send("go on")
     assert [len(asked.body["tools"]) for asked in server.requests] == [7, 7]
+    assert [asked.body["temperature"] for asked in server.requests] == [0, 0]
     assert len(session.conversation.system) < 2_500
     asked = [request.path for request in server.other_requests]
     assert asked == ["/props"] * (2 if has_time else 1)
+
+
+async def test_a_model_whose_file_is_known_to_write_calls_as_text_is_asked_for_text(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(LlamaWire, "file", "/models/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf")
+    async with LlamaServer(["Done."]) as server:
+        options = Options.of(project, {"endpoint": server.url, "model": "local"})
+        async with Session(options) as session:
+            await session.send("go")
+    body = server.requests[0].body
+    assert "tools" not in body
+    assert "- read_file(path" in body["messages"][0]["content"]
 
 
 async def test_a_large_model_behind_such_a_name_and_a_server_that_says_nothing_get_the_long_one(
@@ -104,6 +118,7 @@ async def test_a_large_model_behind_such_a_name_and_a_server_that_says_nothing_g
                 await session.send("go")
                 await session.send("go on")
         assert [len(asked.body["tools"]) for asked in server.requests] == [11, 11]
+        assert "temperature" not in server.requests[0].body
         assert [request.path for request in server.other_requests] == ["/props"]
 
 

@@ -12,7 +12,7 @@ from ybs.providers.catalog import ModelFacts, facts_of
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.providers.remote import RemoteModel
-from ybs.providers.sizes import billions_of
+from ybs.providers.sizes import SMALL_BILLIONS, billions_of
 from ybs.security.incognito import Incognito
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: A model with a smaller window gets the short prompt.
 SMALL_WINDOW = 16_384
-#: So does one of at most so many billion parameters anywhere, and one of at most so many on this machine.
-SMALL_BILLIONS, MIDDLE_BILLIONS = 4.5, 15.0
+#: So does a small one anywhere, and one of at most so many billion parameters on this machine.
+MIDDLE_BILLIONS = 15.0
 #: Stands in the place of a provider's name for a model that a Python program hands in.
 IN_PROCESS: Final = "in-process"
 #: Stands in the place of a model's name, and of a provider's, for the router, which picks a model for each turn.

@@ -48,7 +48,8 @@ class Llm(Struct, frozen=True, kw_only=True):
         Meta(description="The provider's key, read from your own files only. Better: a variable."),
     ] = None
     temperature: Annotated[
-        Degree | None, Meta(description="Randomness, sent only when set and accepted.")
+        Degree | None,
+        Meta(description="Randomness, sent where accepted. Unset: 0 for small models, else none."),
     ] = None
     max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 8192
     effort: Annotated[

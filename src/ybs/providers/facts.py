@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, Price, facts_of, over
-from ybs.providers.sizes import billions_of
+from ybs.providers.sizes import SMALL_BILLIONS, billions_of
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.quirks import Quirks
 
@@ -66,6 +66,18 @@ def fitted(quirks: Quirks, facts: ModelFacts, stated: ModelFacts | None = None) 
     return replace(quirks, **changes)
 
 
+def fitting_temperature(
+    asked: float | None, billions: float | None, facts: ModelFacts
+) -> float | None:
+    """Return the temperature to ask for; None leaves it to the server. Whoever sets one wants it.
+
+    A small model keeps to its task only without chance; one that thinks repeats itself without any.
+    """
+    if asked is not None or facts.thinks or billions is None or billions > SMALL_BILLIONS:
+        return asked
+    return 0.0
+
+
 def in_show(answer: Mapping[str, Any], most: int = LOCAL_WINDOW) -> ModelFacts:
     """Read the answer of Ollama's `/api/show`.
 
@@ -84,13 +96,17 @@ def in_show(answer: Mapping[str, Any], most: int = LOCAL_WINDOW) -> ModelFacts:
 def in_props(answer: Mapping[str, Any]) -> ModelFacts:
     """Read the answer of llama.cpp's `/props`: the window is what the server was started with.
 
-    Requests may name its model by any word; the name of the model's file mostly says how large it is.
+    Requests may name its model by any word; the name of the model's file mostly says which one it is.
     """
     sees = at(answer, "modalities.vision")
+    file = PurePath(as_text(answer.get("model_path"))).name
+    catalogued = facts_of(file)
     return ModelFacts(
         window=count_at(answer, "default_generation_settings.n_ctx", "n_ctx") or None,
-        billions=billions_of(PurePath(as_text(answer.get("model_path"))).name),
+        billions=billions_of(file),
         sees_images=sees if isinstance(sees, bool) else None,
+        thinks=catalogued.thinks,
+        calls_tools=catalogued.calls_tools,
     )
 
 

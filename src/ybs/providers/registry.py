@@ -21,11 +21,12 @@ from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.builtin import BUILT_IN, import_built_in
 from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_on, over, window_of
-from ybs.providers.facts import fitted, stated
+from ybs.providers.facts import fitted, fitting_temperature, stated
 from ybs.providers.http.client import HttpClient, Patience, checked_headers, host_of, unnamed_place
 from ybs.providers.http.failures import Site
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of
+from ybs.providers.sizes import billions_of
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.quirks import Quirks, adjust
 from ybs.providers.wires import adapter_of, clean_endpoint, quirks_at
@@ -158,7 +159,7 @@ def open_model(
     options = RequestOptions(
         model=model,
         max_tokens=config.llm.max_tokens,
-        temperature=config.llm.temperature,
+        temperature=fitting_temperature(config.llm.temperature, billions_of(model), facts),
         window=window,
         keep_minutes=config.local.keep_minutes,
         effort=None if facts.thinks is False else config.llm.effort,

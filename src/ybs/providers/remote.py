@@ -15,8 +15,8 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, over
-from ybs.providers.facts import fitted
+from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
+from ybs.providers.facts import fitted, fitting_temperature
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
 from ybs.providers.http.failures import BadRequest, Unavailable
@@ -104,7 +104,7 @@ class RemoteModel:
         self._written: Memo[Any, Raw] = Memo()
         self._calls = TextCalls()
         self._needed: NeededWindow | None = None
-        self._told_billions: float | None = None
+        self._told = ModelFacts()
         self._has_asked_size = False
 
     @property
@@ -130,7 +130,7 @@ class RemoteModel:
     @property
     def billions(self) -> float | None:
         """The model's parameters in billions, as far as its name or its server has told them."""
-        return billions_of(self.name) or self._told_billions
+        return billions_of(self.name) or self._told.billions
 
     @property
     def may_tell_size(self) -> bool:
@@ -158,11 +158,11 @@ class RemoteModel:
         await self._client.aclose()
 
     async def ask_size(self) -> None:
-        """Ask a server on this machine how large its model is, as llama.cpp's tells. Never fails."""
+        """Ask a server on this machine which model it has, as llama.cpp's tells, and how large that is. Never fails."""
         self._has_asked_size = True
         with suppress(TimeoutError):
             async with asyncio.timeout(_FACTS_SECONDS):
-                self._told_billions = (await find_props(self._client)).billions
+                self._take(await find_props(self._client))
 
     async def detect_window(self) -> int:
         """Ask the server what it tells of the model, use that and return the window. Failures leave all as it was.
@@ -185,7 +185,7 @@ class RemoteModel:
         """Use what the server tells, where the person does not say otherwise."""
         terms = self._terms
         facts, limit = over(terms.stated, told), terms.window_limit
-        self._told_billions = told.billions or self._told_billions
+        self._told = over(told, self._told)
         window = self.window
         if facts.window is not None:
             window = min(facts.window, limit) if limit else facts.window
@@ -198,6 +198,9 @@ class RemoteModel:
         self._options = replace(
             self._options,
             window=window,
+            temperature=fitting_temperature(
+                self._options.temperature, self.billions, over(facts, facts_of(self.name))
+            ),
             effort=None if facts.thinks is False else self._options.effort,
             quirks=fitted(self.quirks, facts),
         )

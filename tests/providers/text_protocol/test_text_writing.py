@@ -37,13 +37,22 @@ def test_calls_and_results_are_text():
     written = Writer().written(Request("Be brief.", [asked, said, *results], tools), 8192)
     assert written.tools == ()
     assert written.system.startswith("Be brief.\n\nTools (? may be left out):\n- look(path")
-    assert written.system.endswith(HOW)
+    assert written.system.endswith(f"{HOW}\n")
     assert [getattr(m, "text", "") for m in written.messages] == [
         "Look.",
-        'Yes.\n```json\n{"name": "look", "arguments": {"path":"a"}}\n```',
+        'Yes.\n```json\n{"name":"look","arguments":{"path":"a"}}\n```',
         "Result of look:\nseen",
         "Result of look:\nno such file",
     ]
+
+
+def test_calls_alone_stand_as_the_model_wrote_them():
+    answer = AssistantMessage(
+        content=(Text(text='```json\n{"name":"look","arguments":{"path":"a"}}\n```'),)
+    )
+    read = with_calls(answer, {"look"})
+    (written,) = Writer().written(Request("", [read], [spec("look")]), 8192).messages
+    assert (len(read.calls), written.text) == (1, answer.text)
 
 
 def test_what_was_written_stays_the_same_object_as_the_conversation_grows():

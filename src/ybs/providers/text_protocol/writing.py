@@ -3,7 +3,7 @@
 A call is one fenced JSON block, which is how most small models write one by nature.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -42,7 +42,7 @@ class Writer:
         has_room = window >= LEAST_WINDOW and offered >= NAMES
         examples = EXAMPLES if has_room else EXAMPLES[:0]
         messages = self._written.each(request.messages, _message)
-        system = f"{request.system}\n\n{tools_text(request.tools)}".lstrip("\n")
+        system = f"{request.system}\n\n{tools_text(request.tools)}\n".lstrip("\n")
         return Request(system, [*examples, *messages])
 
 
@@ -51,7 +51,7 @@ def _message(message: Message) -> Message:
         case AssistantMessage(calls=()) | UserMessage():
             return message
         case AssistantMessage():
-            return replace(message, content=tuple(map(_part, message.content)))
+            return replace(message, content=tuple(_as_texts(message.content)))
         case ToolResult():
             return result_text(message)
 
@@ -85,9 +85,9 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def block(call: ToolCall) -> str:
-    """Return a call as text."""
+    """Return a call as text, without blanks, as those of the examples: so the model writes its own."""
     arguments = call.invalid or bytes(call.arguments).decode(errors="replace")
-    return f'```json\n{{"name": "{call.name}", "arguments": {arguments}}}\n```'
+    return f'```json\n{{"name":"{call.name}","arguments":{arguments}}}\n```'
 
 
 def result_text(result: ToolResult) -> UserMessage:
@@ -96,5 +96,11 @@ def result_text(result: ToolResult) -> UserMessage:
     return UserMessage.of(text, *result.images, origin="context")
 
 
-def _part(part: AssistantPart) -> AssistantPart:
-    return Text(text=f"\n{block(part)}") if isinstance(part, ToolCall) else part
+def _as_texts(parts: Sequence[AssistantPart]) -> Iterator[AssistantPart]:
+    """Yield the parts of an answer with its calls as text, as the model wrote them: a server that kept that reads it once."""
+    has_text = False
+    for part in parts:
+        if isinstance(part, ToolCall):
+            part = Text(text=f"\n{block(part)}" if has_text else block(part))
+        has_text = has_text or isinstance(part, Text)
+        yield part
