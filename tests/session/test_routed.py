@@ -290,9 +290,7 @@ async def test_sub_agents_share_what_the_router_knows_and_pick_for_themselves(pr
         async with session:
             await session.send("Fix the crash")
             main = session.agent.model
-            model = routed_for_sub_agent(
-                session.host, session.config, "dear", main, is_persons=False
-            )
+            model = routed_for_sub_agent(session.loaded, "dear", main, is_persons=False)
             await model.begin(Features.of("What does this project do?"))
             assert model.name == "small"
             assert main.name == "big"

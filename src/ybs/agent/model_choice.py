@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from ybs.config.host import Host
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
@@ -73,7 +74,7 @@ def routed_model(host: Host, config: Config, profile: str = "") -> "RoutedModel"
 
 
 def routed_for_sub_agent(
-    host: Host, config: Config, provider: str, main: ProviderModel, *, is_persons: bool
+    loaded: Loaded, provider: str, main: ProviderModel, *, is_persons: bool
 ) -> "RoutedModel":
     """Return a model that picks one of several for a sub-agent of a session whose model is `main`, at `provider`.
 
@@ -87,13 +88,14 @@ def routed_for_sub_agent(
 
     if isinstance(main, RoutedModel):
         return main.for_another_agent()
+    host, config = loaded.host, loaded.config
     roster = checked_roster(host, config)
     if not is_persons:
         own = 0 if provider == IN_PROCESS else distance(host, provider, main.name, config)
         roster = roster.without(
             arm.name for arm in roster.arms if distance(host, arm.provider, arm.model, config) > own
         )
-    return RoutedModel(Routing(host, config, roster))
+    return RoutedModel(Routing(host, config, roster, profile=loaded.profile))
 
 
 def routed(provider: str, model: ProviderModel) -> "RoutedModel | None":

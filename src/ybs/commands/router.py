@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.core.messages import UserMessage
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
@@ -10,6 +11,16 @@ if TYPE_CHECKING:
     from ybs.router.routing import Routing
     from ybs.router.store import Told
 
+#: So many attempts are made where no number is given, and no more than that.
+USUAL, MOST = 3, 8
+BEST_USAGE = (
+    f"Usage: /best [N] TASK   have N models (2 to {MOST}, else {USUAL}) do TASK side by side; "
+    "the check in router.cascade.check chooses whose work is taken over"
+)
+NO_CHECK = (
+    "Nothing was begun: only a check can choose between attempts, and none is set. Set router.cascade.check in your own settings to a "
+    "command that fails where the work is not right, such as `make test`."
+)
 NOT_ROUTED = "No router picks the model of this session. `/model auto` has it picked for each turn."
 
 
@@ -45,6 +56,20 @@ async def say_good(session: Session, _argument: str) -> Reply:
 async def say_bad(session: Session, _argument: str) -> Reply:
     """Tell the router that the last answer was bad."""
     return await _judge(session, is_good=False)
+
+
+async def make_attempts(session: Session, argument: str) -> Reply:
+    """Have several models do a task side by side, and the check of the settings choose whose work is taken over."""
+    first, _, rest = argument.partition(" ")
+    count, words = (
+        (int(first), rest.strip()) if first.isascii() and first.isdigit() else (USUAL, argument)
+    )
+    if not words or not 2 <= count <= MOST:
+        return Reply(text=BEST_USAGE, is_error=True)
+    if not session.config.router.cascade.check:
+        return Reply(text=NO_CHECK, is_error=True)
+    session.delegating.order(words, count)
+    return Reply(shared=UserMessage.of(words))
 
 
 async def _judge(session: Session, *, is_good: bool) -> Reply:

@@ -35,7 +35,7 @@ from ybs.commands.project import (
 )
 from ybs.commands.reports import reload_tools, show_config, show_secrets, show_status, show_tools
 from ybs.commands.rewind import rewind
-from ybs.commands.router import say_bad, say_good, show_router
+from ybs.commands.router import make_attempts, say_bad, say_good, show_router
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.skills import skill_names, use_skill
@@ -107,6 +107,13 @@ GROUPS = (
         SlashCommand(("router",), "", "show how the router picks models", show_router),
         SlashCommand(("good",), "", "tell the router that the last answer was good", say_good),
         SlashCommand(("bad",), "", "tell the router that the last answer was bad", say_bad),
+        SlashCommand(
+            names=("best",),
+            arguments="[N] TASK",
+            summary="have several models do a task, and a check choose",
+            run=make_attempts,
+            waits=True,
+        ),
         SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
         SlashCommand(
             names=("mode",),

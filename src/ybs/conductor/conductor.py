@@ -2,11 +2,21 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.conductor.best_of import (
+    NO_MODEL,
+    Attempt,
+    BestOf,
+    check_setting,
+    drop,
+    fewer_than,
+    summary_of,
+)
 from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import Kind
@@ -16,8 +26,11 @@ from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Event
+from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
 from ybs.core.wording import plural
+from ybs.router.classifier import Features
+from ybs.router.model import RoutedModel
 from ybs.tools.builtin.delegate import Task
 
 #: Each result has at least so many characters, however many there are.
@@ -88,6 +101,8 @@ class Conductor:
 
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
         """Have the tasks done, side by side, and return what came of them. Raises ToolError where none can be begun."""
+        if (best := _to_attempt(tasks)) is not None:
+            return await self.attempt(best, call_id, is_persons=False)
         works, refused = self._begin(tasks, call_id)
         if not works:
             raise ToolError("\n".join(refused.values()))
@@ -109,7 +124,62 @@ class Conductor:
                     self._close(each)
         return self._output([each.agent for each in works], reports, list(refused.values()))
 
-    def _begin(self, tasks: Sequence[Task], call_id: str) -> tuple[list[Work], dict[int, str]]:
+    async def attempt(
+        self, task: Task, call_id: str, history: Sequence[Message] = (), *, is_persons: bool
+    ) -> ToolOutput:
+        """Have several models do a task side by side, and a check choose whose work is taken over. Raises ToolError."""
+        kind = self._kind_of(task)
+        if not kind.may_change or task.background:
+            raise ToolError("Only kinds that change something can be given a task with `best_of`.")
+        models = await self._models_for(task, kind, history, is_persons=is_persons)
+        works, refused = self._begin([task] * len(models), call_id, history)
+        for model in models[len(works) :]:
+            await drop(model, "there was no budget for it")
+        if not works:
+            raise ToolError("\n".join(refused.values()))
+        attempts = [
+            Attempt(
+                agent=work.agent,
+                model=model,
+                emit=partial(self._home.tell, agent=work.agent.name, started_by=call_id),
+                report=work.agent.report("it was not begun"),
+            )
+            for work, model in zip(works, models, strict=False)
+        ]
+        try:
+            best = await BestOf(self._home, self._places, call_id).run(attempts, self._room)
+        finally:
+            for work in works:
+                self._close(work)
+            self.reports += [each.report for each in attempts]
+        reports = {each.agent.name: each.report for each in attempts}
+        fewer = fewer_than(task.best_of, len(works))
+        made = self._output([work.agent for work in works], reports, fewer)
+        return replace(made, summary=summary_of(attempts, best), is_error=best is None)
+
+    async def _models_for(
+        self, task: Task, kind: Kind, history: Sequence[Message], *, is_persons: bool
+    ) -> list[RoutedModel]:
+        """Return the models for attempts, as many as there are and as the turn has money for. Raises ToolError."""
+        check_setting(self._home)
+        messages = [*history, UserMessage.of(task.task)]
+        size = self._home.main().window.size_of(self._home.conversation.system, messages)
+        features = Features.of(task.task, tokens=size)
+        try:
+            found = await self._models.several(task.best_of, features, is_persons=is_persons)
+        except YbsError as error:
+            raise ToolError(str(error)) from error
+        wanted, free = self._wanted(task, kind), self._purse.free(self._left())
+        while found:
+            each = wanted.within(free.share(len(found))).cost_usd
+            if each is None or all(m.routing.estimate(m.arm, size).usd <= each for m in found):
+                return found
+            await drop(found.pop(), "the turn had no money for it")
+        raise ToolError(NO_MODEL)
+
+    def _begin(
+        self, tasks: Sequence[Task], call_id: str, history: Sequence[Message] = ()
+    ) -> tuple[list[Work], dict[int, str]]:
         """Make the sub-agents of the tasks that can be begun; of the others say why not."""
         agents: list[SubAgent] = []
         refused: dict[int, str] = {}
@@ -130,7 +200,7 @@ class Conductor:
                 )
                 continue
             task = tasks[place]
-            agent = SubAgent(named[place], kind, task, budget, is_background=task.background)
+            agent = SubAgent(named[place], kind, task, budget, history)
             agents.append(agent)
             self.working[agent.name] = agent
         has_several = sum(agent.kind.may_change for agent in agents) > 1
@@ -274,6 +344,14 @@ class Conductor:
             await asyncio.wait(tasks)
         await self._places.aclose()
         await self._models.aclose()
+
+
+def _to_attempt(tasks: Sequence[Task]) -> Task | None:
+    """Return the task that several models are to do. Raises ToolError where there are others beside it."""
+    found = next((task for task in tasks if task.best_of > 1), None)
+    if found is not None and len(tasks) > 1:
+        raise ToolError("Give a task with `best_of` alone.")
+    return found
 
 
 def _summary(begun: int, ended: int, done: int) -> str:

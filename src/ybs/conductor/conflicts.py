@@ -12,6 +12,8 @@ from ybs.tools.editing.changes import text_diff
 
 #: Larger files are not compared.
 MOST_COMPARED_BYTES = 200_000
+#: A line has about so many bytes.
+_USUAL_LINE = 40
 
 
 class Conflicts:
@@ -39,6 +41,14 @@ class Conflicts:
             return ""
         mine, its = self._content(ours), self._content(change.after)
         return "" if mine == its else text_diff(mine, its or b"", origin.shown(change)).text
+
+    def lines_changed(self, change: Change) -> int:
+        """Return how many lines a change takes away and adds; of what has none, or is too large to compare, by its size. Raises OSError."""
+        before, after = self._content(change.before), self._content(change.after)
+        if before is None and after is None:
+            return max(change.before.size, change.after.size) // _USUAL_LINE + 1
+        diff = text_diff(before, after or b"", change.path)
+        return max(diff.added + diff.removed, 1)
 
     def keep_copy(self) -> str:
         """Have the tools of the session read the copy from now on; return where it is."""

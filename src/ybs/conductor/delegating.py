@@ -3,14 +3,25 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ybs.conductor.home import Home
-from ybs.core.errors import StopTurn, YbsError
+from ybs.core.errors import StopTurn, ToolError, YbsError
+from ybs.core.events import Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, ToolOutput, Turn
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
+
+ONE_PASSED: Final = (
+    "Several models have done this task already, side by side in copies of the project, and a check has chosen one; its work is in the project now. "
+    "Do not do the task again: tell the person in a few lines what was changed.\n{output}"
+)
+NONE_PASSED: Final = (
+    "Several models have tried this task, side by side in copies of the project. None of them passed the check, so the project is "
+    "unchanged. Say what went wrong, and go on with the task yourself if you see how.\n{output}"
+)
+NO_ATTEMPTS: Final = "No attempts were made side by side, and one model does the task. {error}"
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +42,11 @@ class Delegating(Guard):
         #: None before anything was delegated.
         self.conductor: Conductor | None = None
         self._turn: Turn | None = None
+        self._ordered: tuple[str, int] | None = None
+
+    def order(self, words: str, count: int) -> None:
+        """Have so many models do the task of the turn that begins with these words next, and the check choose."""
+        self._ordered = words, count
 
     @cached_property
     def _found(self) -> "Kinds | None":
@@ -64,6 +80,8 @@ class Delegating(Guard):
     async def before_step(self, turn: Turn) -> None:
         """Add the news from the background, and raise StopTurn where the turn and its sub-agents have reached the limit of steps."""
         self._turn = turn
+        if self._ordered is not None:
+            await self._attempt(turn, *self._ordered)
         if self.conductor is None:
             return
         self.conductor.begin_turn(turn)
@@ -72,6 +90,29 @@ class Delegating(Guard):
             text = f"Stopped after {plural(steps, 'step')} with those of sub-agents, the limit for one turn."
             raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
         self._tell(turn)
+
+    async def _attempt(self, turn: Turn, words: str, count: int) -> None:
+        """Have the attempts made that the person asked for, and tell the model what came of them."""
+        self._ordered = None
+        first = turn.messages[0]
+        if not isinstance(first, UserMessage) or words not in first.words:
+            return  # that turn was not begun
+        from ybs.tools.builtin.delegate import Task  # few ask for attempts
+
+        if self.conductor is None:
+            self.conductor = self._made()
+        self.conductor.begin_turn(turn)
+        messages = turn.conversation.messages
+        before = messages[: len(messages) - len(turn.messages)]
+        task, call_id = Task(task=first.words, best_of=count), f"best_of_{len(messages)}"
+        try:
+            made = await self.conductor.attempt(task, call_id, before, is_persons=True)
+        except ToolError as error:
+            turn.emit(Noticed(level="warning", text=NO_ATTEMPTS.format(error=error)))
+            return
+        told = NONE_PASSED if made.is_error else ONE_PASSED
+        turn.emit(Noticed(level="info", text=f"Best of {count}: {made.summary}."))
+        turn.say(UserMessage.of(told.format(output=made.output), origin="context"))
 
     async def wants_more(self, turn: Turn) -> bool:
         """Go on where there is something new; where nobody could be told later, wait for it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,6 +20,10 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.ports import Model
 from ybs.providers.registry import ProviderModel, provider_names
+
+if TYPE_CHECKING:
+    from ybs.router.classifier import Features
+    from ybs.router.model import RoutedModel
 
 #: What kinds that were written for Claude Code call its models, and its word for the main agent's.
 _INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
@@ -51,7 +56,8 @@ class Models:
         main = self._main()
         is_routed = routed(AUTO, main.model) is not None
         if name == AUTO or (is_routed and name in _INHERITED):
-            return self._routed(is_persons=is_persons)
+            model = self._routed(is_persons=is_persons)
+            return Chosen(model.provider, model)
         if name in _INHERITED:
             return Chosen(main.provider, main.model)
         config = self._environment.config
@@ -72,14 +78,25 @@ class Models:
                 await made.detect_window()
         return Chosen(provider, made)
 
-    def _routed(self, *, is_persons: bool) -> Chosen:
+    async def several(
+        self, count: int, features: "Features", *, is_persons: bool
+    ) -> list["RoutedModel"]:
+        """Let the router choose so many models for one task, each another one, the best first; there may be fewer. Raises YbsError."""
+        router = self._routed(is_persons=is_persons)
+        found: list[RoutedModel] = []
+        while len(found) < count:
+            beside = frozenset(each.arm.name for each in found)
+            if (model := await router.for_attempt(features, beside)) is None:
+                break
+            found.append(model)
+        return found
+
+    def _routed(self, *, is_persons: bool) -> "RoutedModel":
         """Let the router choose; each sub-agent has a choice of its own. Raises YbsError."""
-        main, environment = self._main(), self._environment
-        model = routed_for_sub_agent(
-            environment.host, environment.config, main.provider, main.model, is_persons=is_persons
-        )
+        main, loaded = self._main(), self._environment.loaded
+        model = routed_for_sub_agent(loaded, main.provider, main.model, is_persons=is_persons)
         self._made[AUTO, str(len(self._made))] = model
-        return Chosen(model.provider, model)
+        return model
 
     def _check_distance(self, name: str, provider: str, model: str) -> None:
         from ybs.providers.whereabouts import distance  # few sub-agents have a model of their own

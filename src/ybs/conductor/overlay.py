@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.states import Change, state_at
@@ -21,6 +21,9 @@ from ybs.core.messages import ToolCall
 from ybs.security.paths.names import shown_name
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
+
+#: The changes in a copy, and the ignored files that stay there.
+Seen: TypeAlias = tuple[list[Change], list[str]]
 
 
 class Overlay:
@@ -40,8 +43,16 @@ class Overlay:
         """The copy."""
         return self.environment.folder
 
-    async def merge(self, call: ToolCall, emit: Emit) -> Merged:
-        """Bring what the sub-agent changed to the project, once it is done; `call` is the one that started it.
+    async def look(self) -> Seen:
+        """Return what the sub-agent has changed so far. Raises YbsError and OSError."""
+        return await self._origin.working(self._changed)
+
+    def lines_in(self, seen: Seen) -> int:
+        """Return how many lines were changed. Raises OSError."""
+        return sum(self._conflicts.lines_changed(change) for change in seen[0])
+
+    async def merge(self, call: ToolCall, emit: Emit, seen: Seen | None = None) -> Merged:
+        """Bring what the sub-agent changed to the project, once it is done, or as it was `seen`; `call` is the one that started it.
 
         What both changed is merged line by line. What cannot be merged stays in the project as it is there, and the sub-agent's
         version is kept elsewhere. It may be done again: what is merged already is found to be so.
@@ -49,7 +60,7 @@ class Overlay:
         async with self._origin.merging:
             await self.environment.aclose()  # nothing runs in the copy any more
             try:
-                changes, left = await self._origin.working(self._changed)
+                changes, left = seen or await self.look()
             except (YbsError, OSError) as error:
                 return Merged(problem=_UNSEEN.format(error=error, copy=self._conflicts.keep_copy()))
             admission = Admission(
@@ -84,7 +95,7 @@ class Overlay:
         if not self._conflicts.need_copy:
             await asyncio.to_thread(remove_folder, str(self.folder.parent))
 
-    def _changed(self, deadline: Deadline) -> tuple[list[Change], list[str]]:
+    def _changed(self, deadline: Deadline) -> Seen:
         inside = self.environment.roots
         now = look(inside, self._origin.take, deadline)
         return changes_in(

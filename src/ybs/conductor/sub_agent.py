@@ -1,6 +1,7 @@
 """One sub-agent: an agent with less than the main one has, from its task to its result."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from time import monotonic
@@ -22,7 +23,7 @@ from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
-from ybs.core.messages import ToolCall, UserMessage
+from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
 from ybs.security.policy.bound import Bound
 from ybs.tools.builtin.delegate import Task
@@ -38,13 +39,14 @@ PART: Final = (
 
 
 class SubAgent:
-    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`."""
+    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`. It may know what was said before, its `history`."""
 
     def __init__(
-        self, name: str, kind: Kind, task: Task, budget: Budget, *, is_background: bool = False
+        self, name: str, kind: Kind, task: Task, budget: Budget, history: Sequence[Message] = ()
     ) -> None:
         self.name, self.kind, self.task, self.budget = name, kind, task, budget
-        self.is_background = is_background
+        self.is_background = task.background
+        self._history = tuple(history)
         self.progress = Progress()
         self.started_at = monotonic()
         self._agent: BuiltAgent | None = None
@@ -133,7 +135,9 @@ class SubAgent:
             name=self.name,
             provider=chosen.provider,
             model=chosen.model,
-            conversation=Conversation(_system(home, own, self.kind, is_short=is_short)),
+            conversation=Conversation(
+                _system(home, own, self.kind, is_short=is_short), () if is_short else self._history
+            ),
             call_ids=home.call_ids,
             is_short=is_short,
             guards=(

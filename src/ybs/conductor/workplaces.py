@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ybs.conductor.home import Home
 from ybs.conductor.isolation import Isolation
 from ybs.conductor.models import Chosen
-from ybs.conductor.overlay import Overlay
+from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
 from ybs.core.envelope import MAIN
@@ -38,25 +38,39 @@ class Workplaces:
         self, agent: SubAgent, chosen: Chosen, emit: Emit, call_id: str
     ) -> Report:
         """Run a sub-agent in a copy of the project, and merge what it has changed, unless it was stopped."""
-        if self._isolation is None:
-            self._isolation = Isolation(self._home.environment, self._home.hooks)
         try:
-            overlay = await self._isolation.open(agent.name)
+            overlay = await self.copy_for(agent)
         except YbsError as error:
             report = await self.run(agent, chosen, emit)
             report.notes += (f"{error} It worked in the project itself, after the others.",)
             return report
         try:
-            hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
-            home = replace(self._home, hooks=hooks)
-            report = await agent.run(home, overlay.environment, chosen, emit)
-            return await self._merged(agent, report, overlay, call_id)
+            report = await self.run_in(overlay, agent, chosen, emit)
+            return await self.merged(agent, report, overlay, call_id)
         finally:
             await overlay.aclose()
 
-    async def _merged(
-        self, agent: SubAgent, report: Report, overlay: Overlay, call_id: str
+    async def copy_for(self, agent: SubAgent) -> Overlay:
+        """Make a copy of the project for a sub-agent; who asks closes it. Raises ToolError where there is no room."""
+        if self._isolation is None:
+            self._isolation = Isolation(self._home.environment, self._home.hooks)
+        return await self._isolation.open(agent.name)
+
+    async def run_in(self, overlay: Overlay, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
+        """Run a sub-agent in its copy; nothing is merged."""
+        hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
+        return await agent.run(replace(self._home, hooks=hooks), overlay.environment, chosen, emit)
+
+    async def merged(
+        self,
+        agent: SubAgent,
+        report: Report,
+        overlay: Overlay,
+        call_id: str,
+        seen: Seen | None = None,
     ) -> Report:
+        """Merge what a sub-agent has changed, or what was `seen` of that, and return its report."""
+
         def tell(event: Event) -> None:
             self._home.tell(event, agent=MAIN, started_by="")
 
@@ -65,7 +79,7 @@ class Workplaces:
             note = "What it changed was not taken over."
             return replace(report, text=text, files=(), notes=(note,) if report.files else ())
         call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
-        merged = await overlay.merge(call, tell)
+        merged = await overlay.merge(call, tell, seen)
         if merged.conflicts or merged.problem:
             paths = listed(conflict.path for conflict in merged.conflicts)
             why = f"not merged into the project: {paths}" if paths else merged.problem

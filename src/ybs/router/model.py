@@ -9,29 +9,18 @@ import msgspec
 from msgspec import Struct
 
 from ybs.core.errors import AuthError, ConfigError, ModelError, YbsError
-from ybs.core.events import (
-    AssistantSaid,
-    Event,
-    Noticed,
-    RequestRetried,
-    RequestStarted,
-    TextStreamed,
-)
-from ybs.core.messages import Usage
+from ybs.core.events import Event, Noticed, RequestStarted
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
 from ybs.providers.registry import ProviderModel
 from ybs.router.arms import Arm
 from ybs.router.classifier import Features
+from ybs.router.passing import Seen, Waits, first_line, may_pass
 from ybs.router.pools import Shortage
-from ybs.router.requests import BYTES, features_of, names_in, pictures_in, size_of
+from ybs.router.requests import features_of, names_in, pictures_in, size_of
 from ybs.router.routing import CACHE_SECONDS, Routing
 from ybs.router.selection import Decision
 
-#: What may come before anything of an answer is shown.
-_NOT_YET: Final = (Noticed, RequestRetried, RequestStarted)
-#: For room in a pool, and for models that rest, a request waits no longer than this in all, in seconds.
-MOST_WAIT_SECONDS: Final = 60.0
 #: A pool all of whose places are taken is looked at again after this time.
 _LOOK_SECONDS: Final = 1.0
 
@@ -50,23 +39,26 @@ class _Passed(Exception):
 
 
 class Turn(Struct):
-    """What holds for one turn: the choice, whether it was told, and which arms were given up in it."""
+    """What holds for one turn: the choice, whether it was told, which arms were given up in it, and which work beside it."""
 
     features: Features
     decision: Decision | None = None
     is_told: bool = False
     given_up: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
 
 
 class RoutedModel(ProviderModel):
     """Answers with the model that the router picks. `begin` picks it for a turn; who does not call it has the first request do so.
 
     Between turns, requests such as that for a summary go to the arm of the last one. Its name and window are those of the
-    arm in use. Several may share one routing: each agent has one.
+    arm in use. Several may share one routing: each agent has one. One that `keeps_arm` asks no other arm where its own cannot answer.
     """
 
-    def __init__(self, routing: Routing, *, closes_routing: bool = True) -> None:
-        self.routing, self._closes_routing = routing, closes_routing
+    def __init__(
+        self, routing: Routing, *, closes_routing: bool = True, keeps_arm: bool = False
+    ) -> None:
+        self.routing, self._closes_routing, self._keeps_arm = routing, closes_routing, keeps_arm
         self.arm: Arm
         self._model: ProviderModel
         self.arm, self._model = _first(routing)
@@ -127,6 +119,16 @@ class RoutedModel(ProviderModel):
         """Return a model for another agent, which picks for itself and shares what this one's router knows."""
         return RoutedModel(self.routing, closes_routing=False)
 
+    async def for_attempt(self, features: Features, beside: frozenset[str]) -> "RoutedModel | None":
+        """Return a model that has the best arm which is not one of those that work `beside` it, and keeps that; None where there is none."""
+        model = RoutedModel(self.routing, closes_routing=False, keeps_arm=True)
+        model._has_begun = True
+        model._turn = Turn(features=features, beside=beside)
+        try:
+            return model if await model._choose(model._turn) else None
+        except ModelError:
+            return None
+
     async def begin(self, features: Features) -> None:
         """Pick the model for a turn with these features. Raises ModelError where none can be used."""
         self._has_begun = True
@@ -160,7 +162,7 @@ class RoutedModel(ProviderModel):
         if not self._has_begun:
             await self.begin(features_of(request, self._turns))
         await self._fit(request)
-        waits = _Waits()
+        waits = Waits()
         while True:
             for event in self._tell():
                 yield event
@@ -187,8 +189,9 @@ class RoutedModel(ProviderModel):
             current=self.arm.name if self._is_warm else "",
             cached_tokens=self._cached_tokens,
             excluded=turn.given_up | excluded,
+            beside=turn.beside,
         )
-        if decision.arm is None and not turn.given_up and not excluded:
+        if decision.arm is None and not (turn.given_up or turn.beside or excluded):
             left = "; ".join(f"{each.arm} {each.left_out}" for each in decision.considered)
             if all("pool" not in each.left_out for each in decision.considered):
                 raise ModelError(f"No model of the router can take this request: {left}.")
@@ -227,7 +230,7 @@ class RoutedModel(ProviderModel):
     async def _fit(self, request: Request) -> None:
         """Pick again where the request turns out to be more than the arm can take: pictures, or its size."""
         turn = self._turn
-        if turn is None:
+        if turn is None or self._keeps_arm:
             return
         tokens, pictures = size_of(request), pictures_in(request)
         arm = self.arm
@@ -265,7 +268,7 @@ class RoutedModel(ProviderModel):
         lease = await routing.reserve(arm, tokens)
         if isinstance(lease, Shortage):
             raise _Passed(lease)
-        seen, began, seconds = _Seen(), routing.clocks.steady(), 0.0
+        seen, began, seconds = Seen(), routing.clocks.steady(), 0.0
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -297,8 +300,11 @@ class RoutedModel(ProviderModel):
         """Let the arm rest and go on with another; return how long that one rests, where all of them do."""
         if turn.decision is not None:
             await self.routing.void(turn.decision.id, "it failed on the way")
+        if self._keeps_arm:
+            turn.decision = None
+            raise error
         failed = self.arm
-        self.routing.warnings.append(f"{failed.name}: {_line(error)}")
+        self.routing.warnings.append(f"{failed.name}: {first_line(error)}")
         if isinstance(error, AuthError | NotServed):
             turn.given_up |= {failed.name}
             if len(turn.given_up) >= len(self.routing.arms):
@@ -310,7 +316,7 @@ class RoutedModel(ProviderModel):
     async def _after_shortage(self, turn: Turn, shortage: Shortage) -> float:
         """Go on with an arm whose pool has room; return how long to wait where none has."""
         before = turn.decision
-        if await self._choose(turn):
+        if not self._keeps_arm and await self._choose(turn):
             if before is not None:
                 await self.routing.void(before.id, "its pool was empty")
             return 0.0
@@ -325,53 +331,6 @@ class RoutedModel(ProviderModel):
             f"The pool {pool} of the router has no room for this request: {passed.why}. "
             "Other models have none either. Raise its limit in router.pools, or choose a model yourself."
         )
-
-
-class _Waits:
-    """Counts how long a request has waited."""
-
-    def __init__(self) -> None:
-        self._waited, self._count = 0.0, 0
-
-    def next(self, seconds: float, why: str) -> RequestRetried | None:
-        """Return what to tell of the next try; None where it would wait too long."""
-        if self._waited + seconds > MOST_WAIT_SECONDS:
-            return None
-        self._waited, self._count = self._waited + seconds, self._count + (seconds > 0)
-        return RequestRetried(attempt=self._count, wait_seconds=seconds, message=why)
-
-
-class _Seen:
-    """What of an answer has come."""
-
-    def __init__(self) -> None:
-        self.has_output = False
-        self._usage, self._written = Usage(), 0
-
-    def add(self, event: Event) -> None:
-        """Take an event of the answer."""
-        self.has_output = self.has_output or not isinstance(event, _NOT_YET)
-        if isinstance(event, TextStreamed):
-            self._written += len(event.text)
-        elif isinstance(event, AssistantSaid):
-            self._usage = event.usage
-
-    def used(self, asked: int) -> Usage:
-        """Return what the request has used: of one that was cut off, what the provider counts most likely."""
-        if self._usage != Usage() or not self.has_output:
-            return self._usage
-        return Usage(input_tokens=asked, output_tokens=self._written // BYTES)
-
-
-def may_pass(error: ModelError) -> bool:
-    """Return whether another arm may do better: an outage, a limit, a refused key; not a request that is wrong."""
-    return error.temporary or isinstance(error, NotServed | AuthError)
-
-
-def _line(error: YbsError) -> str:
-    """Return the first line of what an error says, as a sentence."""
-    text = str(error).split("\n", 1)[0].strip()[:200]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _first(routing: Routing) -> tuple[Arm, ProviderModel]:

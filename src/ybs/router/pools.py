@@ -1,6 +1,7 @@
 """Pools: what arms that share a key or a server may use together; reserved before each request and settled after it."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from math import inf
 from time import time
 from typing import Final
@@ -23,10 +24,18 @@ NO_LIMITS: Final = PoolLimits()
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """The most that a request is expected to use."""
+    """The most that a request is expected to use, or several `requests` at the same time."""
 
     tokens: int = 0
     usd: float = 0.0
+    requests: int = 1
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(
+            tokens=self.tokens + other.tokens,
+            usd=self.usd + other.usd,
+            requests=self.requests + other.requests,
+        )
 
 
 class Shortage(Struct, frozen=True, kw_only=True):
@@ -118,7 +127,7 @@ class Pools:
         if limits == NO_LIMITS:
             return None
         found = (
-            _too_many(at, pool, limits, now),
+            _too_many(at, pool, limits, estimate, now),
             _too_fast(at, pool, limits, estimate, now),
             _too_dear(at, pool, limits, estimate, now),
         )
@@ -126,11 +135,14 @@ class Pools:
         return max(short, key=lambda each: each.wait_seconds) if short else None
 
 
-def _too_many(at: Connection, pool: str, limits: PoolLimits, now: float) -> Shortage | None:
+def _too_many(
+    at: Connection, pool: str, limits: PoolLimits, estimate: Estimate, now: float
+) -> Shortage | None:
     if limits.concurrency is None:
         return None
     query = "SELECT count(*) FROM uses WHERE pool=? AND holds_until > ?"
-    if at.execute(query, (pool, now)).fetchone()[0] < limits.concurrency:
+    running = at.execute(query, (pool, now)).fetchone()[0]
+    if running + estimate.requests <= limits.concurrency:
         return None
     running = plural(limits.concurrency, "request")
     return Shortage(reason=f"{running} at once is the limit", wait_seconds=inf)
@@ -144,8 +156,9 @@ def _too_fast(
     if requests is inf and tokens is inf:
         return None
     query = "SELECT at, tokens FROM uses WHERE pool=? AND at > ? ORDER BY at DESC"
-    count, used = 1, min(estimate.tokens, tokens)
-    for when, each in at.execute(query, (pool, now - MINUTE)):
+    count, used = estimate.requests - 1, 0.0
+    own = (now, min(estimate.tokens, tokens))
+    for when, each in chain([own], at.execute(query, (pool, now - MINUTE))):
         count, used = count + 1, used + each
         if count > requests or used > tokens:
             what, limit = ("request", requests) if count > requests else ("token", tokens)

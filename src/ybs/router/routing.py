@@ -135,15 +135,17 @@ class Routing:
         current: str = "",
         cached_tokens: int = 0,
         excluded: frozenset[str] = frozenset(),
+        beside: frozenset[str] = frozenset(),
     ) -> Decision:
-        """Choose an arm for a turn, and write the choice down. The arm is None where none is suitable now."""
+        """Choose an arm for a turn, and write the choice down. The arm is None where none is suitable now.
+
+        It is none of those `excluded`, and none of those that are to work `beside` it, for which its pool must have room too.
+        """
         kind = await self._classifier.classify(features)
         await self.catch_up()
         pools, _ = await self.opened()
         names = self.roster.pools
-        wanted = [
-            (names[arm.name], self.estimate(arm, features.tokens)) for arm in self.arms.values()
-        ]
+        wanted = [(names[name], self._wanted(name, beside, features.tokens)) for name in self.arms]
         short, pressure, seconds = await asyncio.to_thread(
             lambda: (
                 pools.shortages(wanted),
@@ -157,13 +159,20 @@ class Routing:
             cached_tokens=cached_tokens,
             pressure=pressure,
             empty=frozenset(a.name for a, why in zip(arms, short, strict=True) if why is not None),
-            excluded=excluded,
+            excluded=excluded | beside,
         )
         decision = self._router.choose(features, kind, arms, situation)
         if decision.arm is not None:
             self.last = decision
             await self._write_down(decision)
         return decision
+
+    def _wanted(self, name: str, beside: frozenset[str], tokens: int) -> Estimate:
+        """Return what an arm takes of its pool, with those beside it that draw on the same one."""
+        pool = self.roster.pools[name]
+        others = [each for each in beside - {name} if self.roster.pools[each] == pool]
+        wanted = [self.estimate(self.arms[each], tokens) for each in (name, *others)]
+        return sum(wanted[1:], wanted[0])
 
     def _as_seen(self, arm: Arm, seconds: float) -> Arm:
         """Return the arm with the window that its server has told, and how long its answers took."""

@@ -27,7 +27,8 @@ _PARAMETERS: Final = Raw(
 class Task(Struct, frozen=True, kw_only=True):
     """One task: what to do, the kind of sub-agent, what it should know, and what it may use at most.
 
-    Of `tools`, `steps`, `tokens`, `cost_usd` and `seconds` what the kind and the parent have left is the most there is.
+    Of `tools`, `steps`, `tokens`, `cost_usd` and `seconds` what the kind and the parent have left is the most there is. So many models as
+    `best_of` says do it side by side, and the check of the settings chooses whose work is taken over.
     """
 
     task: str
@@ -40,6 +41,7 @@ class Task(Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
     seconds: float | None = None
     background: bool = False
+    best_of: int = 1
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
