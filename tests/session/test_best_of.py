@@ -152,5 +152,5 @@ async def test_without_a_check_nothing_is_begun_and_the_person_is_told_what_to_s
             reply = await reply_to(session, GO.format(count=3))
             assert reply.is_error
             assert "router.cascade.check" in shown(reply)
-            for words in ("", "3", "1 Make it", "9 Make it"):
+            for words in ("", "3", "1 Make it", "9 Make it", "9" * 5_000):
                 assert "Usage: /best" in shown(await reply_to(session, f"/best {words}"))

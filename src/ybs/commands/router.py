@@ -61,9 +61,8 @@ async def say_bad(session: Session, _argument: str) -> Reply:
 async def make_attempts(session: Session, argument: str) -> Reply:
     """Have several models do a task side by side, and the check of the settings choose whose work is taken over."""
     first, _, rest = argument.partition(" ")
-    count, words = (
-        (int(first), rest.strip()) if first.isascii() and first.isdigit() else (USUAL, argument)
-    )
+    is_count = first.isascii() and first.isdigit()
+    count, words = (int(first[:3]), rest.strip()) if is_count else (USUAL, argument)
     if not words or not 2 <= count <= MOST:
         return Reply(text=BEST_USAGE, is_error=True)
     if not session.config.router.cascade.check:

@@ -110,7 +110,7 @@ GROUPS = (
         SlashCommand(
             names=("best",),
             arguments="[N] TASK",
-            summary="have several models do a task, and a check choose",
+            summary="have several models try a task",
             run=make_attempts,
             waits=True,
         ),
