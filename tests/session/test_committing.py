@@ -13,8 +13,10 @@ from hosts import this_host
 from opened import Open
 from ybs.core.events import FilesChanged, Noticed
 from ybs.core.ports import Answer, Question
+from ybs.frontends.headless.advice import refuse
+from ybs.git import committable
 from ybs.git.consent import recall
-from ybs.security.policy.confirm import nobody
+from ybs.security.policy.confirm import nobody, unattended
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
@@ -99,6 +101,25 @@ async def test_nothing_is_committed_after_a_no_nor_where_nobody_was_asked(
         git(repository, "checkout", "-q", "--", ".")
     assert subjects(repository) == ["theirs"]
     assert len(person.asked) == 1
+
+
+async def test_git_does_not_look_for_commits_that_nobody_can_agree_to(
+    repository: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    looked = list[bool]()
+
+    async def look(git: Any) -> Any:
+        looked.append(True)
+        return await committable.look(git)
+
+    monkeypatch.setattr("ybs.git.committer.look", look)
+    for answering, is_looked_at in ((unattended(refuse), False), (Person(False), True)):
+        async with OpenAIServer(write(f"# {is_looked_at}\n")) as server:
+            session, _ = opened(open_session, server, answering)
+            async with session:
+                await session.send("go")
+        assert bool(looked) is is_looked_at
+    assert subjects(repository) == ["theirs"]
 
 
 async def test_who_set_it_in_their_own_settings_is_not_asked_and_a_project_cannot(

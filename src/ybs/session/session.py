@@ -23,7 +23,7 @@ from ybs.core.events import Compacted, Event, SessionStarted
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
-from ybs.security.policy.confirm import nobody
+from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
 from ybs.session.history import History
 from ybs.session.injection import as_typed
@@ -72,7 +72,7 @@ class Session:
         ports = SessionPorts(
             emit=self.emit,
             confirm=self._ask,
-            is_attended=lambda: self.confirm is not nobody,
+            is_attended=lambda: is_attended(self.confirm),
             spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
         )
         return SessionParts(self._options, loaded, provider, model, ports)

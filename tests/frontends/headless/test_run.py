@@ -21,6 +21,7 @@ from ybs.core.remedies import Remedy
 from ybs.frontends.headless import run as run_module
 from ybs.frontends.headless.advice import refuse
 from ybs.frontends.headless.run import code_of, exit_code, run_once
+from ybs.security.policy.confirm import is_attended
 
 NO_OPTIONS = cast("Any", SimpleNamespace(output_schema=None))
 
@@ -88,6 +89,7 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
     assert run(session) == 5
     (answer,) = session.answers
     assert not answer.is_allowed
+    assert not is_attended(session.confirm)
     err = out.err
     assert "refused: run_shell: without a terminal nobody can confirm" in err
     assert "1 call was refused" in err

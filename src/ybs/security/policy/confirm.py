@@ -21,10 +21,23 @@ if TYPE_CHECKING:
     from ybs.security.policy.bound import Bound
     from ybs.security.policy.outside import Reading
 
+_UNATTENDED = "is_unattended"
 #: What was said about one call before the policy judges it.
 Wish: TypeAlias = Literal["", "allow", "ask"]
 
 
+def unattended(confirm: Confirm) -> Confirm:
+    """Mark what answers where no person is, so that nothing is prepared for questions."""
+    setattr(confirm, _UNATTENDED, True)
+    return confirm
+
+
+def is_attended(confirm: Confirm) -> bool:
+    """Return whether a person may be behind the answers."""
+    return not getattr(confirm, _UNATTENDED, False)
+
+
+@unattended
 async def nobody(question: Question) -> Answer:
     """Answer no: there is nobody to ask."""
     return Answer(
