@@ -1,5 +1,6 @@
 """The commits of turns: only what the turn changed, and nothing of anybody else's."""
 
+import asyncio
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,9 @@ from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Git as Settings
+from ybs.git import committable
 from ybs.git.client import Git
+from ybs.git.committable import Seen
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
 from ybs.git.consent import Consent
 
@@ -299,6 +302,30 @@ async def test_a_log_that_is_a_link_takes_no_line(pit: Sandpit, tmp_path: Path):
     assert made.commit == ""
     assert "logs/HEAD is a link" in made.notice
     assert profile.read_text() == "# mine\n"
+
+
+async def test_a_change_that_comes_while_git_looks_waits_for_it_and_git_looks_once(
+    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
+):
+    looked, has_begun, may_see = list[bool](), asyncio.Event(), asyncio.Event()
+
+    async def look(git: Git) -> Seen:
+        looked.append(True)
+        has_begun.set()
+        await may_see.wait()
+        return await committable.look(git)
+
+    monkeypatch.setattr("ybs.git.committer.look", look)
+    one = committer(pit.top)
+    first, second = asyncio.ensure_future(one.begin()), asyncio.ensure_future(one.begin())
+    await has_begun.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not second.done()
+    may_see.set()
+    await asyncio.gather(first, second)
+    await one.begin()
+    assert looked == [True]
 
 
 async def test_a_commit_takes_few_runs_of_git_where_nothing_is_staged(

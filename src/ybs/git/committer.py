@@ -1,6 +1,7 @@
 """Commits of ybs's own: one for each turn that changed files, and one that takes such a commit back."""
 
 import os
+from asyncio import Lock
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -81,22 +82,30 @@ class Committer:
         self._was_there = is_in_repository(folder)
         self._git: Git | None = None
         self._before: Seen | None = None
+        self._beginning = Lock()
+        self._has_begun = False  # this turn; where there can be no commit, nothing was noted
         self._has_committed = False
         self._told: set[str] = set()
 
     async def begin(self) -> None:
         """Note what differs from the last commit. To be called before each change; the first of a turn counts."""
-        if not self._is_on or self._before is not None or (git := self._repository()) is None:
+        async with self._beginning:  # a change that comes meanwhile waits for the look as well
+            if self._is_on and not self._has_begun:
+                self._has_begun = True
+                await self._begin()
+
+    async def _begin(self) -> None:
+        git = self._repository()
+        if git is None or not self._consent.is_possible(git.repository().common_folder):
             return
-        if self._consent.is_possible(git.repository().common_folder):
-            begun_at = monotonic()
-            self._before = await look(git)
-            # Nobody waits for that before each change; the end of the turn says why nothing is committed.
-            self._is_on = monotonic() - begun_at < _SECONDS
+        begun_at = monotonic()
+        self._before = await look(git)
+        # Nobody waits for that before each change; the end of the turn says why nothing is committed.
+        self._is_on = monotonic() - begun_at < _SECONDS
 
     def forget(self) -> None:
         """Forget what `begin` noted: for a turn that never came to `after_turn`."""
-        self._before = None
+        self._before, self._has_begun = None, False
 
     async def after_turn(
         self,
@@ -111,9 +120,9 @@ class Committer:
         The paths are absolute or relative to the project's folder. The `shared` ones are not committed; `describe`
         makes a message for those that are. `are_edits`: none of them is new or gone.
         """
-        before, self._before = self._before, None
-        git = self._repository()
-        if before is None or git is None or not paths:
+        before = self._before
+        self.forget()
+        if before is None or not paths or (git := self._repository()) is None:
             return None
         try:
             others = frozenset(names_within(git, self._folder, shared))
