@@ -4,7 +4,7 @@ A new format is one class with these members and one entry point (`ybs.wires`), 
 I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
@@ -96,8 +96,8 @@ class Adapter(Protocol):
         """
         ...
 
-    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
-        """Put one frame into the draft and yield what is worth showing.
+    def decode(self, frame: Frame, draft: Assembly) -> Iterable[Event]:
+        """Put one frame into the draft and give what is worth showing.
 
         A frame is a piece of a stream or a whole answer; both go through here. Frames that say `error` do
         not come here: the HTTP client turns them into a ModelError. Unknown frames are passed over.

@@ -111,7 +111,9 @@ class Assembly:
         last = self._parts[-1] if self._parts else None
         if type(last) is not _Prose or last.is_thinking:
             last = self._prose(is_thinking=False)
-        self._count(text)
+        self._room -= len(text)  # not by `_count`: this is done for each piece of each answer
+        if self._room < 0:
+            raise self._endless()
         last.pieces.append(text)
         return (TextStreamed(text=text),)
 
@@ -241,10 +243,13 @@ class Assembly:
     def _count(self, text: str) -> None:
         self._room -= len(text)
         if self._room < 0:
-            raise ModelError(
-                f"{self.model} did not stop: its answer is far longer than allowed, so it was cut off.",
-                remedies=(Remedy("do", "ask again in other words"), Remedy("change_model")),
-            )
+            raise self._endless()
+
+    def _endless(self) -> ModelError:
+        return ModelError(
+            f"{self.model} did not stop: its answer is far longer than allowed, so it was cut off.",
+            remedies=(Remedy("do", "ask again in other words"), Remedy("change_model")),
+        )
 
     def _find_call(self, index: int | None, given_id: str, name: str) -> _Call | None:
         if index is not None and (call := self._calls.get(index)):

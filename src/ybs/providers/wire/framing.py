@@ -45,10 +45,17 @@ class FrameReader:
         *lines, rest = (bytes(self._rest) + chunk if self._rest else chunk).split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            data = line[6:] if line[:6] == b"data: " else line
-            if not self._value and data[:1] == b"{" and (frame := _object_of(data)) is not None:
-                yield frame
-            elif line or self._value:
+            # Nearly every line is one object, so that is tried first, and without a call.
+            data = line if line[:1] == b"{" else line[6:] if line[:7] == b"data: {" else b""
+            if data and not self._value:
+                try:
+                    frame = _decode_any(data)
+                except (ValueError, RecursionError):
+                    pass
+                else:
+                    yield frame
+                    continue
+            if line or self._value:
                 yield from self._read_line(line)
 
     def close(self) -> Iterator[Frame]:
@@ -77,14 +84,6 @@ class FrameReader:
             return
         self._value = b""
         yield from values
-
-
-def _object_of(data: bytes) -> Frame | None:
-    """Return the one object that a line is, as nearly all are; None for every other line."""
-    try:
-        return _decode_any(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _data_of(line: bytes) -> bytes:

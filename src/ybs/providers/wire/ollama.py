@@ -90,21 +90,24 @@ class OllamaAdapter:
             body["keep_alive"] = f"{60 * options.keep_minutes:.0f}s"
         return body | {"stream": options.stream, "options": settings} | quirks.extra_body
 
-    def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
+    def decode(self, frame: Frame, draft: Assembly) -> tuple[Event, ...]:
         """Put one line of the stream, or a whole answer, into the draft."""
         message = as_object(frame.get("message"))
-        yield from draft.add_thinking(thought_in(message, draft.quirks.reasoning_fields))
-        yield from draft.add_text(as_text(message.get("content")))
-        for call in as_list(message.get("tool_calls") or ()):
-            yield from _decode_call(as_object(call), draft)
+        thought = thought_in(message, draft.quirks.reasoning_fields)
+        events = draft.add_thinking(thought) if thought else ()
+        events += draft.add_text(as_text(message.get("content")))
+        calls = message.get("tool_calls")
+        for call in as_list(calls) if calls else ():
+            events += _decode_call(as_object(call), draft)
         if frame.get("done") is True:
             read = count_at(frame, "prompt_eval_count")
             if not self._has_warned and (notice := cut_notice(read or 0, draft.messages)):
                 self._has_warned = True
-                yield Noticed(level="warning", text=notice)
+                events += (Noticed(level="warning", text=notice),)
             draft.set_usage(input_tokens=read, output_tokens=count_at(frame, "eval_count"))
             draft.stop("length" if frame.get("done_reason") == "length" else "end")
             draft.end()
+        return events
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: none for a local server, a bearer token for ollama.com."""
@@ -119,11 +122,11 @@ class OllamaAdapter:
         return said
 
 
-def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
+def _decode_call(call: dict[str, Any], draft: Assembly) -> tuple[Event, ...]:
     """Read a tool call; Ollama never sends one in pieces."""
     function = as_object(call.get("function")) or call
     arguments = function.get("arguments")
-    yield from draft.add_call(
+    return draft.add_call(
         id=as_text(call.get("id")),
         name=as_text(function.get("name")),
         arguments=arguments if isinstance(arguments, str) else as_object(arguments),
