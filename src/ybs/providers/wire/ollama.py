@@ -69,10 +69,7 @@ class OllamaAdapter:
         `num_ctx` is always sent: without it Ollama takes a small window and silently drops the beginning of what does not fit.
         """
         quirks = options.quirks
-        settings: dict[str, Any] = {
-            "num_ctx": options.window,
-            "num_predict": options.max_tokens,
-        }
+        settings: dict[str, Any] = {"num_ctx": options.window, "num_predict": options.max_tokens}
         if options.temperature is not None and quirks.accepts_temperature:
             settings["temperature"] = options.temperature
         body: dict[str, Any] = {
@@ -96,8 +93,7 @@ class OllamaAdapter:
         thought = thought_in(message, draft.quirks.reasoning_fields)
         events = draft.add_thinking(thought) if thought else ()
         events += draft.add_text(as_text(message.get("content")))
-        calls = message.get("tool_calls")
-        for call in as_list(calls) if calls else ():
+        for call in as_list(message["tool_calls"]) if "tool_calls" in message else ():
             events += _decode_call(as_object(call), draft)
         if frame.get("done") is True:
             read = count_at(frame, "prompt_eval_count")
@@ -114,9 +110,8 @@ class OllamaAdapter:
         return {"authorization": f"Bearer {key}"} if key else {}
 
     def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
-        system = request.system
+        system, add = request.system, partial(_add, quirks=quirks)
         first = [{"role": quirks.system_role, "content": system}] if system else []
-        add = partial(_add, quirks=quirks)
         said = self._history.said(request.messages, add, first=first, terms=(system, quirks))
         _show(said, request.messages, len(request.messages), quirks)
         return said
