@@ -151,6 +151,32 @@ async def test_the_clock_goes_on_after_the_answer(begun: Begin):
     assert finished.reason == "limit"
 
 
+@pytest.mark.integration
+async def test_what_begins_while_the_clock_stands_still_is_not_hurried(begun: Begin):
+    deadline = begun(0.02)
+    model = ScriptedModel(["done"])
+    with deadline.paused():
+        async with deadline.timeout():
+            await asyncio.sleep(0.05)  # longer than the turn may take
+        finished, _ = await run(TimedModel(model, deadline), ScriptedToolbox({}), deadline)
+    assert finished.reason == "done"
+
+
+@pytest.mark.integration
+async def test_pauses_that_overlap_count_once(begun: Begin):
+    deadline = begun(0.5)
+    with ExitStack() as later:
+        with deadline.paused():
+            later.enter_context(deadline.paused())
+            await asyncio.sleep(0.1)
+        async with deadline.timeout() as timeout:
+            assert timeout.when() is None
+    async with deadline.timeout() as timeout:
+        ends_at = timeout.when()
+        assert ends_at is not None
+        assert ends_at - asyncio.get_running_loop().time() <= 0.5
+
+
 async def test_a_dry_run_ends_after_the_first_step():
     finished, _ = await run(
         ScriptedModel([call(0), call(1)]), ScriptedToolbox({"look": "not executed"}), DryRun()

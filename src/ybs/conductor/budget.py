@@ -101,7 +101,12 @@ class Purse:
 
     def free(self, left: Budget) -> Budget:
         """Return what of a turn's rest is neither used nor reserved."""
-        return left.less(sum((_whole(each) for each in self._reserved.values()), self.used))
+        return left.less(self.committed)
+
+    @property
+    def committed(self) -> Used:
+        """What is used or reserved."""
+        return sum((_whole(each) for each in self._reserved.values()), self.used)
 
     def settle(self, name: str, used: Used) -> None:
         """Give back what a sub-agent has not used of its budget."""

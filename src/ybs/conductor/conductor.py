@@ -35,6 +35,8 @@ from ybs.tools.builtin.delegate import Task
 
 #: Each result has at least so many characters, however many there are.
 _FEWEST_CHARS: Final = 800
+#: Which part of a turn's time its sub-agents may take.
+_SHARED_TIME = 0.9
 _BEGUN = "[{name}: works in the background; you are told its result when it is there]"
 
 
@@ -82,21 +84,27 @@ class Conductor:
         """Share the budget of another turn from now on."""
         if turn is not self._turn:
             self._turn, self._purse = turn, Purse()
-            still = [each.budget.less(each.used).cost_usd or 0.0 for each in self.working.values()]
-            self._limit = self._limits().less(Used(cost_usd=sum(still)))
+            self._limit = self._limits().less(Used(cost_usd=self.reserved_usd))
 
     @property
-    def used(self) -> Used:
-        """What the sub-agents of this turn that have ended used."""
-        return self._purse.used
+    def committed(self) -> Used:
+        """What the sub-agents of this turn have used, and what is reserved for those at work."""
+        return self._purse.committed
+
+    @property
+    def reserved_usd(self) -> float:
+        """What those at work, of whatever turn, may still cost."""
+        return sum(each.budget.less(each.used).cost_usd or 0.0 for each in self.working.values())
 
     def _left(self) -> Budget:
-        """Return what the turn has left, before its sub-agents are counted. Its last request is its own: it reads their results."""
+        """Return what the turn has left, before its sub-agents are counted. The last request and the last tenth of the time are its own: it reads their results."""
         turn, limit = self._turn, self._limit
         if turn is None:
             return limit
         used = Used.of(turn.steps + 1, turn.usage)
-        seconds = None if limit.seconds is None else max(0.0, limit.seconds - turn.elapsed_seconds)
+        if limit.seconds is None:
+            return limit.less(used)
+        seconds = max(0.0, _SHARED_TIME * limit.seconds - turn.elapsed_seconds)
         return replace(limit.less(used), seconds=seconds)
 
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
@@ -190,8 +198,14 @@ class Conductor:
             except ToolError as error:
                 refused[place] = f"[task {place + 1}: not begun: {error}]"
         named = {place: self._name(kind) for place, kind in kinds.items()}
-        wanted = [(named[place], self._wanted(tasks[place], kinds[place])) for place in kinds]
-        given = self._purse.reserve(wanted, self._left())
+        left = self._left()
+        half = self._purse.free(left).share(2)  # the turn goes on beside those in the background
+        wants = {place: self._wanted(tasks[place], kind) for place, kind in kinds.items()}
+        wanted = [
+            (named[place], want.within(half) if tasks[place].background else want)
+            for place, want in wants.items()
+        ]
+        given = self._purse.reserve(wanted, left)
         for (place, kind), budget in zip(kinds.items(), given, strict=True):
             if budget.missing:
                 self._purse.settle(named[place], Used())
@@ -263,6 +277,10 @@ class Conductor:
         except YbsError as error:
             return agent.report(str(error))
         async with self._room:
+            if not agent.is_background:  # it may have waited long for its place
+                agent.budget = agent.budget.within(Budget(seconds=self._left().seconds))
+            if agent.budget.missing:
+                return agent.report(f"the turn had no {agent.budget.missing} left for it")
             if work.in_copy:
                 return await self._places.run_in_copy(agent, chosen, emit, work.call_id)
             return await self._places.run(agent, chosen, emit)

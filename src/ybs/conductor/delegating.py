@@ -85,10 +85,18 @@ class Delegating(Guard):
         if self.conductor is None:
             return
         self.conductor.begin_turn(turn)
-        steps, most = turn.steps + self.conductor.used.steps, self._most_steps
-        if steps >= most:
-            text = f"Stopped after {plural(steps, 'step')} with those of sub-agents, the limit for one turn."
+        agent, theirs = self._home.environment.config.agent, self.conductor.committed.steps
+        if theirs and turn.steps + theirs >= agent.max_iterations:
+            text = (
+                f"Stopped after {plural(turn.steps, 'step')}: of the turn's {agent.max_iterations}, sub-agents have used "
+                f"the others, or still may."
+            )
             raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
+        reserved, most = self.conductor.reserved_usd, agent.max_cost_usd
+        spent = self._home.spent_usd() + (turn.usage.cost_usd or 0.0)
+        if most is not None and reserved and spent + reserved >= most:
+            text = f"Stopped at ${spent:.2f} of ${most:.2f} (max cost): sub-agents at work may still cost ${reserved:.2f}."
+            raise StopTurn("limit", text)
         self._tell(turn)
 
     async def _attempt(self, turn: Turn, words: str, count: int) -> None:
@@ -121,10 +129,6 @@ class Delegating(Guard):
         if self._waits:
             await self.conductor.wait()
         return self._tell(turn)
-
-    @property
-    def _most_steps(self) -> int:
-        return self._home.environment.config.agent.max_iterations
 
     def _tell(self, turn: Turn) -> bool:
         news = self.conductor.take_news() if self.conductor is not None else ""

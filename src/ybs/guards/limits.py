@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from math import inf
 
 from msgspec.structs import replace
@@ -67,11 +67,13 @@ class Deadline(Guard):
         self.max_seconds = max_seconds
         self._ends_at = inf
         self._running: set[asyncio.Timeout] = set()
+        self._pauses, self._paused_at = 0, 0.0
 
     @contextmanager
     def running(self) -> Generator[None]:
         """Run the clock of a turn."""
-        self._ends_at = asyncio.get_running_loop().time() + self.max_seconds
+        now = self._paused_at = asyncio.get_running_loop().time()
+        self._ends_at = now + self.max_seconds
         try:
             yield
         finally:
@@ -79,37 +81,41 @@ class Deadline(Guard):
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Stop the clock: whoever thinks about a question is not to be hurried."""
+        """Stop the clock: whoever thinks about a question is not to be hurried. Pauses may overlap."""
         clock = asyncio.get_running_loop().time
-        began = clock()
-        for timeout in self._running:
-            timeout.reschedule(None)
+        self._pauses += 1
+        if self._pauses == 1:
+            self._paused_at = clock()
+            self._reschedule(None)
         try:
             yield
         finally:
-            self._ends_at += clock() - began
-            for timeout in self._running:
-                if not timeout.expired():
-                    timeout.reschedule(self._ends_at)
+            self._pauses -= 1
+            if not self._pauses:
+                self._ends_at += clock() - self._paused_at
+                self._reschedule(self._ends_at)
 
-    @contextmanager
-    def watching(self, timeout: asyncio.Timeout) -> Generator[None]:
-        """Have a running timeout follow the pauses."""
-        self._running.add(timeout)
-        try:
-            yield
-        finally:
-            self._running.discard(timeout)
+    def _reschedule(self, when: float | None) -> None:
+        for timeout in self._running:
+            if not timeout.expired():
+                timeout.reschedule(when)
+
+    @asynccontextmanager
+    async def timeout(self) -> AsyncGenerator[asyncio.Timeout]:
+        """Run what must end with the turn. It follows the pauses, and raises TimeoutError."""
+        has_none = self._pauses or self._ends_at == inf
+        async with asyncio.timeout_at(None if has_none else self._ends_at) as timeout:
+            self._running.add(timeout)
+            try:
+                yield timeout
+            finally:
+                self._running.discard(timeout)
 
     async def before_step(self, turn: Turn) -> None:
         """Raise StopTurn once the time is up."""
         del turn
-        if asyncio.get_running_loop().time() >= self._ends_at:
+        if not self._pauses and asyncio.get_running_loop().time() >= self._ends_at:
             raise StopTurn("limit", self.message)
-
-    def timeout(self) -> asyncio.Timeout:
-        """Return a timeout that ends with the turn; to be entered, then watched."""
-        return asyncio.timeout_at(None if self._ends_at == inf else self._ends_at)
 
     @property
     def message(self) -> str:
@@ -149,8 +155,7 @@ class TimedToolbox(ToolboxWrapper):
         """Run the call; one that is stopped is answered with what its tool left, and that the time is up."""
         try:
             async with self._deadline.timeout() as timeout:
-                with self._deadline.watching(timeout):
-                    result = await self._toolbox.run(call, emit)
+                result = await self._toolbox.run(call, emit)
         except TimeoutError:
             text = self._deadline.message
             return ToolResult(call_id=call.id, name=call.name, output=text, is_error=True)

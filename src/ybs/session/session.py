@@ -356,12 +356,12 @@ class Session:
             except BaseException:
                 await parts.aclose()
                 raise
-        await old.make_way(parts)
-        if old.loaded.config.safety.mode == loaded.config.safety.mode:
-            parts.environment.policy.mode = self.mode
-        self._runner.end("new_session")
-        self.journal.close()
-        self._begin(parts)
+            await old.make_way(parts)
+            if old.loaded.config.safety.mode == loaded.config.safety.mode:
+                parts.environment.policy.mode = self.mode
+            self._runner.end("new_session")
+            self.journal.close()
+            self._begin(parts)
         await old.aclose("clear")
 
     async def close(self) -> None:

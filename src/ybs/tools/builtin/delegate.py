@@ -1,9 +1,9 @@
 """delegate: tasks for sub-agents, which work side by side and answer with their results."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Protocol
+from typing import Annotated, ClassVar, Final, Protocol
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -36,10 +36,10 @@ class Task(Struct, frozen=True, kw_only=True):
     context: str = ""
     tools: tuple[str, ...] = ()
     model: str = ""
-    steps: int | None = None
-    tokens: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
+    steps: Annotated[int, Meta(ge=1)] | None = None
+    tokens: Annotated[int, Meta(ge=1)] | None = None
+    cost_usd: Annotated[float, Meta(gt=0)] | None = None
+    seconds: Annotated[float, Meta(gt=0)] | None = None
     background: bool = False
     best_of: int = 1
 

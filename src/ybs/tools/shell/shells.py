@@ -34,15 +34,20 @@ class Shells:
         self.in_front: set[Shell] = set()
         self._jobs: Jobs | None = None
         self._watch: Watch | None = None
+        #: Those of all agents of the session.
+        self._all: set[Shells] = {self}
 
     def apart(self) -> "Shells":
         """Return one for another agent of the session: its commands are started alike, and end with it."""
-        return Shells(
+        other = Shells(
             self._roots,
             starter=self.starter,
             outputs=self.outputs,
             keeps_outputs=self.keeps_outputs,
         )
+        other._all = self._all
+        self._all.add(other)
+        return other
 
     @property
     def watch(self) -> "Watch":
@@ -65,8 +70,9 @@ class Shells:
 
     @property
     def running_jobs(self) -> tuple[str, ...]:
-        """The names of the commands that run in the background."""
-        return () if self._jobs is None else tuple(job.name for job in self._jobs.running)
+        """The names of the commands that run in the background, whichever agent of the session began them."""
+        jobs = (shells._jobs for shells in self._all)
+        return tuple(job.name for each in jobs if each is not None for job in each.running)
 
     def send_to_background(self) -> int:
         """Hand over the commands that are waited for; return how many. Raises ToolError where too many run."""
@@ -103,6 +109,7 @@ class Shells:
             if self._jobs is not None:
                 await self._jobs.aclose()
         finally:
+            self._all.discard(self)
             self.close_watch()
 
     def close_watch(self) -> None:
