@@ -220,9 +220,44 @@ async def test_what_git_ignores_stays_behind_unless_a_tool_wrote_it(copies: Copi
     await overlay.hook.after_change(DELEGATE, "write", [".env"])
     merged = await copies.merge(overlay)
     assert merged.paths == (".env",)
-    assert merged.left == ("run.log",)
-    assert "Not taken over, since git ignores it: run.log." in merged.text
+    assert merged.left == ("build/", "run.log")
+    assert "Not taken over, since git ignores it: build/, run.log." in merged.text
     assert not (copies.project / "run.log").exists()
+
+
+async def test_rules_of_git_above_the_project_hold_in_a_copy(tmp_path: Path) -> None:
+    repository = Path(mkdtemp(dir=tmp_path))
+    write(repository, ".git/HEAD", "ref: refs/heads/main")
+    write(repository, ".gitignore", "*.log\n.env\n/in/sub/only.here\n")
+    write(repository, "in/.gitignore", "__pycache__/\n!kept.log\n")
+    write(repository, "in/sub/.env", "K=1\n")
+    copies = Copies(repository / "in/sub")
+    try:
+        overlay = await copies.open()
+        for path in ("x.log", "kept.log", "d/only.here", "only.here", "__pycache__/a.pyc", ".env"):
+            write(overlay.folder, path, "new")
+        merged = await copies.merge(overlay)
+        assert merged.paths == ("d", "d/only.here", "kept.log")
+        assert merged.left == (".env", "__pycache__/", "only.here", "x.log")
+        assert (copies.project / ".env").read_text() == "K=1\n"
+    finally:
+        await copies.aclose()
+
+
+async def test_a_folder_that_git_ignores_only_in_the_copy_is_named(copies: Copies) -> None:
+    for path in ("out/a.txt", "out/tool.txt", "out/same.txt", "x.txt"):
+        write(copies.project, path, "1\n")
+    overlay = await copies.open()
+    write(overlay.folder, ".gitignore", "out/\nx.txt\n")
+    for path in ("out/a.txt", "out/tool.txt", "out/new.txt", "out/made.txt", "x.txt"):
+        write(overlay.folder, path, "2\n")
+    for path in ("out/tool.txt", "out/made.txt"):
+        await overlay.hook.after_change(DELEGATE, "write", [path])
+    merged = await copies.merge(overlay)
+    assert merged.left == ("out/", "x.txt")
+    assert merged.paths == (".gitignore", "out/made.txt", "out/tool.txt")
+    assert (copies.project / "out/tool.txt").read_text() == "2\n"
+    assert (copies.project / "out/a.txt").read_text() == "1\n"
 
 
 async def test_dependencies_are_read_where_they_are_and_not_copied(copies: Copies) -> None:

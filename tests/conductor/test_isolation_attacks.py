@@ -235,9 +235,9 @@ async def test_a_copy_that_cannot_be_looked_at_stays_to_be_read(
     write(overlay.folder, "b", "its\n")
     monkeypatch.setattr("ybs.checkpoints.scan.MOST_PATHS", 1)
     merged = await copies.merge(overlay)
-    assert "more than 1 files and folders" in merged.text
+    assert "more than 1 files and folders" in merged.problem
     await overlay.aclose()
-    assert str(overlay.folder) in merged.text
+    assert str(overlay.folder) in merged.problem
     assert copies.environment.roots.resolve(f"{overlay.folder}/b").read_text() == "its\n"
 
 

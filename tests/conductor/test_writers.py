@@ -1,15 +1,23 @@
 """Sub-agents that write at the same time: what the person is asked and told, and what happens where there is no room for copies."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
+from ybs.checkpoints.objects import NoRoom
 from ybs.conductor import copying
+from ybs.conductor.conflicts import Conflicts
+from ybs.conductor.isolation import Isolation
+from ybs.conductor.origin import Origin
+from ybs.conductor.overlay import Overlay
 from ybs.core.events import Noticed
-from ybs.core.ports import Answer, Question
+from ybs.core.ports import Answer, Preview, Question, ToolOutput
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -69,3 +77,158 @@ async def test_questions_come_one_at_a_time_with_the_name_of_each(project: Path)
     assert {each.agent for each in asked} == {"general-1", "general-2"}
     assert len(asked) == 2, "what was confirmed in a copy is not asked about again"
     assert tree(project).keys() == {"a", "b"}
+
+
+async def test_an_error_in_one_merge_takes_nothing_from_the_others_and_keeps_the_copy(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Origin.states
+
+    def full(origin: Origin, paths: Sequence[str]) -> Any:
+        if "a" in paths:
+            raise NoRoom("a copy of the files cannot be kept: No space left on device")
+        return real(origin, paths)
+
+    monkeypatch.setattr(Origin, "states", full)
+    cast = Cast([BOTH, "done"], one=[write("a", "1\n"), "first"], two=[write("b", "2\n"), "second"])
+    session, events = opened(project, cast.model, mode="bypass")
+    async with session:
+        await session.send("go")
+        output = results(events)[0].output
+        kept = re.search(r"No space left on device\); its copy .* stays in (\S+) until", output)
+        assert kept is not None, output
+        assert (Path(kept[1]) / "a").read_text() == "1\n"
+        assert session.environment.roots.resolve(f"{kept[1]}/a").is_file(), "tools may read it"
+        conductor = session.delegating.conductor
+        assert conductor is not None
+        assert sorted(each.is_done for each in conductor.reports) == [False, True]
+    assert "first" in output
+    assert "second" in output
+    assert tree(project).keys() == {"b"}
+
+
+async def test_an_error_while_a_copy_is_opened_is_the_result_of_that_one_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Isolation.open
+
+    async def broken(isolation: Isolation, agent: str) -> Overlay:
+        if agent == "general-1":
+            raise KeyError("x")
+        return await real(isolation, agent)
+
+    monkeypatch.setattr(Isolation, "open", broken)
+    cast = Cast([BOTH, "done"], one=[write("a", "1\n"), "1"], two=[write("b", "2\n"), "2"])
+    session, events = opened(project, cast.model, mode="bypass")
+    async with session:
+        await session.send("go")
+    assert "[general-1: not done: internal error (KeyError: 'x');" in results(events)[0].output
+    assert tree(project).keys() == {"b"}
+
+
+async def test_a_conflict_that_there_is_no_room_for_is_told_without_its_difference(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "a").write_text("old\n")
+
+    def full(*_: object) -> str:
+        raise NoRoom("no room")
+
+    monkeypatch.setattr(Conflicts, "compared", full)
+    monkeypatch.setattr(Conflicts, "_put_away", full)
+    cast = Cast([BOTH, "done"], one=[write("a", "mine\n"), "1"], two=[write("a", "its\n"), "2"])
+    session, events = opened(project, cast.model, mode="bypass")
+    async with session:
+        await session.send("go")
+        output = results(events)[0].output
+        kept = output.partition("version: ")[2].partition("\n")[0]
+        sides = {(project / "a").read_text(), session.environment.roots.resolve(kept).read_text()}
+    assert sides == {"mine\n", "its\n"}
+
+
+def with_hook(command: str, matcher: str) -> dict[str, Any]:
+    hook = {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+    return {"hooks": {"PreToolUse": [hook]}}
+
+
+@pytest.mark.parametrize("matcher", ["Write", "Edit", "delete_file"])
+async def test_a_hook_that_protects_a_path_holds_at_the_merge(project: Path, matcher: str) -> None:
+    (project / "prod").mkdir()
+    (project / "prod/x").write_text("old")
+    protected = (
+        f'grep -q \'"file_path":"{project}/prod/\' && {{ echo "not prod" >&2; exit 2; }} || exit 0'
+    )
+    change = (
+        call("delete_file", path="prod/x") if matcher == "delete_file" else write("prod/x", "NEW")
+    )
+    cast = Cast([BOTH, "done"], one=[change, write("b", "1"), "1"], two=["2"])
+    overrides = with_hook(protected, matcher)
+    session, events = opened(project, cast.model, mode="bypass", overrides=overrides)
+    async with session:
+        await session.send("go")
+    assert (project / "prod/x").read_text() == "old"
+    assert (project / "b").read_text() == "1"
+    assert "prod/x: Refused by a hook of the person: not prod." in results(events)[0].output
+
+
+async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project: Path) -> None:
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    said = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'
+    command = f"grep -q '\"file_path\":\"{project}/a\"' && echo '{said}' || exit 0"
+    cast = Cast([BOTH, "done"], one=[write("a", "1"), "1"], two=["2"])
+    session, _ = opened(
+        project,
+        cast.model,
+        mode="auto",
+        confirm=confirm,
+        overrides=with_hook(command, "Write"),
+    )
+    async with session:
+        await session.send("go")
+    assert [each.call.name for each in asked] == ["write_file"]
+    assert tree(project) == {}
+
+
+async def test_a_hook_that_ends_the_turn_ends_it_in_a_copy_too(project: Path) -> None:
+    overrides = with_hook("""echo '{"continue": false, "stopReason": "enough"}'""", "Write")
+    cast = Cast([BOTH, "on"], one=[write("a", "1"), "went on"], two=["2"])
+    session, _ = opened(project, cast.model, mode="bypass", overrides=overrides)
+    async with session:
+        outcome = await session.send("go")
+    assert outcome.finished.message == "A hook ended the turn: enough"
+    assert len(cast.requests["one"]) == 1
+    assert tree(project) == {}
+
+
+class Stamp:
+    """A tool of a program's own, which knows the project and no copy of it."""
+
+    name, description, effect, longest_seconds = "stamp", "Writes a stamp.", "write", 10
+    parameters = Raw(b'{"type":"object","properties":{}}')
+
+    def preview(self, arguments: object) -> Preview:
+        return Preview(title="stamp")
+
+    async def run(self, arguments: object, live: object) -> ToolOutput:
+        return ToolOutput(output="ok")
+
+
+async def test_tools_of_a_program_are_not_there_in_copies(project: Path) -> None:
+    cast = Cast(
+        [BOTH, delegated({"task": "three", "kind": "general"}), "done"],
+        one=["1"],
+        two=["2"],
+        three=["3"],
+    )
+    session, _ = opened(project, cast.model, mode="bypass", tools=(Stamp(),))
+    async with session:
+        await session.send("go")
+    offered = {
+        key: "stamp" in [tool.name for tool in cast.requests[key][0].tools] for key in cast.requests
+    }
+    assert offered == {"main": True, "one": False, "two": False, "three": True}

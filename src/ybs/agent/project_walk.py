@@ -6,7 +6,7 @@ from pathlib import Path
 from ybs.checkpoints.scan import MOST_PATHS, Listing, TooMuch
 from ybs.security.paths.bulk import has_bulk_mark, is_bulk_name
 from ybs.security.paths.roots import Roots
-from ybs.tools.searching.ignore import Ignore
+from ybs.tools.searching.ignore import Ignore, rules_at
 from ybs.tools.searching.walk import Deadline, Walk
 
 #: So many ignored files and folders are looked at; what is beyond them is passed over like a bulk folder.
@@ -19,16 +19,23 @@ def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
         yield _listing_of(roots, folder, deadline)
 
 
-def listings_of_project(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
-    """Yield what is in each folder that belongs to the project. Raises TooMuch."""
+def listings_of_project(
+    roots: Roots, deadline: Deadline, above: Ignore | None = None
+) -> Iterator[Listing]:
+    """Yield what is in each folder that belongs to the project. Raises TooMuch.
+
+    `above` stands in for the rules of the folders above the project.
+    """
     for folder in _folders(roots):
         if folder.is_relative_to(roots.folder):
-            yield _listing_of(roots, folder, deadline)
+            yield _listing_of(roots, folder, deadline, above)
 
 
-def _listing_of(roots: Roots, folder: Path, deadline: Deadline) -> Listing:
+def _listing_of(
+    roots: Roots, folder: Path, deadline: Deadline, above: Ignore | None = None
+) -> Listing:
     """Return what is in a folder. Raises TooMuch."""
-    walk = _Whole(roots, folder, deadline=deadline)
+    walk = _Whole(roots, folder, deadline=deadline, above=above)
     files = walk.paths()
     if walk.count > MOST_PATHS:
         raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
@@ -50,14 +57,20 @@ class _Whole(Walk):
     `ignored` are the files and folders that git ignores, `bulk` the folders among them that are not entered.
     """
 
-    def __init__(self, roots: Roots, start: Path, *, deadline: Deadline) -> None:
+    def __init__(
+        self, roots: Roots, start: Path, *, deadline: Deadline, above: Ignore | None = None
+    ) -> None:
         super().__init__(roots, start, deadline=deadline)
+        self._above = above
         self._top = f"{str(start).rstrip('/')}/"
         self._are_ignored: set[str] = set()
         self.left_out: set[str] = set()
         self.ignored: set[str] = set()
         self.bulk: set[str] = set()
         self.count = 0
+
+    def _rules(self) -> Ignore:
+        return rules_at(self._roots.folder, self._start, self._above)
 
     def _content(
         self, names: tuple[list[str], list[str], list[str]], folder: str, rules: Ignore

@@ -7,23 +7,25 @@ by themselves, and those for which a rule says to ask, are asked about by their 
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Raw
 
-from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.contents import path_in, plain
 from ybs.conductor.merging import Clash
-from ybs.core.errors import Refused, ToolError
+from ybs.conductor.origin import Origin
+from ybs.core.errors import Refused, YbsError
 from ybs.core.events import Emit
+from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
+from ybs.tools.calls.judging import Judges
 
 _CHANGING: Sequence[Effect] = ("write", "edit", "delete")
 
@@ -59,10 +61,11 @@ class Admission:
     """Judges the changes of one sub-agent, whose copy has the roots `inside`."""
 
     def __init__(
-        self, environment: ToolEnvironment, inside: Roots, agent: str, confirmed: dict[str, State]
+        self, origin: Origin, inside: Roots, agent: str, confirmed: dict[str, State]
     ) -> None:
-        self._environment, self._inside = environment, inside
-        self._gate = environment.gate.of_agent(agent)
+        self._origin, self._environment, self._inside = origin, origin.environment, inside
+        self._gate = origin.environment.gate.of_agent(agent)
+        self._judges = [hook for hook in origin.hooks if isinstance(hook, CallJudge)]
         self._agent, self._confirmed = agent, confirmed
 
     async def refused(
@@ -75,7 +78,7 @@ class Admission:
             try:
                 self._check_place(change)
                 await self._check_policy(change, policy, show, call, emit)
-            except (ToolError, OSError) as error:
+            except (YbsError, OSError) as error:
                 found[change.path] = Clash(str(error))
         return found
 
@@ -104,7 +107,8 @@ class Admission:
         call: ToolCall,
         emit: Emit,
     ) -> None:
-        if change.after.kind == "folder" or change.before.kind == "folder":
+        kinds = (change.before.kind, change.after.kind)
+        if kinds[1] == "folder" or kinds == ("folder", "absent"):
             return
         name, effect = _tool_for(change)
         path = self._path(change)
@@ -115,19 +119,53 @@ class Admission:
             is_plain=True,
             runs_later=self._environment.roots.runs_later(Path(path)),
         )
-        asked = ToolCall(
-            id=f"{call.id}/{shown}", name=name, arguments=Raw(msgspec.json.encode({"path": shown}))
-        )
+        asked = _call(f"{call.id}/{shown}", name, path=shown)
         preview = Preview(title=f"Take over {shown} from {self._agent}", paths=(shown_name(path),))
+        reason = await self._check_hooks(change, asked.id)
+        if reason:
+            policy = policy.tried(ask=(name,))
         decision = policy.decide(asked, effect, preview, subject)
-        if isinstance(decision, Ask) and self._confirmed.get(change.path) != change.after:
+        is_confirmed = self._confirmed.get(change.path) == change.after and not reason
+        if isinstance(decision, Ask) and not is_confirmed:
             preview = msgspec.structs.replace(preview, body=show(change))
-            decision = await self._gate.admit(asked, effect, preview, subject, emit)
+            with self._gate.wishing(asked.id, "ask" if reason else "", reason):
+                decision = await self._gate.admit(asked, effect, preview, subject, emit)
         if isinstance(decision, Deny):
             raise Refused(decision.reason)
 
+    async def _check_hooks(self, change: Change, call_id: str) -> str:
+        """Ask the person's hooks, which saw the path in the copy; return why they want the person to be asked. Raises ToolError.
+
+        What is there already may be written or edited, and a hook may know one of the two alone.
+        """
+        wishes: list[str] = []
+        for call in self._calls(change, call_id) if self._judges else ():
+            verdict = await Judges(self._judges).judge(call)
+            if verdict.refusal:
+                raise Refused(verdict.refusal)
+            wishes += [verdict.reason] if verdict.wish == "ask" else []
+        return next(iter(wishes), "")
+
+    def _calls(self, change: Change, call_id: str) -> Iterator[ToolCall]:
+        """Yield the calls that would make the change in the project."""
+        path = shown_name(self._path(change))
+        if change.after.kind == "absent":
+            yield _call(call_id, "delete_file", path=path)
+            return
+        before, after = (self._text(state) for state in (change.before, change.after))
+        yield _call(call_id, "write_file", path=path, content=after)
+        if change.before.kind == "file":
+            yield _call(call_id, "edit_file", path=path, old_text=before, new_text=after)
+
+    def _text(self, state: State) -> str:
+        return (self._origin.get(state.digest) or b"").decode(errors="replace")
+
     def _path(self, change: Change) -> str:
         return path_in(self._environment.folder, change.path)
+
+
+def _call(call_id: str, tool: str, **arguments: str) -> ToolCall:
+    return ToolCall(id=call_id, name=tool, arguments=Raw(msgspec.json.encode(arguments)))
 
 
 def _tool_for(change: Change) -> tuple[str, Effect]:

@@ -21,10 +21,10 @@ from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import Kind
 from ybs.conductor.models import Models
-from ybs.conductor.result import Report
+from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
-from ybs.core.errors import ToolError, YbsError
+from ybs.core.errors import ToolError
 from ybs.core.events import Event
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
@@ -258,6 +258,8 @@ class Conductor:
         except asyncio.CancelledError:
             self.reports.append(work.agent.report("the turn was stopped"))
             raise
+        except Exception as error:  # the work of the others must not be lost with it
+            report = work.agent.report(problem_of(error))
         self.reports.append(report)
         return report
 
@@ -269,13 +271,10 @@ class Conductor:
         def emit(event: Event) -> None:
             self._home.tell(event, agent=name, started_by=work.call_id)
 
-        try:
-            named = self._home.environment.config.agents.models.get(kind.name, "")
-            wanted = task.model or named or kind.model
-            is_persons = wanted == named or (kind.is_own and wanted == kind.model)
-            chosen = await self._models.find(wanted, is_persons=is_persons)
-        except YbsError as error:
-            return agent.report(str(error))
+        named = self._home.environment.config.agents.models.get(kind.name, "")
+        wanted = task.model or named or kind.model
+        is_persons = wanted == named or (kind.is_own and wanted == kind.model)
+        chosen = await self._models.find(wanted, is_persons=is_persons)
         async with self._room:
             if not agent.is_background:  # it may have waited long for its place
                 agent.budget = agent.budget.within(Budget(seconds=self._left().seconds))

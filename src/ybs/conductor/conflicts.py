@@ -7,6 +7,7 @@ from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.merged import Conflict
 from ybs.conductor.merging import Clash
 from ybs.conductor.origin import Origin
+from ybs.core.errors import YbsError
 from ybs.security.paths.names import shown_name
 from ybs.tools.editing.changes import text_diff
 
@@ -30,11 +31,16 @@ class Conflicts:
             path=self._origin.shown(change),
             why=clash.why,
             kept=self._kept(change),
-            diff=self.compared(change),
+            diff=self._difference(change),
         )
 
+    def _difference(self, change: Change) -> str:
+        with suppress(YbsError, OSError):
+            return self.compared(change)
+        return ""  # there is no room to read the project's file
+
     def compared(self, change: Change) -> str:
-        """Return how the sub-agent's version differs from the project's; empty where there are no lines to compare."""
+        """Return how the sub-agent's version differs from the project's; empty where there are no lines to compare. Raises YbsError and OSError."""
         origin = self._origin
         ours = state_at(origin.roots, origin.path(change.path), origin.take)
         if {ours.kind, change.after.kind} - {"file", "absent"}:
@@ -71,7 +77,7 @@ class Conflicts:
         if change.after.kind != "file":
             return "deleted" if change.after.kind == "absent" else ""
         if change.after.digest and self._origin.environment.incognito.may_write:
-            with suppress(OSError):
+            with suppress(YbsError, OSError):
                 return self._put_away(change.after)
         return f"{self.keep_copy()}/{shown_name(change.path)}"
 

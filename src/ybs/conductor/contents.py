@@ -11,6 +11,7 @@ from ybs.agent.project_walk import listings_of_project
 from ybs.checkpoints.scan import Known, Scanner, Snapshot
 from ybs.checkpoints.states import BULK, State, Take
 from ybs.security.paths.roots import Roots
+from ybs.tools.searching.ignore import Ignore
 from ybs.tools.searching.walk import Deadline
 
 #: Rights beyond these, such as setuid, are nobody's to hand on.
@@ -28,11 +29,18 @@ class Contents(Struct, kw_only=True):
 
 
 def look(
-    roots: Roots, take: Take, deadline: Deadline, known: Mapping[str, Known] | None = None
+    roots: Roots,
+    take: Take,
+    deadline: Deadline,
+    known: Mapping[str, Known] | None = None,
+    above: Ignore | None = None,
 ) -> Contents:
-    """Look at all of a project; `take` keeps what its files hold. Raises TooMuch and NoRoom."""
+    """Look at all of a project; `take` keeps what its files hold. Raises TooMuch and NoRoom.
+
+    `above` has the rules of git for a project whose own place does not tell them.
+    """
     snapshot, scanner = Snapshot(), Scanner(roots, take, lambda: deadline.is_over)
-    scanner.scan(listings_of_project(roots, deadline), known or {}, snapshot)
+    scanner.scan(listings_of_project(roots, deadline, above), known or {}, snapshot)
     top = f"{str(roots.folder).rstrip('/')}/"
     below = _below(top)
     states = {below(path): plain(state) for path, (_, state) in snapshot.known.items()}

@@ -25,7 +25,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 class Merged(Struct, frozen=True, kw_only=True):
     """What of a sub-agent's changes is in the project now, and what is not.
 
-    `paths` were changed, `left` are files that git ignores and that no tool named; `problem` says why nothing could be looked at, and
+    `paths` were changed, `left` are files that git ignores and that no tool named; `problem` says why nothing, or not all, could be merged, and
     `notes` what the person cannot take back.
     """
 
@@ -38,7 +38,7 @@ class Merged(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The words for the model; empty where nothing was changed."""
-        parts = [self.problem] if self.problem else []
+        parts: list[str] = []
         if self.paths:
             parts.append(f"Merged into the project: {listed(self.paths, MOST_NAMED)}.")
         if self.conflicts:

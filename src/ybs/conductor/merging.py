@@ -35,25 +35,29 @@ def changes_in(
     shown: Iterable[str],
     named: Set[str],
 ) -> tuple[list[Change], list[str]]:
-    """Return what is another one in a copy than it was at first, and the ignored files that stay there.
+    """Return what is another one in a copy than it was at first, and the ignored files and bulk folders that stay there.
 
     What was only `shown` in it never counts. What git ignores is a by-product, unless a tool `named` it.
     """
     found = dict(now.states)
-    for path in base.keys() - found.keys():
-        found[path] = plain(look_at(path))  # gone, or something that is not listed, such as a pipe
-    outside = (*shown, *now.bulk)
+    for path in (base.keys() | named) - found.keys():
+        found[path] = plain(
+            look_at(path)
+        )  # gone, or not listed, such as a pipe, or in a bulk folder
+    outside = set(shown)
+    bulk = [path for path in now.bulk if not lies_below(path, outside)]
     changes: list[Change] = []
-    left: list[str] = []
+    left = [f"{path}/" for path in bulk]
     for path in sorted(found):
         before, after = base.get(path, ABSENT), found[path]
         if before == after or lies_below(path, outside):
             continue
-        if path in now.ignored and path not in named:
-            left += [path] if after.kind != "folder" else []
+        is_in_bulk = lies_below(path, bulk)
+        if path not in named and (is_in_bulk or path in now.ignored):
+            left += [path] if after.kind != "folder" and not is_in_bulk else []
             continue
         changes.append(Change(path=path, before=before, after=after))
-    return changes, left
+    return changes, sorted(left)
 
 
 def fate_of(change: Change, ours: State) -> Fate:

@@ -15,6 +15,7 @@ from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.hooks import CallHook
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.scratch import HeldFolder
+from ybs.tools.searching.ignore import Ignore, ignore_above
 from ybs.tools.searching.walk import Deadline
 
 _Value = TypeVar("_Value")
@@ -52,6 +53,10 @@ class Origin:
         contents = look(self.roots, self.take, deadline, self._known)
         self._known = contents.known
         return contents
+
+    def rules_above(self, copy: Path) -> Ignore:
+        """Return what git ignores by rules that stand above the project, for a copy of it."""
+        return ignore_above(self.roots.folder).moved(self.roots.folder, copy)
 
     def states(self, paths: Sequence[str]) -> dict[str, State]:
         """Return what stands at these paths of the project now."""

@@ -62,9 +62,9 @@ class Overlay:
             try:
                 changes, left = seen or await self.look()
             except (YbsError, OSError) as error:
-                return Merged(problem=_UNSEEN.format(error=error, copy=self._conflicts.keep_copy()))
+                return Merged(problem=_UNSEEN.format(error=error, copy=self.keep()))
             admission = Admission(
-                self._origin.environment, self.environment.roots, self.agent, self.hook.states
+                self._origin, self.environment.roots, self.agent, self.hook.states
             )
             clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
             spread_clashes([change.path for change in changes], clashes)
@@ -88,6 +88,10 @@ class Overlay:
             notes=taking_over.notes,
         )
 
+    def keep(self) -> str:
+        """Keep the copy as long as the session lives, and let tools read it; return where it is."""
+        return self._conflicts.keep_copy()
+
     async def aclose(self) -> None:
         """End what runs in the copy, and remove it, unless something is there alone."""
         self.is_closed = True
@@ -97,7 +101,8 @@ class Overlay:
 
     def _changed(self, deadline: Deadline) -> Seen:
         inside = self.environment.roots
-        now = look(inside, self._origin.take, deadline)
+        above = self._origin.rules_above(self.folder)
+        now = look(inside, self._origin.take, deadline, above=above)
         return changes_in(
             self._copied.base,
             now,
@@ -108,8 +113,8 @@ class Overlay:
 
 
 _UNSEEN = (
-    "Nothing of what it changed was merged, because its copy of the project could not be looked at ({error}). "
-    "The copy is in {copy} as long as this session lives."
+    "none of its changes were merged, because its copy of the project could not be read ({error}); "
+    "the copy stays in {copy} until the session ends"
 )
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from ybs.conductor.budget import Used
 from ybs.config.tree import is_object
+from ybs.core.errors import YbsError
 from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
@@ -92,6 +93,13 @@ class Report(Struct, kw_only=True):
             "seconds": round(self.seconds, 3),
             "files": list(self.files),
         }
+
+
+def problem_of(error: Exception) -> str:
+    """Return what went wrong, as a report says it."""
+    if isinstance(error, YbsError):
+        return str(error)
+    return f"internal error ({type(error).__name__}: {error})"
 
 
 class Progress(Struct, kw_only=True):

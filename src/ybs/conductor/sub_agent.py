@@ -18,10 +18,9 @@ from ybs.conductor.guards import LastWord, Spending
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
-from ybs.conductor.result import Progress, Report
+from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
-from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
@@ -93,10 +92,8 @@ class SubAgent:
             if not self._is_stopped:
                 raise
             return self.report("it was stopped")
-        except YbsError as error:
-            return self.report(str(error))
         except Exception as error:  # one that breaks must not take the others with it
-            return self.report(f"a mistake of ybs's own: {type(error).__name__}: {error}")
+            return self.report(problem_of(error))
         finally:
             self._running = None
         return self.report(self._problem())

@@ -8,15 +8,18 @@ from msgspec.structs import replace
 
 from ybs.conductor.home import Home
 from ybs.conductor.isolation import Isolation
+from ybs.conductor.merged import Merged
 from ybs.conductor.models import Chosen
 from ybs.conductor.overlay import Overlay, Seen
-from ybs.conductor.result import Report
+from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.wording import listed
+
+_UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
 
 
 class Workplaces:
@@ -59,7 +62,8 @@ class Workplaces:
     async def run_in(self, overlay: Overlay, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
         """Run a sub-agent in its copy; nothing is merged."""
         hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
-        return await agent.run(replace(self._home, hooks=hooks), overlay.environment, chosen, emit)
+        home = replace(self._home, hooks=hooks, tools=(), toolboxes=())  # they know the project
+        return await agent.run(home, overlay.environment, chosen, emit)
 
     async def merged(
         self,
@@ -79,13 +83,18 @@ class Workplaces:
             note = "What it changed was not taken over."
             return replace(report, text=text, files=(), notes=(note,) if report.files else ())
         call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
-        merged = await overlay.merge(call, tell, seen)
+        try:
+            merged = await overlay.merge(call, tell, seen)
+        except Exception as error:  # neither its work nor that of the others must be lost with it
+            why = _UNMERGED.format(error=problem_of(error), copy=overlay.keep())
+            merged = Merged(problem=why)
         if merged.conflicts or merged.problem:
             paths = listed(conflict.path for conflict in merged.conflicts)
             why = f"not merged into the project: {paths}" if paths else merged.problem
             tell(Noticed(level="warning", text=f"{agent.name}: {why}"))
         notes = (merged.text,) if merged.text else ()
-        return replace(report, text=text, files=(), notes=notes)
+        problem = "; ".join(filter(None, (report.problem, merged.problem)))
+        return replace(report, text=text, files=(), notes=notes, problem=problem)
 
     async def aclose(self) -> None:
         """Remove all copies."""

@@ -43,6 +43,12 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     source: str
 
 
+class _Ending(Struct):
+    """Why a turn is to end."""
+
+    why: str | None = None
+
+
 class UserHooks(TurnHook):
     """The hooks in force of one session."""
 
@@ -59,14 +65,18 @@ class UserHooks(TurnHook):
         self._session = session
         self._background = set[asyncio.Task[HookAnswer]]()
         self._has_begun = False
-        #: Why the turn is to end, said by a hook; None as long as none did.
-        self.ending: str | None = None
+        self._ending = _Ending()
 
     def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
-        """Return these hooks for an agent that works in a copy of the project."""
+        """Return these hooks for an agent that works in a copy of the project; one that ends a turn there ends it for all."""
         other = copy(self)
         other._environment = environment
         return other
+
+    @property
+    def ending(self) -> str | None:
+        """Why the turn is to end, said by a hook; None as long as none did."""
+        return self._ending.why
 
     async def fire(
         self,
@@ -103,7 +113,7 @@ class UserHooks(TurnHook):
         for note in answer.notes:
             self._emit(Noticed(level="warning", text=note))
         if answer.ending is not None:
-            self.ending = answer.ending or "it gives no reason"
+            self._ending.why = answer.ending or "it gives no reason"
         return answer
 
     def _let_go(self, tasks: set[asyncio.Task[HookAnswer]]) -> None:
@@ -125,7 +135,7 @@ class UserHooks(TurnHook):
     async def before_turn(self, emit: Emit) -> None:
         """Begin without an end that an earlier turn was given."""
         del emit
-        self.ending = None
+        self._ending.why = None
 
     async def submitted(self, message: UserMessage) -> UserMessage:
         """Return the person's words with what hooks add to them; the first ones begin the session. Raises PromptBlocked."""

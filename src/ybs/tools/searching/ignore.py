@@ -84,10 +84,14 @@ class _Matcher:
         return next((not rule.is_negated for rule in self._rules if rule.fits(path)), None)
 
 
+#: The folder of a file, what lies between it and the folder that its rules were moved to, and its rules for files and for folders.
+_Layer = tuple[str, str, _Matcher, _Matcher]
+
+
 class Ignore:
     """The rules of a folder and those above it. The nearest file that says something about a path wins."""
 
-    def __init__(self, layers: tuple[tuple[str, _Matcher, _Matcher], ...] = ()) -> None:
+    def __init__(self, layers: "tuple[_Layer, ...]" = ()) -> None:
         self._layers = layers
 
     @property
@@ -98,7 +102,7 @@ class Ignore:
     @property
     def folders(self) -> list[str]:
         """The folders whose files the rules stand in, the nearest first, each with a slash at its end."""
-        return [folder for folder, _, _ in self._layers]
+        return [folder for folder, *_ in self._layers]
 
     def within(self, folder: str) -> "Ignore":
         """Return these rules and the ones in the folder's own file, which come first."""
@@ -106,16 +110,23 @@ class Ignore:
         if not rules:
             return self
         files = _Matcher([rule for rule in rules if not rule.is_for_folders])
-        return Ignore(((f"{folder.rstrip('/')}/", files, _Matcher(rules)), *self._layers))
+        return Ignore(((f"{folder.rstrip('/')}/", "", files, _Matcher(rules)), *self._layers))
+
+    def moved(self, folder: Path, copy: Path) -> "Ignore":
+        """Return these rules, which stand above a folder, for a copy of that elsewhere."""
+        place, here = f"{copy}/", f"{folder}/"
+        return Ignore(
+            tuple((place, here[len(each[0]) :], each[2], each[3]) for each in self._layers)
+        )
 
     def kept(self, names: Sequence[str], folder: str, *, are_folders: bool) -> list[str]:
         """Return those of the names in the folder that are not left out; folders above are not looked at."""
         here = f"{folder.rstrip('/')}/"
         verdicts = [
-            ((all_rules if are_folders else files).verdict, here[len(layer) :])
-            for layer, files, all_rules in self._layers
+            ((all_rules if are_folders else files).verdict, below + here[len(layer) :])
+            for layer, below, files, all_rules in self._layers
         ]
-        if not "".join((here, *names)).isascii():
+        if not "".join((here, *(prefix for _, prefix in verdicts), *names)).isascii():
             verdicts = [(verdict, _bytewise(prefix)) for verdict, prefix in verdicts]
             return [name for name in names if not _is_out(verdicts, _bytewise(name))]
         if len(verdicts) == 1:
@@ -150,13 +161,13 @@ def ignore_above(folder: Path) -> Ignore:
     return rules
 
 
-def rules_at(folder: Path, start: Path) -> Ignore:
+def rules_at(folder: Path, start: Path, above: Ignore | None = None) -> Ignore:
     """Return the rules from above that hold in `start`.
 
-    `folder` is the project's; a repository within it has only its own rules; a start that is itself left out, as the person named it, has none from above.
+    `folder` is the project's, and `above` stands in for the rules above it; a repository within it has only its own rules; a start that is itself left out, as the person named it, has none from above.
     """
     top = folder if start.is_relative_to(folder) else start
-    rules = ignore_above(top)
+    rules = ignore_above(top) if above is None else above
     here = top
     for part in start.relative_to(top).parts:
         if (here / ".git").exists():

@@ -90,8 +90,7 @@ class Walk:
 
     def _each_folder(self) -> Iterator[tuple[str, str, list[str]]]:
         """Yield each folder: its prefix for paths, where it is, and the names of its files."""
-        above = Ignore() if self._includes_ignored else rules_at(self._roots.folder, self._start)
-        pending = [("", str(self._start).rstrip("/"), above)]
+        pending = [("", str(self._start).rstrip("/"), self._rules())]
         ladder = _Ladder()
         try:
             while pending and not self._is_over():
@@ -105,6 +104,10 @@ class Walk:
                     pending += [(f"{prefix}{name}/", f"{folder}/{name}", rules) for name in folders]
         finally:
             ladder.close()
+
+    def _rules(self) -> Ignore:
+        """Return the rules from above that hold in the start."""
+        return Ignore() if self._includes_ignored else rules_at(self._roots.folder, self._start)
 
     def _is_over(self) -> bool:
         if self._deadline is not None and self._deadline.is_over:
