@@ -24,7 +24,7 @@ from ybs.conductor.models import Models
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
-from ybs.core.errors import ToolError
+from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Event
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
