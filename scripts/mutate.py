@@ -3,7 +3,11 @@
     python scripts/mutate.py src/ybs/security/paths/roots.py [MORE ...] [--tests tests/security] [--most 40] [--seed 1]
 
 Each change (a mutant) is tried in a copy of the package with only those tests that reach its line, by a coverage run made
-first (`--keep FOLDER` keeps it for the next time). A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those
+first (`--keep FOLDER` keeps it for the next time). A change within a function is tried in a fork of one process that has loaded
+the tests (mutant_swap.py), with the nearest quick tests; what these do not notice, and other changes, in a new process. `--quick`
+ends after the first: where the machine is busy, it finds candidates in seconds.
+
+A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those
 by hand: scripts/mutants_equivalent.txt holds them, a comment with the reason above; they do not count.
 Exit status 1 where fewer than 95 % of the others were noticed. Run by hand; minutes for a module.
 """
@@ -11,9 +15,12 @@ Exit status 1 where fewer than 95 % of the others were noticed. Run by hand; min
 import argparse
 import ast
 import compileall
+import importlib
+import multiprocessing
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,13 +29,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutant_swap import Swapper
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 EQUIVALENT = ROOT / "scripts" / "mutants_equivalent.txt"
 FLOOR = 0.95
 IMPORT = "import"  # stands for a line that the import of the module runs
 NEAREST = 40  # so many tests are tried first; the others only where those notice nothing
-SECONDS = 120
+SECONDS = 240
+QUICK = ("-m", "not (real or slow)", "-n", "0", "-q", "--no-header", "--tb=no", "-rf")
+QUICKEST = "not (integration or real or slow)"
+PATIENT = ("--timeout=60", "-p", "no:cacheprovider")  # a busy machine is no reason to fail
+LOADED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+FORKED = multiprocessing.get_context("fork")
 
 SWAPPED: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -167,10 +181,13 @@ class Bench:
         config.write_text(
             f"[run]\nsource = ybs\nbranch = false\ndata_file = {self._database}\nconcurrency = thread\n"
         )
-        words = ("-m", "coverage", "run", f"--rcfile={config}", "-m", "pytest", "-p", "mutate")
-        if self._pytest(words, self._tests, 1_800):
+        coverage = ("-m", "coverage", "run", f"--rcfile={config}", "-m", "pytest", "-p", "mutate")
+        command = (sys.executable, *coverage, *QUICK, *PATIENT, *self._tests)
+        environ = {**os.environ, **self._environ}
+        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, check=False)
+        if done.returncode:
             self._database.unlink(missing_ok=True)
-            raise SystemExit("the tests fail without any change")
+            raise SystemExit("the tests fail without any change:\n" + done.stdout.decode())
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach a line: those of the module's own test file first, then the smaller ones first."""
@@ -209,6 +226,24 @@ class Bench:
             for line, found in lines.items()
         }
 
+    def tried_quickly(self, file: Path, mutants: Sequence[Mutant]) -> dict[Mutant, bool]:
+        """Return which of a module's mutants the nearest tests notice, without loading the package for each.
+
+        Those that are not changes within a function are left out.
+        """
+        changes = [(mutant.text, self.tests_of(mutant)[:NEAREST]) for mutant in mutants]
+        found = self._database.with_suffix(".found")
+        found.write_text("")
+        tests = sorted({test for _, each in changes for test in each})
+        name = ".".join(file.relative_to(SOURCE).with_suffix("").parts)
+        swapper = Swapper(file, name, changes, found)
+        if tests:
+            self._run(tests, found.with_suffix(".out"), SECONDS * len(mutants), swapper)
+        answers = dict(line.split() for line in found.read_text().splitlines())
+        if "failed" in answers:
+            raise SystemExit(f"a test of {file} fails without any change")
+        return {mutants[int(place)]: answer == "noticed" for place, answer in answers.items()}
+
     def is_noticed(self, mutant: Mutant) -> bool:
         """Return whether a test fails with the change."""
         tests = self.tests_of(mutant)
@@ -219,45 +254,79 @@ class Bench:
         file.write_text(mutant.text)
         try:
             parts = (tests[:NEAREST], tests[NEAREST:])
-            return not self._imports(file) or any(
-                self._pytest(("-m", "pytest", "-x"), part, SECONDS * number)
-                for number, part in enumerate(parts, 1)
-                if part
-            )
+            return any(self._fails(part, file) for part in parts if part)
         finally:
             file.write_text(before)
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled form holds
+
+    def _fails(self, tests: Sequence[str], file: Path) -> bool:
+        """Return whether one of the tests fails, in a process that has loaded pytest before, but nothing of the package."""
+        output = self._database.with_suffix(".out")
+        status = self._run(tests, output, SECONDS)
+        if status is None:
+            return True  # a test that does not end any more has noticed
+        if b"ERROR: not found" in output.read_bytes() and self._imports(file):
+            raise SystemExit("a test that was there is gone: begin with a new folder")
+        return status not in (0, 5)  # 5: all were left out
+
+    def _run(
+        self, tests: Sequence[str], output: Path, seconds: int, *plugins: object
+    ) -> int | None:
+        """Return the status of pytest, or nothing where it did not end in time."""
+        run = FORKED.Process(target=_run_forked, args=(self._environ, tests, output, plugins))
+        run.start()
+        run.join(seconds)
+        if run.exitcode is None and run.pid is not None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.join()
+            return None
+        return run.exitcode
 
     def _imports(self, file: Path) -> bool:
         """Return whether a module can still be imported: where it cannot, pytest finds no test to run."""
         name = ".".join(file.relative_to(self.source).with_suffix("").parts)
         command = (sys.executable, "-c", f"import {name}")
-        done = subprocess.run(
-            command,
-            env={**os.environ, "PYTHONPATH": str(self.source)},
-            capture_output=True,
-            check=False,
-        )
-        return not done.returncode
+        environ = {**os.environ, **self._environ}
+        return not subprocess.run(command, env=environ, capture_output=True, check=False).returncode
 
-    def _pytest(self, words: Sequence[str], tests: Sequence[str], seconds: float) -> int:
-        quick = ("-m", "not (real or slow)", "-n", "0", "-q", "--no-header", "--tb=no")
-        command = (sys.executable, *words, *quick)
-        environ = {
-            **os.environ,
+    @property
+    def _environ(self) -> dict[str, str]:
+        return {
             "PYTHONPATH": f"{self.source}{os.pathsep}{Path(__file__).parent}",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        try:
-            done = subprocess.run(
-                (*command, "-p", "no:cacheprovider", *tests),
-                cwd=ROOT, env=environ, capture_output=True, timeout=seconds, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return 1  # a test that does not end any more has noticed
-        if b"ERROR: not found" in done.stdout:
-            raise SystemExit("a test that was there is gone: begin with a new folder")
-        return int(done.returncode not in (0, 5))  # 5: all were left out
+
+
+def load() -> None:
+    """Load what every run of tests needs, once for all that are forked."""
+    for name in (
+        "pytest",
+        "hypothesis",
+        "msgspec",
+        "pytest_asyncio.plugin",
+        "pytest_timeout",
+        "xdist",
+    ):
+        importlib.import_module(name)
+
+
+def _run_forked(
+    environ: Mapping[str, str], tests: Sequence[str], output: Path, plugins: Sequence[object] = ()
+) -> None:
+    """Run tests and exit with the status of pytest."""
+    import pytest
+
+    os.setpgrp()  # so that all can be ended together
+    os.environ.update(environ)
+    os.chdir(ROOT)
+    sys.path[:0] = environ["PYTHONPATH"].split(os.pathsep)
+    sys.dont_write_bytecode = True
+    with output.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    own = ("--basetemp", str(output.with_suffix(".tmp")), "-W", LOADED, "-x")
+    marks = ("-m", QUICKEST) if plugins else ()
+    os._exit(pytest.main([*QUICK, *PATIENT, *own, *marks, *tests], plugins))
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -295,6 +364,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", type=int, nargs="*", default=(), help="only these lines")
     parser.add_argument("--keep", type=Path, help="keep the coverage here, and use what is there")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only changes within functions, and only the nearest tests: what nobody notices is a candidate",
+    )
     given = parser.parse_args()
     files = [path.resolve() for path in given.modules]
     equivalent = set(EQUIVALENT.read_text().splitlines())
@@ -303,6 +377,7 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         bench = Bench(folder, given.tests or tests_beside(files))
         bench.look()
+        load()
         noticed = tried = 0
         for file in files:
             mutants = [
@@ -312,24 +387,30 @@ def main() -> int:
             ]
             if 0 < given.most < len(mutants):
                 mutants = random.Random(given.seed).sample(mutants, given.most)  # noqa: S311 - a sample
-            noticed += judge(bench, file, mutants)
-            tried += len(mutants)
+            more = judge(bench, file, mutants, is_quick=given.quick)
+            noticed, tried = noticed + more[0], tried + more[1]
     share = noticed / tried if tried else 1.0
     print(f"{noticed} of {tried} noticed: {share:.1%}")
     return int(share < FLOOR)
 
 
-def judge(bench: Bench, file: Path, mutants: Sequence[Mutant]) -> int:
-    """Try each mutant of a module; print those that nobody noticed; return how many somebody did."""
+def judge(
+    bench: Bench, file: Path, mutants: Sequence[Mutant], *, is_quick: bool
+) -> tuple[int, int]:
+    """Try each mutant of a module; print those that nobody noticed; return how many somebody did, and of how many."""
+    mutants = sorted(mutants, key=lambda each: each.line)
+    quickly = bench.tried_quickly(file, mutants)
+    if is_quick:
+        mutants = list(quickly)
     survivors = 0
-    for mutant in sorted(mutants, key=lambda each: each.line):
-        if not bench.is_noticed(mutant):
+    for mutant in mutants:
+        if not quickly.get(mutant) and (is_quick or not bench.is_noticed(mutant)):
             survivors += 1
             reach = "" if bench.tests_of(mutant) else "  (no test reaches it)"
             print(f"{mutant.line:5} {mutant.name}{reach}", flush=True)
     noticed = len(mutants) - survivors
     print(f"{file.relative_to(ROOT)}: {noticed} of {len(mutants)} noticed", flush=True)
-    return noticed
+    return noticed, len(mutants)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
 from ybs.security.paths.roots import OutsideRoots, Roots
-from ybs.security.policy.confirm import Gate
+from ybs.security.policy.confirm import Gate, Wish
 from ybs.security.policy.policy import Allow, Deny, Policy, Subject
 
 YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason="use make")
@@ -118,11 +118,28 @@ async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
 async def test_questions_name_their_agent_and_agents_share_all_else():
     person = Person(Answer(is_allowed=True, is_for_session=True))
     gate, events = Gate(Policy(Safety()), person), list[Event]()
-    theirs = gate.of_agent("scout")
+    theirs = gate.of_agent("scout").of_agent("scout")
     await asyncio.gather(admit(gate, events), admit(theirs, events, "other", "2"))
     assert [question.agent for question in person.questions] == [MAIN, "scout"]
     assert person.most_waiting == 1
     assert await admit(theirs, events, "make", "3") == Allow("grant")
+
+
+@every_row(
+    ("wish", "command", "expected"),
+    [
+        ("ask", "make", ("a hook says so",)),
+        ("allow", "rm -r x", ("rm: deletes folders and all that is in them",)),
+    ],
+)
+async def test_the_reason_of_a_hook_stands_in_the_question_that_it_asks_for_and_in_no_other(
+    wish: Wish, command: str, expected: tuple[str, ...]
+):
+    person = Person(YES)
+    gate = Gate(Policy(Safety()), person)
+    with gate.wishing("1", wish, "a hook says so"):
+        await admit(gate, [], command)
+    assert [question.warnings for question in person.questions] == [expected]
 
 
 async def test_a_switch_to_plan_refuses_those_that_wait():

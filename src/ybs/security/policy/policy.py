@@ -56,8 +56,8 @@ class Ask(Struct, frozen=True):
     """The person decides. `reason` says in one line why; `is_destructive`: something would be gone or public."""
 
     question: Question
-    reason: str = ""
-    is_destructive: bool = False
+    reason: str
+    is_destructive: bool
 
 
 Decision: TypeAlias = Allow | Deny | Ask
