@@ -36,10 +36,10 @@ class Swapper:
         for place, (text, tests) in enumerate(self._changes):
             new = {name: code for name, code in codes_of(text).items() if before.get(name) != code}
             old = {name: _function(module, name) for name in new}
-            if not all(old.values()):
+            known = [items[test] for test in tests if test in items]
+            if not known or not all(old.values()):
                 continue
             swapped = {function: new[name] for name, function in old.items() if function}
-            known = [items[test] for test in tests if test in items]
             answer = "noticed" if self._is_noticed(swapped, known) else "unseen"
             with self._found.open("a") as file:
                 file.write(f"{place} {answer}\n")

@@ -15,6 +15,7 @@ Exit status 1 where fewer than 95 % of the others were noticed. Run by hand; min
 import argparse
 import ast
 import compileall
+import filecmp
 import importlib
 import multiprocessing
 import os
@@ -172,8 +173,10 @@ class Bench:
 
         A folder that holds what an earlier run saw is taken as it is, but for the package.
         """
-        shutil.rmtree(self.source, ignore_errors=True)
-        shutil.copytree(SOURCE, self.source, ignore=shutil.ignore_patterns("__pycache__"))
+        without = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(
+            SOURCE, self.source, ignore=without, copy_function=_copy, dirs_exist_ok=True
+        )
         compileall.compile_dir(self.source, quiet=2)
         if self._database.exists():
             return
@@ -295,6 +298,11 @@ class Bench:
             "PYTHONPATH": f"{self.source}{os.pathsep}{Path(__file__).parent}",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
+
+
+def _copy(source: str, target: str) -> None:
+    if not Path(target).exists() or not filecmp.cmp(source, target):
+        shutil.copy2(source, target)
 
 
 def load() -> None:

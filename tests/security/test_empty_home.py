@@ -12,7 +12,6 @@ from security.escapes.world import spawn
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.config.host import Host
 from ybs.core.errors import Refused
-from ybs.security.paths import credentials
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.places import see
@@ -85,16 +84,6 @@ def test_a_toolchain_in_the_project_is_the_projects(project: Path, home: Path):
     (project / ".venv" / "pip.conf").write_text("x")
     places = see(Host.of({"HOME": str(home)}), project, readable=[project / ".venv"])
     assert places.hidden == []
-
-
-def test_folders_full_of_others_and_those_that_cannot_be_listed_are_passed_over(tmp_path: Path):
-    for number in range(101):
-        (tmp_path / "many" / str(number)).mkdir(parents=True)
-    (tmp_path / "many" / "7" / ".netrc").write_text("x")
-    (tmp_path / "few" / "7").mkdir(parents=True)
-    (tmp_path / "few" / "7" / ".netrc").write_text("x")
-    assert list(credentials.in_toolchain(str(tmp_path))) == [f"{tmp_path}/few/7/.netrc"]
-    assert list(credentials.in_toolchain(str(tmp_path / "gone"))) == []
 
 
 @pytest.mark.parametrize("place", [".cache/ybs", ".config/ybs", ".local/state/ybs"])

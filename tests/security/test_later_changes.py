@@ -102,8 +102,11 @@ def test_what_was_not_seen_before_is_not_called_new(files: LaterFiles, project: 
 def test_what_the_persons_git_settings_name_counts_before_it_is_there_too(
     files: LaterFiles, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    (home / ".gitconfig").write_text("[core]\nhooksPath = tools/hooks\n[include]\npath = x\n")
+    shared = project / "shared"
+    (home / ".gitconfig").write_text(f"[core]\nhooksPath = tools/hooks\n[include]\npath = {shared}\n")  # fmt: skip
     assert looked(files, project) == []
+    shared.write_text("[core]\npager = evil\n")
+    assert looked(files, project) == [("shared", "new")]
     (project / "tools/hooks/deep").mkdir(parents=True)
     (project / "tools/hooks/deep/pre-commit").write_text("evil")
     assert looked(files, project) == [("tools/hooks/deep/pre-commit", "new")]

@@ -26,6 +26,7 @@ def test_what_is_no_file_there_is_passed_over(secrets: Path, project: Path) -> N
     (project / "key").write_text("")
     os.link(project / "key", project / "other")
     (secrets / "link").symlink_to(project / "key")
+    (secrets / "folder").symlink_to(project)
     os.mkfifo(secrets / "pipe")
     assert not BlockedFiles([str(secrets)]).hold((project / "key").stat())
 

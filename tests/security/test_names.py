@@ -20,6 +20,7 @@ from ybs.security.unicode import has_suspects
         (b"caf\xe9", r"caf\xe9"),
         (b"a\nb\x1b\x7f", r"a\x0ab\x1b\x7f"),
         (b"\xc2\x9b", r"\xc2\x9b"),
+        ("a\u3164".encode(), r"a\xe3\x85\xa4"),  # a letter to Unicode, and nobody sees it
         (rb"a\b", r"a\b"),
         (rb"a\x41", r"a\x41"),
         (rb"a\x0A", r"a\x5cx0A"),

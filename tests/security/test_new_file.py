@@ -90,7 +90,11 @@ def test_a_name_hangs_on_the_project_and_may_be_a_folder_or_left_out(
         assert find_place(roots, name, "default.md") == Path(os.path.realpath(expected)), name
 
 
-def test_what_is_written_is_whole_and_its_owners_alone(project: Path, roots: Roots):
+def test_what_is_written_is_whole_and_its_owners_alone(
+    project: Path, roots: Roots, monkeypatch: pytest.MonkeyPatch
+):
+    on_disk: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: on_disk.append(os.fstat(file).st_size))
     before = os.umask(0)
     try:
         place = find_place(roots, "new.md", "default.md")
@@ -98,6 +102,7 @@ def test_what_is_written_is_whole_and_its_owners_alone(project: Path, roots: Roo
     finally:
         os.umask(before)
     assert place.read_bytes() == b"text"
+    assert on_disk == [4], "all of it before the file has its name"
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.stat().st_nlink == 1
     assert [path.name for path in project.iterdir()] == ["new.md"]

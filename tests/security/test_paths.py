@@ -104,6 +104,7 @@ def test_p12_a_link_to_a_magic_path_is_refused(project: Path):
         ("~", "not expanded"),
         ("$HOME/x", "not expanded"),
         ("${HOME}/x", "not expanded"),
+        ("$A/x", "not expanded"),
         ("file:///etc/passwd", "an address"),
         ("a\ud800b", "no name can have"),
     ],

@@ -42,7 +42,7 @@ def _files(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
                     left -= 1
                     if entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False):
+                    else:
                         yield from _one(entry.path)
         except NotADirectoryError:
             yield from _one(path)

@@ -28,7 +28,7 @@ def _problem_of(text: str) -> str:
         (len(text) > LONGEST_PATH, f"is {len(text)} characters long; {LONGEST_PATH} are possible"),
         ("\0" in text or "\\x00" in text, "holds a NUL, which no name can have"),
         (
-            not text.isprintable() and _has_control(text),
+            _has_control(text),
             r"holds a control character; in a name it is written as \xNN, so a newline as \x0a",
         ),
         (
@@ -40,10 +40,7 @@ def _problem_of(text: str) -> str:
             "begins with $, and variables are not expanded; a file of that name is ./$NAME",
         ),
         (is_address and scheme.isalnum(), "is an address, not a path"),
-        (
-            not text.isascii() and not _can_be_encoded(text),
-            "holds characters that no name can have",
-        ),
+        (not _can_be_encoded(text), "holds characters that no name can have"),
     )
     return next((problem for is_so, problem in problems if is_so), "")
 

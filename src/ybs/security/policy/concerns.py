@@ -87,8 +87,6 @@ def _deceiver(word: str) -> str:
     """Return the name of a character in a run of letters that is there to be taken for another one, or nothing."""
     has_latin = bool(_LATIN.search(word))
     for character in word:
-        if character.isascii():
-            continue
         plain = normalize("NFKC", character)
         name = name_of(character, "")
         is_twin = plain != character and plain.isascii() and (not plain.isalnum() or has_latin)
