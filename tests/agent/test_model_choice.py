@@ -5,7 +5,7 @@ from typing import Any
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.model_choice import is_small
+from ybs.agent.model_choice import is_small, is_tiny
 from ybs.config.layers import load
 from ybs.config.schema import PromptForm
 from ybs.providers.in_process import InProcessModel
@@ -60,3 +60,8 @@ def test_a_model_that_was_handed_in_is_judged_by_window_and_name(
 ):
     model = InProcessModel(ScriptedModel(name=name), 1_024)
     assert is_small(this_host(), "in-process", model, config_of(project)) is is_short
+
+
+def test_models_of_at_most_a_billion_parameters_are_guided():
+    names = ("smollm2:360m", "llama3.2:1b", "qwen2.5-coder-1.5b", "gpt-4o")
+    assert [is_tiny(ScriptedModel(name=name)) for name in names] == [True, True, False, False]

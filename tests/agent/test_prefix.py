@@ -1,8 +1,11 @@
 """Requests that share their beginning."""
 
+from msgspec import Raw
+
+from ybs.agent.hints import CHANGED
 from ybs.agent.prefix import SharedPrefix
-from ybs.core.messages import AssistantMessage, Text, UserMessage
-from ybs.core.ports import Request
+from ybs.core.messages import AssistantMessage, Text, ToolResult, UserMessage
+from ybs.core.ports import Request, ToolSpec
 from ybs.testing import ScriptedModel
 
 RULES = "Be brief."
@@ -66,3 +69,15 @@ async def test_a_note_stands_behind_the_persons_words_alone():
     request = Request(RULES, [said("hello"), said("go on", origin="guard")])
     assert [event async for event in shared.stream(request)]
     assert texts(model.requests[0]) == ["hello\n(5 letters)", "go on"]
+
+
+async def test_a_model_that_loses_its_task_is_told_it_again_behind_what_it_finds():
+    model = ScriptedModel(["ok"])
+    shared = SharedPrefix(model, RULES, brief, repeats=True)
+    spec = ToolSpec(name="edit_file", description="", parameters=Raw(b"{}"), effect="edit")
+    found = ToolResult(call_id="1", name="read_file", output="tea\n")
+    edited = ToolResult(call_id="2", name="edit_file", output="Edited.")
+    request = Request(RULES, [said("Which tea?"), found, edited], [spec])
+    assert [event async for event in shared.stream(request)]
+    results = [each.output for each in model.requests[0].messages if isinstance(each, ToolResult)]
+    assert results == ["tea\nYou were asked: Which tea?", f"Edited.\n({CHANGED})"]

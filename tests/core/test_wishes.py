@@ -1,7 +1,7 @@
 """Whether words ask for a change."""
 
 from rows import every_row
-from ybs.core.wishes import wishes_change
+from ybs.core.wishes import output_wanted_of, paths_in, wishes_change, wishes_last, wishes_more
 
 
 @every_row(
@@ -41,3 +41,13 @@ def test_a_change_is_asked_for(words: str):
 )
 def test_an_answer_is_asked_for(words: str):
     assert not wishes_change(words)
+
+
+def test_what_is_to_be_run_and_where_something_is_to_be_added():
+    assert output_wanted_of("What does `wc -l a.txt` print?") == ["wc -l a.txt"]
+    assert output_wanted_of("Run `make all` for me.") == ["make all"]
+    assert output_wanted_of("Why is `rm -rf build` dangerous?") == []
+    added = ("Append a line.", "Put it at the top.", "The index is missing in a.sql.", "Change it.")
+    assert [wishes_more(words) for words in added] == [True, True, True, False]
+    assert [wishes_last(words) for words in added] == [True, False, False, False]
+    assert paths_in("See a.txt, b.txt. And a.txt.") == ["See", "a.txt", "b.txt", "And"]

@@ -96,6 +96,11 @@ def test_a_request_with_everything():
     }
 
 
+def test_a_grammar_is_sent_where_there_is_one():
+    assert encode(UserMessage.of("hi"), grammar='root ::= "a"')["grammar"] == 'root ::= "a"'
+    assert "grammar" not in encode(UserMessage.of("hi"))
+
+
 def test_what_the_server_does_not_want_is_not_sent():
     quirks = Quirks(
         max_tokens_field="",

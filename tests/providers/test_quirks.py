@@ -51,6 +51,11 @@ def test_a_refusal_teaches(refusal: str, expected: Quirks):
     assert learned[0] == expected
 
 
+def test_a_server_that_takes_no_grammar_is_asked_without():
+    learned = learn(Quirks(takes_grammar=True), "Unknown parameter: 'grammar'")
+    assert learned == (Quirks(), "")
+
+
 @every_row(
     "said",
     [

@@ -13,7 +13,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Noticed, RequestRetried, TextStreamed, ToolCallStreamed
 from ybs.core.messages import Image, Text, ToolResult, Usage, UserMessage
-from ybs.core.ports import Request
+from ybs.core.ports import Request, ToolSpec
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.http.failures import Unavailable
 from ybs.providers.ollama import PROVIDER as OLLAMA
@@ -34,6 +34,7 @@ HELLO = http(
 )
 BUSY = http("", status="503 Service Unavailable")
 LOADING = http('{"error":{"message":"Loading model","code":503}}', status="503 Service Unavailable")
+LOOK = ToolSpec(name="look", description="", parameters=msgspec.Raw(b"{}"))
 REQUEST = Request("", [UserMessage.of("hi")])
 
 
@@ -561,3 +562,20 @@ async def test_without_tools_in_the_request_such_a_refusal_is_told(serve, model_
     server = await serve(http(msgspec.json.encode(refusal), status="400 Bad Request"))
     _, error = await error_of(model_of(server))
     assert "does not support tools" in str(error)
+
+
+@every_row(
+    "quirks, tools, sent",
+    [
+        (Quirks(takes_grammar=True, takes_tools=False), (LOOK,), "root"),
+        (Quirks(takes_grammar=True), (LOOK,), None),
+        (Quirks(takes_tools=False), (LOOK,), None),
+    ],
+)
+async def test_a_grammar_is_sent_without_tools_and_where_the_server_takes_one(
+    serve, model_of, quirks: Quirks, tools, sent: str | None
+):
+    server = await serve(HELLO)
+    request = Request("", [UserMessage.of("hi")], tools, grammar="root")
+    await events_of(model_of(server, quirks=quirks), request)
+    assert server.asked[0].body.get("grammar") == sent

@@ -9,6 +9,8 @@ ACT: Final = "Now do what was asked for: make the next call."
 ANSWER: Final = "If this answers the question, answer it in words now. If it is not in there, say so, or look elsewhere."
 RAN: Final = "If this is all that was asked for, answer in words now. Else make the next call."
 CHANGED: Final = "If nothing else was asked for, say so in words now."
+#: In the place of the others, for a model that loses its task over what it reads.
+ASKED: Final = "You were asked: {}"
 #: After an edit where a command has failed before.
 RUN_AGAIN: Final = "Now run again what failed."
 RUN_FAILED: Final = "This failed. Find out why: read the code to blame, not the test."

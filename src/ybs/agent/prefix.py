@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from ybs.agent.hints import hint_after
+from ybs.agent.hints import ASKED, hint_after
 from ybs.core.events import Event
 from ybs.core.messages import Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Effect, Model, Request
@@ -20,7 +20,8 @@ from ybs.core.wrapper import ModelWrapper
 class SharedPrefix(ModelWrapper):
     """A Model whose system prompt is `rules` alone: what follows them goes before the first words of the conversation.
 
-    `brief` returns what of the documents goes with some words, `note` what is told behind them.
+    `brief` returns what of the documents goes with some words, `note` what is told behind them. With `repeats` the words are
+    told again behind what was found.
     """
 
     def __init__(
@@ -29,9 +30,12 @@ class SharedPrefix(ModelWrapper):
         rules: str,
         brief: Callable[[str], str],
         note: Callable[[str], str] = lambda _words: "",
+        *,
+        repeats: bool = False,
     ) -> None:
         super().__init__(model)
         self._rules, self._brief, self._note = rules, brief, note
+        self._repeats = repeats
         self._written: dict[tuple[str, UserMessage], UserMessage] = {}
         self._results: dict[str, tuple[ToolResult, ToolResult]] = {}
 
@@ -49,13 +53,17 @@ class SharedPrefix(ModelWrapper):
         effects: dict[str, Effect] = {tool.name: tool.effect for tool in request.tools}
         messages: list[Message] = []
         is_due = has_failed = False
+        words = ""
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
                 is_due, has_failed = wishes_change(message.words), False
+                words = message.words
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
                 effect = effects.get(message.name, "read")
-                hint = hint_after(message, effect, is_due=is_due, has_failed=has_failed)
+                hint = f"({hint_after(message, effect, is_due=is_due, has_failed=has_failed)})"
+                if self._repeats and effect in ("read", "execute"):
+                    hint = ASKED.format(words)
                 is_due = is_due and (effect == "read" or message.is_error)
                 has_failed = message.is_error if effect == "execute" else has_failed
                 message = self._hinted(message, hint)
@@ -67,7 +75,7 @@ class SharedPrefix(ModelWrapper):
         known = self._results.get(result.call_id)
         if known is not None and known[0] is result:
             return known[1]
-        made = replace(result, output=f"{result.output.rstrip()}\n({hint})")
+        made = replace(result, output=f"{result.output.rstrip()}\n{hint}")
         self._results[result.call_id] = (result, made)
         return made
 

@@ -19,7 +19,15 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, UserMessage
 from ybs.core.ports import Model, Request
-from ybs.core.wishes import wishes_change
+from ybs.core.wishes import (
+    is_file_name,
+    paths_in,
+    wishes_change,
+    wishes_gone,
+    wishes_new,
+    wishes_run,
+    without_commands,
+)
 from ybs.core.wrapper import ModelWrapper
 from ybs.security.paths.roots import Roots
 
@@ -28,17 +36,6 @@ MOST_BYTES = 6_000
 MOST_CALLS = 2
 #: How the ids of these calls begin.
 _SIGN = "ahead_"
-#: Whoever wants something run wants to know what comes of it, not what stands in the file.
-_RUN = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
-_NEW = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
-#: Nor is what is to go away read first.
-_GONE = lazy(
-    r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
-    r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
-)
-_COMMAND = lazy(r"`[^`\n]* [^`\n]*`")
-_PATH = lazy(r"[\w./-]*\w/?")
-_IS_FILE = lazy(r"\w\.[A-Za-z]\w{0,5}$")
 #: A name in a program: in capitals, or with an underscore or a capital within.
 _NAME = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+)\b")
 
@@ -65,16 +62,17 @@ class ReadAhead(ModelWrapper):
 
     def _calls(self, words: str) -> Iterator[ToolCall]:
         """Yield calls that look at the files and folders that the words have, else for what may be one, and for names."""
-        if re.match(_RUN(), words) or re.search(_GONE(), words):
+        # Whoever wants something run wants its output; nor is what is to go away read first.
+        if wishes_run(words) or wishes_gone(words):
             return
         if not wishes_change(words):  # else what a failing command names is worth reading
-            words = re.sub(_COMMAND(), " ", words)
-        paths = dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words))
+            words = without_commands(words)
+        paths = paths_in(words)
         kinds = {path: self._kind(path) for path in paths}
         yield from (_call("read_file", path=path) for path in paths if kinds[path] == "file")
         for path in (path for path in paths if kinds[path] == "folder"):
             yield _call("list_files", pattern="*", path=path)
-        if not (any(kinds.values()) or re.search(_NEW(), words)):
+        if not (any(kinds.values()) or wishes_new(words)):
             yield from _searches(words, paths)
 
     def _kind(self, path: str) -> str:
@@ -92,11 +90,11 @@ class ReadAhead(ModelWrapper):
 
 def missing_in(words: str, roots: Roots) -> Iterator[str]:
     """Yield a sentence for each file that the words name and that is not there, where they ask for something new."""
-    if not (wishes_change(words) and re.search(_NEW(), words)):
+    if not (wishes_change(words) and wishes_new(words)):
         return
-    for path in dict.fromkeys(re.findall(_PATH(), words)):
+    for path in paths_in(words):
         try:
-            if re.search(_IS_FILE(), path) and not roots.resolve(path).exists():
+            if is_file_name(path) and not roots.resolve(path).exists():
                 yield f"{path} is not there yet: write_file makes it."
         except (ToolError, OSError):
             continue
@@ -104,7 +102,7 @@ def missing_in(words: str, roots: Roots) -> Iterator[str]:
 
 def _searches(words: str, paths: Iterable[str]) -> Iterator[ToolCall]:
     """Yield calls that look for the first thing named like a file, else for names in the code."""
-    names = (path.rpartition("/")[2] for path in paths if re.search(_IS_FILE(), path))
+    names = (path.rpartition("/")[2] for path in paths if is_file_name(path))
     if name := next(names, ""):
         yield _call("list_files", pattern=f"**/{name}")
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ybs.agent.next_call import Guided
 from ybs.agent.prefix import SharedPrefix
 from ybs.agent.read_ahead import ReadAhead, missing_in
 from ybs.context.prompt import rules
@@ -12,11 +13,16 @@ from ybs.security.paths.roots import Roots
 
 
 def supported(
-    brief: Callable[[str], str], roots: Roots, reads_only: Callable[[ToolCall], bool]
+    brief: Callable[[str], str],
+    roots: Roots,
+    reads_only: Callable[[ToolCall], bool],
+    *,
+    is_tiny: bool = False,
 ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
     """Return what puts around a small model what helps it, and the guards that go with that.
 
-    `brief` returns what of the documents goes with some words, `reads_only` whether a call changes nothing.
+    `brief` returns what of the documents goes with some words, `reads_only` whether a call changes nothing. A tiny model is
+    told what it may write next as well.
     """
     endings = Endings(reads_only)
 
@@ -24,7 +30,7 @@ def supported(
         return " ".join(missing_in(words, roots))
 
     def around(model: Model) -> Model:
-        ordered = SharedPrefix(model, rules(is_short=True), brief, note)
-        return endings.bounding(ReadAhead(ordered, roots))
+        ordered = SharedPrefix(model, rules(is_short=True), brief, note, repeats=is_tiny)
+        return endings.bounding(ReadAhead(Guided(ordered) if is_tiny else ordered, roots))
 
     return around, (endings,)

@@ -30,12 +30,13 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True):
-    """One request to a model: everything it gets to see; with `answer_schema` the answer is to be JSON of that JSON Schema."""
+    """One request to a model: all that it sees. An answer is JSON of `answer_schema` and fits `grammar` (llama.cpp's), where these are given."""
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
     answer_schema: Raw | None = None
+    grammar: str = ""
 
 
 class Model(Protocol):

@@ -16,7 +16,68 @@ _CHANGES: Final = lazy(
     r"|\b(?:has|have|needs?|ought)\s+to\s+be\b|\b(?:should|must|shall)\s+be\b|\bI\s+(?:need|want)\s+an?\b"
 )
 
+#: Whoever wants something run wants to know what comes of it, not what stands in the file.
+_RUN: Final = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
+_NEW: Final = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
+_GONE: Final = lazy(
+    r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
+    r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
+)
+#: A command as people quote one: of several words.
+_COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
+_PRINTS: Final = lazy(r"(?i)\bwhat\b.*`\s+(?:print|output|show|say)")
+_MORE: Final = lazy(r"(?i)\b(?:add|append|insert|put)\b|\bis missing\b")
+_LAST: Final = lazy(r"(?i)\b(?:end|last|bottom|append)\b")
+_PATH: Final = lazy(r"[\w./-]*\w/?")
+_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$")
+
 
 def wishes_change(words: str) -> bool:
     """Return whether the words ask for something to be changed or made, not for an answer."""
     return not re.match(_ASKS(), words) and re.search(_CHANGES(), words) is not None
+
+
+def wishes_run(words: str) -> bool:
+    """Return whether the words begin by asking for something to be run."""
+    return re.match(_RUN(), words) is not None
+
+
+def without_commands(words: str) -> str:
+    """Return the words without the commands that are quoted in them."""
+    return re.sub(_COMMAND(), " ", words)
+
+
+def output_wanted_of(words: str) -> list[str]:
+    """Return the commands that the words quote, where they ask for something to be run or for what a command prints."""
+    asks = wishes_run(words) or re.search(_PRINTS(), words)
+    return re.findall(_COMMAND(), words) if asks else []
+
+
+def wishes_more(words: str) -> bool:
+    """Return whether the words ask for something to be added to what there is."""
+    return re.search(_MORE(), words) is not None
+
+
+def wishes_last(words: str) -> bool:
+    """Return whether what is to be added comes at the end."""
+    return re.search(_LAST(), words) is not None
+
+
+def wishes_new(words: str) -> bool:
+    """Return whether the words may ask for something new."""
+    return re.search(_NEW(), words) is not None
+
+
+def wishes_gone(words: str) -> bool:
+    """Return whether the words ask for a file to be deleted."""
+    return re.search(_GONE(), words) is not None
+
+
+def paths_in(words: str) -> list[str]:
+    """Return what may be a path in the words, in their order, each once."""
+    return list(dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words)))
+
+
+def is_file_name(path: str) -> bool:
+    """Return whether a path ends as the names of files do."""
+    return re.search(_IS_FILE(), path) is not None

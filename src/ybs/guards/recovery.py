@@ -25,8 +25,7 @@ CUT_OFF = (
 class Recovery(Guard):
     """Speaks up after every third step in a row in which nothing worked, and ends the turn after the twelfth.
 
-    A step counts as a whole, since a model reads the errors of one message together. A model that says nothing
-    is woken once.
+    A step counts as a whole, since a model reads the errors of one message together. A model that says nothing is woken once.
     """
 
     def __init__(self) -> None:

@@ -267,6 +267,7 @@ class RemoteModel:
             window=window,
             stream=quirks.streams,
             answer_schema=request.answer_schema if takes_schema else None,
+            grammar=request.grammar if quirks.takes_grammar and not request.tools else "",
             account=self._client.account if self._adapter.name in _SEALING else "",
         )
         draft = Assembly(

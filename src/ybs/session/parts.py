@@ -12,6 +12,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import (
     check_place,
     is_small,
+    is_tiny,
     may_turn_out_small,
     next_model,
     open_model,
@@ -226,7 +227,7 @@ class SessionParts:
         self.routed = self._turns_of(picking)
         is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
-        support, guards = self._support_for_small() if is_short else (_as_it_is, ())
+        support, guards = self._support_for_small(model) if is_short else (_as_it_is, ())
         spec = AgentSpec(
             name=MAIN,
             provider=provider,
@@ -347,7 +348,9 @@ class SessionParts:
         mask = self.environment.secrets.masked_schema
         return self.form.around(model, mask) if self.form else model
 
-    def _support_for_small(self) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
+    def _support_for_small(
+        self, model: Model
+    ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""
         from ybs.agent.small import supported  # for small models only
 
@@ -355,6 +358,7 @@ class SessionParts:
             self.context.brief,
             self.environment.roots,
             lambda call: self.agent.toolbox.is_read_only(call),
+            is_tiny=is_tiny(model),
         )
 
     def take_up(self, name: str, *, is_fork: bool) -> None:

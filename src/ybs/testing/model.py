@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import ModelError
 from ybs.core.events import (
@@ -53,7 +54,7 @@ class ScriptedModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Play the next entry."""
-        frozen = Request(request.system, tuple(request.messages), tuple(request.tools))
+        frozen = replace(request, messages=tuple(request.messages), tools=tuple(request.tools))
         self.requests.append(frozen)
         number = len(self.requests)
         if number > len(self._script):

@@ -43,7 +43,7 @@ class Writer:
         examples = EXAMPLES if has_room else EXAMPLES[:0]
         messages = self._written.each(request.messages, _message)
         system = f"{request.system}\n\n{tools_text(request.tools)}\n".lstrip("\n")
-        return Request(system, [*examples, *messages])
+        return Request(system, [*examples, *messages], grammar=request.grammar)
 
 
 def _message(message: Message) -> Message:

@@ -28,7 +28,7 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     `max_tokens` is already fitted to `window` (both in tokens). `temperature` is None where it was not set
     or the model takes none. `stream` is false when the server gives its answers in one piece. `keep_minutes` is how long a
     local server is to keep the model in memory; None leaves it to the server. `effort` is how hard the model is to think; None
-    leaves that to the model. The answer is to be JSON of `answer_schema` where that is given. `account` marks address and key where
+    leaves that to the model. `grammar` is llama.cpp's: what the answer may be; empty: anything. The answer is to be JSON of `answer_schema` where that is given. `account` marks address and key where
     thinking is sealed for them.
     """
 
@@ -40,6 +40,7 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     keep_minutes: float | None = None
     effort: Effort | None = None
     answer_schema: Raw | None = None
+    grammar: str = ""
     account: str = ""
     quirks: Quirks = Quirks()
 

@@ -98,7 +98,8 @@ class OpenAIAdapter:
         body["stream"] = options.stream
         if options.stream and quirks.sends_stream_options:
             body["stream_options"] = {"include_usage": True}
-        return body | quirks.extra_body
+        grammar = {"grammar": options.grammar} if options.grammar else {}
+        return body | grammar | quirks.extra_body
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a `chat.completion.chunk`, or a whole `chat.completion`, into the draft."""

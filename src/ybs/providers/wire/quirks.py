@@ -36,6 +36,8 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sees_images: bool = True
     #: Takes tools; when false none are sent, and the model writes its calls as text.
     takes_tools: bool = True
+    #: Takes a grammar of llama.cpp's for the answer, where no tools are sent.
+    takes_grammar: bool = False
     #: Is told with each request how large a window to take, and takes memory for all of it: as much as is needed is asked for.
     takes_window: bool = False
     #: The value of `parallel_tool_calls` to send; null: not sent.
@@ -93,6 +95,7 @@ _LESSONS = (
         "{model} does not accept a temperature, so none is sent.",
     ),
     Lesson("parallel_tool_calls", {"parallel_tool_calls": None}),
+    Lesson("grammar", {"takes_grammar": False}),
     Lesson("alternate", {"wants_alternating_roles": True}),
     Lesson(
         r"(?:tools?\b.*\breasoning_effort|reasoning_effort\b.*\btool)",
