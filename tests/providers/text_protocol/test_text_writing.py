@@ -40,15 +40,15 @@ def test_calls_and_results_are_text():
     assert written.system.endswith(f"{HOW}\n")
     assert [getattr(m, "text", "") for m in written.messages] == [
         "Look.",
-        'Yes.\n```json\n{"name":"look","arguments":{"path":"a"}}\n```',
+        'Yes.\n```json\n{"name": "look", "arguments": {"path":"a"}}\n```',
         "Result of look:\nseen",
         "Result of look:\nno such file",
     ]
 
 
-def test_calls_alone_stand_as_the_model_wrote_them():
+def test_nothing_stands_before_a_call_that_stood_alone():
     answer = AssistantMessage(
-        content=(Text(text='```json\n{"name":"look","arguments":{"path":"a"}}\n```'),)
+        content=(Text(text='```json\n{"name": "look", "arguments": {"path":"a"}}\n```'),)
     )
     read = with_calls(answer, {"look"})
     (written,) = Writer().written(Request("", [read], [spec("look")]), 8192).messages

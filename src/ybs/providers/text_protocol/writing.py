@@ -85,9 +85,9 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def block(call: ToolCall) -> str:
-    """Return a call as text, without blanks, as those of the examples: so the model writes its own."""
+    """Return a call as text."""
     arguments = call.invalid or bytes(call.arguments).decode(errors="replace")
-    return f'```json\n{{"name":"{call.name}","arguments":{arguments}}}\n```'
+    return f'```json\n{{"name": "{call.name}", "arguments": {arguments}}}\n```'
 
 
 def result_text(result: ToolResult) -> UserMessage:
@@ -97,7 +97,7 @@ def result_text(result: ToolResult) -> UserMessage:
 
 
 def _as_texts(parts: Sequence[AssistantPart]) -> Iterator[AssistantPart]:
-    """Yield the parts of an answer with its calls as text, as the model wrote them: a server that kept that reads it once."""
+    """Yield the parts of an answer with its calls as text; nothing stands before a call that stood alone."""
     has_text = False
     for part in parts:
         if isinstance(part, ToolCall):
