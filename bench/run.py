@@ -37,6 +37,7 @@ NAMES = (
     "router_choice",
     "compaction",
     "sub_agents",
+    "local_start",
     "transcript",
     "terminal_stream",
     "terminal_echo",

@@ -7,12 +7,26 @@ from msgspec import Raw
 
 from rows import every_row
 from ybs.agent.next_call import MOST_LINES, WORDS, Guided, grammar_of
+from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.testing import ScriptedModel
 
 NAMES = ("read_file", "list_files", "edit_file", "write_file", "delete_file", "run_shell")
-TOOLS = [ToolSpec(name=name, description="", parameters=Raw(b"{}")) for name in NAMES]
+NEEDS = {
+    "list_files": ["pattern"],
+    "edit_file": ["path", "old_text", "new_text"],
+    "write_file": ["path", "content"],
+    "run_shell": ["command"],
+}
+TOOLS = [
+    ToolSpec(
+        name=name,
+        description="",
+        parameters=Raw(msgspec.json.encode({"required": NEEDS.get(name, ["path"])})),
+    )
+    for name in NAMES
+]
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{[\d,]+\}|[|()*+?]|[a-z]+')
 
 
@@ -135,29 +149,67 @@ def test_when_the_call_was_made_or_the_file_is_not_there_the_answer_is_words():
     assert not accepts(WORDS, "Tea.\nTea.")
 
 
-def test_a_model_is_free_where_nothing_says_what_comes_next():
+@every_row(
+    "answer, is_taken",
+    [
+        ("Two lines.\n\n```python\nprint({})\n```\nThat is all, `so`.", True),
+        (called("list_files", pattern="*"), True),
+        (called("edit_file", path="a", old_text="b", new_text="c"), True),
+        (called("list_files"), False),
+        (called("look_up", path="a"), False),
+        ("I look: " + called("list_files", pattern="*"), False),
+        ('{"name": "list_files"}', False),
+    ],
+)
+def test_a_model_says_words_or_a_whole_call_where_nothing_says_what_comes_next(
+    answer: str, is_taken: bool
+):
     failed = ToolResult(call_id="1", name="edit_file", output="not found", is_error=True)
-    assert after("Good morning!") == ""
-    assert after("Make it better.") == ""
-    assert after("Why is `rm -rf build` dangerous?") == ""
-    assert after("Rename brew in tea.py.", *BREW, failed) == ""
-    assert after("Where is it?", *looked("list_files", "No files match.", pattern="x")) == ""
+    missing = looked("list_files", "No files match.", pattern="x")
+    for grammar in (
+        after("Good morning!"),
+        after("Make it better."),
+        after("Why is `rm -rf build` dangerous?"),
+        after("Rename brew in tea.py.", *BREW, failed),
+        after("Where is it?", *missing),
+        grammar_of(Request("", [], TOOLS)),
+    ):
+        assert accepts(grammar, answer) is is_taken
+
+
+def test_without_tools_there_is_no_grammar():
     assert grammar_of(Request("", [UserMessage.of("Run the tests.")])) == ""
-    assert grammar_of(Request("", [], TOOLS)) == ""
-    assert grammar_of(Request("", [UserMessage.of("Run the tests.")], TOOLS[:1])) == ""
+
+
+def test_a_tool_that_is_not_on_offer_is_not_called():
+    grammar = grammar_of(Request("", [UserMessage.of("Run the tests.")], TOOLS[:2]))
+    assert not accepts(grammar, called("run_shell", command="make"))
+    assert accepts(grammar, called("list_files", pattern="*"))
+
+
+def test_an_edit_is_of_what_the_words_are_about():
+    text = "1\tMIN_CUPS = 1\n2\tMAX_CUPS = 9,\n3\tdef pour(tea):\n4\t    x = 1\n5\t\n6\tpass"
+    lines = looked("read_file", text, path="tea.py")
+    grammar = after("MAX_CUPS in tea.py has to be 7.", *lines)
+    assert accepts(grammar, edit("MAX_CUPS = 9,", "MAX_CUPS = 7,"))
+    assert not accepts(grammar, edit("MAX_CUPS = 9,", "MAX_CUPS = 7"))
+    assert not accepts(grammar, edit("MIN_CUPS = 1", "MIN_CUPS = 7"))
+    grammar = after("Repair pour of tea.py.", *lines)
+    assert accepts(grammar, edit("    x = 1", "    x = 2"))
+    assert not accepts(grammar, edit("pass", "stop"))
 
 
 @every_row("arguments", [b"[]", b'{"path":7}', b"{}"])
 def test_a_call_without_a_path_says_nothing_of_a_file(arguments: bytes):
     call = ToolCall(id="1", name="read_file", arguments=Raw(arguments))
     result = ToolResult(call_id="1", name="read_file", output="1\ta")
-    assert after("Change it.", AssistantMessage(content=(call,)), result) == ""
+    assert after("Change it.", AssistantMessage(content=(call,)), result) == after("Hello!")
 
 
 async def test_the_grammar_goes_with_the_request():
     inner = ScriptedModel(["Done."])
     request = Request("", [UserMessage.of("Run the tests.")], TOOLS)
     events = [event async for event in Guided(inner).stream(request)]
+    assert isinstance(events[-1], AssistantSaid)
     assert inner.requests[0].grammar == grammar_of(request)
     assert "run_shell" in inner.requests[0].grammar
-    assert events[-1].message.text == "Done."  # pyright: ignore[reportAttributeAccessIssue] - the last one

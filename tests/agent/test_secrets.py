@@ -220,6 +220,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             {
                 "core/agent.py",
                 "core/call_ids.py",
+                "agent/next_call.py",
                 "agent/prefix.py",
                 "agent/read_ahead.py",
                 "guards/endings.py",

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ybs.core.events import Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Request
+from ybs.core.ports import Request, ToolSpec
 from ybs.core.wishes import (
     is_file_name,
     output_wanted_of,
@@ -36,6 +36,8 @@ from ybs.core.wrapper import ModelWrapper
 #: In longer files any text may be the one to replace.
 MOST_LINES: Final = 80
 _NUMBERED = lazy(r"(?m)^ *\d+\t(.*)$")
+#: Words that say what a line is about: names, numbers and longer words.
+_WORD = lazy(r"\w*[A-Z_\d]\w*|\w{4,}")
 _SIGNS = lazy(r"[\s#*>-]*(?=\w)")
 _READING: Final = frozenset({"read_file", "search_files", "list_files"})
 _TEXTS: Final = r"""
@@ -43,6 +45,13 @@ text ::= "\"" (char | "\\n")* "\""
 line ::= char{1,200}
 part ::= ([^"\\:\x00-\x1F] | "\\" ["\\/t]){1,100} ":"
 char ::= [^"\\\x00-\x1F] | "\\" ["\\/t]
+"""
+#: Words, with blocks of code in them that are not JSON.
+_FREE: Final = r"""
+words ::= first (plain | block)*
+first ::= [^`{<\n]
+plain ::= [^`] | "`" [^`] | "``" [^`]
+block ::= "```" [a-ik-z] [^`]* "```"
 """
 #: An answer in words, on one line.
 WORDS: Final = r"root ::= [^`{<(\n] [^`\n]*"
@@ -66,14 +75,20 @@ class _File(Struct, frozen=True):
     lines: Sequence[str]
 
 
+class _Parameters(Struct, frozen=True):
+    """What is read of a tool's schema."""
+
+    required: tuple[str, ...] = ()
+
+
 def grammar_of(request: Request) -> str:
-    """Return the grammar of the next answer; nothing where the model is free to choose."""
+    """Return the grammar of the next answer: the call that is due, words, or either; nothing without tools."""
     if not request.tools:
         return ""
     words, since = _asked(request.messages)
     results = [each for each in since if isinstance(each, ToolResult)]
     if not words or any(each.is_error for each in results):
-        return ""
+        return _any_of(request.tools)
     is_done = any(each.name not in _READING for each in results)
     has_looked = any(each.output and not each.output.startswith("No ") for each in results)
     if is_done or (has_looked and not wishes_change(words)):
@@ -82,7 +97,17 @@ def grammar_of(request: Request) -> str:
         return WORDS
     offered = {tool.name for tool in request.tools}
     calls = [call for name, call in _calls(words, list(_read(since))) if name in offered]
-    return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else ""
+    return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else _any_of(request.tools)
+
+
+def _any_of(tools: Sequence[ToolSpec]) -> str:
+    """Return the grammar of words, or of a call of any tool with what it cannot do without."""
+    calls = (_call(tool.name, **dict.fromkeys(_needed(tool), ())) for tool in tools)
+    return f"root ::= words | {' | '.join(calls)}{_FREE}{_TEXTS}"
+
+
+def _needed(tool: ToolSpec) -> Sequence[str]:
+    return msgspec.json.decode(tool.parameters, type=_Parameters).required
 
 
 def _asked(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
@@ -129,21 +154,22 @@ def _edit(file: _File, words: str) -> str:
     """Return the grammar of an edit that replaces a line of a file by another one, or adds one below it.
 
     What a line begins with before its first word stays, such as its indentation or the sign of a heading or a list.
-    What ends a line with a colon still does: a model of this size goes on with the line below it.
+    What ends with a colon or comma still does: a model of this size goes on with the line below it, or forgets the comma.
     """
     lines = [line for line in file.lines if line.strip()]
     if not 0 < len(lines) <= MOST_LINES:
         return _call("edit_file", path=[file.path], old_text=(), new_text=())
     adds = wishes_more(words)
-    olds = list(_unique(file.lines))
-    if adds and wishes_last(words):
-        olds = olds[-1:]
+    if adds:
+        olds = list(_unique(file.lines, range(len(file.lines))))
+        olds = olds[-1:] if wishes_last(words) else olds
+    else:
+        olds = list(_unique(file.lines, _about(words, file.lines)))
     places: list[str] = []
     for old in olds:
         kept = f"{old}\n" if adds else _beginning(old)
         place = _literal(f'{_inside(old)}","new_text":"{_inside(kept)}')
-        colons = old.count(":") if old.endswith(":") and not adds else 0
-        places.append(f"{place} {' '.join(['part'] * colons) or 'line'}")
+        places.append(f"{place} {_rest(old, adds=adds)}")
     begin = f'```json\n{{"name":"edit_file","arguments":{{"path":{_json(file.path)},"old_text":"'
     return f"{_literal(begin)} ({' | '.join(places)}) {_literal(_END)}"
 
@@ -151,10 +177,37 @@ def _edit(file: _File, words: str) -> str:
 _END: Final = '"}}\n```'
 
 
-def _unique(lines: Sequence[str]) -> Iterator[str]:
-    """Yield each line, with as many of those below it as it takes to be found once."""
-    whole = "\n".join(lines)
+def _rest(old: str, *, adds: bool) -> str:
+    """Return the grammar of what follows the beginning of a new line."""
+    if adds:
+        return "line"
+    if old.endswith(":"):
+        return " ".join(["part"] * old.count(":"))
+    return 'line ","' if old.endswith(",") else "line"
+
+
+def _about(words: str, lines: Sequence[str]) -> list[int]:
+    """Return the lines that have a word of the request, with the blocks that they begin; where there are none, all."""
+    asked = set(re.findall(_WORD(), without_commands(words)))
+    found = dict[int, None]()
+    block = None
     for place, line in enumerate(lines):
+        depth = len(line) - len(line.lstrip())
+        if block is not None and line.strip() and depth <= block:
+            block = None
+        has_word = not asked.isdisjoint(re.findall(_WORD(), line))
+        if has_word and line.endswith(":") and block is None:
+            block = depth
+        if has_word or block is not None:
+            found[place] = None
+    return list(found or range(len(lines)))
+
+
+def _unique(lines: Sequence[str], places: Iterable[int]) -> Iterator[str]:
+    """Yield each of these lines, with as many of those below it as it takes to be found once."""
+    whole = "\n".join(lines)
+    for place in places:
+        line = lines[place]
         ends = range(place + 1, len(lines) + 1)
         texts = ("\n".join(lines[place:end]) for end in ends)
         text = next((text for text in texts if whole.count(text) == 1), "")
