@@ -1,5 +1,6 @@
 """Sub-agents that write have copies of the project, and what they changed is merged."""
 
+import asyncio
 import stat
 import threading
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 from conductor.copies import DELEGATE, Copies
 from rows import every_row
 from session.trees import tree
-from ybs.conductor import copying
+from ybs.conductor import copying, origin
 from ybs.conductor.merged import Merged
+from ybs.conductor.moving import moved_text
 from ybs.conductor.overlay import Overlay
 from ybs.core.errors import ToolError
+from ybs.tools.searching.walk import Deadline
 
 pytestmark = pytest.mark.integration
 LINES = "".join(f"line {number}\n" for number in range(1, 20))
@@ -261,6 +264,7 @@ async def test_a_folder_that_git_ignores_only_in_the_copy_is_named(copies: Copie
 
 
 async def test_dependencies_are_read_where_they_are_and_not_copied(copies: Copies) -> None:
+    copies.environment.sandbox.is_off = False  # only a sandbox keeps commands from writing there
     write(copies.project, ".gitignore", "node_modules/\n")
     write(copies.project, "node_modules/lib/index.js")
     overlay = await copies.open()
@@ -296,6 +300,7 @@ async def test_a_large_file_is_copied_and_never_merged_unasked(
 ) -> None:
     monkeypatch.setattr("ybs.checkpoints.states.MOST_FILE_BYTES", 1000)
     monkeypatch.setattr("ybs.checkpoints.scan.MOST_FILE_BYTES", 1000)
+    copies.environment.sandbox.is_off = False
     write(copies.project, ".gitignore", "*.bin\n")
     write(copies.project, "large", b"x" * 2000)
     write(copies.project, "ignored.bin", b"x" * 2000)
@@ -339,3 +344,123 @@ async def test_a_copy_is_removed_and_so_is_what_a_crash_left(copies: Copies) -> 
         if thread.name == "ybs-sweep":
             thread.join()
     assert not left.exists()
+
+
+async def test_links_that_name_the_project_lead_into_the_copy_and_back(copies: Copies) -> None:
+    project = copies.project
+    write(project, "t.txt", "old")
+    (project / "abs").symlink_to(project / "t.txt")
+    overlay = await copies.open()
+    assert (overlay.folder / "abs").readlink() == overlay.folder / "t.txt"
+    assert await copies.merge(overlay) == Merged()
+    (overlay.folder / "abs").write_text("new")
+    (overlay.folder / "made").symlink_to(overlay.folder / "abs")
+    merged = await copies.merge(overlay)
+    assert merged.paths == ("made", "t.txt")
+    assert (project / "made").readlink() == project / "abs"
+    assert (project / "abs").readlink() == project / "t.txt"
+
+
+async def test_without_a_sandbox_dependencies_are_not_within_reach_of_a_copy(
+    copies: Copies,
+) -> None:
+    write(copies.project, ".gitignore", "node_modules/\n")
+    write(copies.project, "node_modules/m.js")
+    overlay = await copies.open()
+    assert tree(overlay.folder).keys() == {".gitignore"}
+    assert await copies.merge(overlay) == Merged()
+    assert (copies.project / "node_modules/m.js").is_file()
+
+
+def folders_of(copies: Copies) -> list[Path]:
+    return [each for each in copies.environment.host.copies_folder.glob("*/*") if each.is_dir()]
+
+
+async def test_a_copy_whose_making_is_cancelled_is_removed(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, begun, cancelled = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    real = copying.Copying.do
+
+    def held(self: copying.Copying, deadline: Deadline) -> copying.Copied:
+        loop.call_soon_threadsafe(begun.set)
+        cancelled.wait()
+        return real(self, deadline)
+
+    def cancel(_: Deadline) -> None:
+        cancelled.set()
+
+    monkeypatch.setattr(copying.Copying, "do", held)
+    monkeypatch.setattr(Deadline, "cancel", cancel)
+    write(copies.project, "a")
+    task = asyncio.create_task(copies.open())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert folders_of(copies) == []
+
+
+async def test_a_copy_that_takes_too_long_is_given_up_and_removed(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = copying.Copying.do
+
+    def late(self: copying.Copying, deadline: Deadline) -> copying.Copied:
+        deadline.cancel()
+        return real(self, deadline)
+
+    monkeypatch.setattr(copying.Copying, "do", late)
+    write(copies.project, "a")
+    with pytest.raises(ToolError, match="making the copy takes too long"):
+        await copies.open()
+    assert folders_of(copies) == []
+
+
+async def test_waiting_for_another_copy_takes_nothing_from_the_time_for_the_own(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Deadline] = []
+
+    def deadline(seconds: float) -> Deadline:
+        made.append(Deadline(seconds))
+        return made[-1]
+
+    loop, begun, may_go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    real = copying.Copying.do
+
+    def held(self: copying.Copying, deadline: Deadline) -> copying.Copied:
+        loop.call_soon_threadsafe(begun.set)
+        may_go_on.wait()
+        return real(self, deadline)
+
+    monkeypatch.setattr(copying.Copying, "do", held)
+    monkeypatch.setattr(origin, "Deadline", deadline)
+    first, second = (asyncio.create_task(copies.open(name)) for name in ("one", "two"))
+    await begun.wait()
+    assert len(made) == 1
+    may_go_on.set()
+    await asyncio.gather(first, second)
+    assert len(made) == 2
+
+
+async def test_the_folder_in_which_lines_are_merged_is_removed(copies: Copies) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    write(copies.project, "a", "first\n" + LINES)
+    write(overlay.folder, "a", LINES + "last\n")
+    assert (await copies.merge(overlay)).paths == ("a",)
+    assert folders_of(copies) == [overlay.folder.parent]
+
+
+@every_row(
+    "text, moved",
+    [
+        ("see /a/app/x.", "see /c/x/x."),
+        ("in /a/app.", "in /c/x."),
+        ("/a/app-two/x /a/app.bak /b/a/app /a/apps", "/a/app-two/x /a/app.bak /b/a/app /a/apps"),
+        ("'/a/app':/a/app/", "'/c/x':/c/x/"),
+    ],
+)
+def test_only_paths_in_the_project_become_those_in_a_copy(text: str, moved: str) -> None:
+    assert moved_text(text, Path("/a/app"), Path("/c/x")) == moved

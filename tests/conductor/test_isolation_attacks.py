@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from msgspec import Raw
 
 from conductor.copies import DELEGATE, Copies
 from conductor.test_isolation import read, write
@@ -43,7 +44,7 @@ async def test_a_folder_that_became_a_link_to_home_leads_nowhere(
     assert "the person's own" not in merged.text
 
 
-async def test_a_link_within_the_project_is_taken_over_and_one_that_leads_out_is_not(
+async def test_a_link_within_the_project_is_merged_and_one_that_leads_out_is_not(
     copies: Copies,
 ) -> None:
     write(copies.project, "a")
@@ -52,11 +53,29 @@ async def test_a_link_within_the_project_is_taken_over_and_one_that_leads_out_is
         ("in", "a"),
         ("out", "../../etc/passwd"),
         ("copy", str(overlay.folder / "a")),
+        ("beside", str(overlay.folder.parent)),
+        ("up", f"{overlay.folder}/../a"),
     ):
         (overlay.folder / name).symlink_to(target)
     merged = await copies.merge(overlay)
-    assert merged.paths == ("in",)
-    assert {each.path for each in merged.conflicts} == {"out", "copy"}
+    assert merged.paths == ("copy", "in")
+    assert (copies.project / "copy").readlink() == copies.project / "a"
+    assert {each.path for each in merged.conflicts} == {"out", "beside", "up"}
+
+
+async def test_content_that_a_job_swaps_in_is_not_what_was_confirmed(copies: Copies) -> None:
+    overlay = await copies.open()
+    call = ToolCall(
+        id="c", name="write_file", arguments=Raw(b'{"path":"AGENTS.md","content":"fine"}')
+    )
+    write(overlay.folder, "AGENTS.md", "swapped")
+    await overlay.hook.after_change(call, "write", ["AGENTS.md"])
+    assert (await copies.merge(overlay)).paths == ()
+    assert [each.call.name for each in copies.questions] == ["write_file"]
+    write(overlay.folder, "AGENTS.md", "fine")
+    await overlay.hook.after_change(call, "write", ["AGENTS.md"])
+    assert (await copies.merge(overlay)).paths == ("AGENTS.md",)
+    assert len(copies.questions) == 1
 
 
 async def test_pipes_devices_and_sparse_giants_stay_where_they_are(copies: Copies) -> None:
@@ -296,4 +315,4 @@ async def test_a_hook_that_fails_is_told_and_the_merge_goes_on(copies: Copies) -
     assert merged.notes == ("the person cannot undo this: the disk is full",)
     assert "the person cannot undo this" in merged.text
     await after_change([overlay.hook], DELEGATE, "execute", ["a"])
-    assert overlay.hook.states == {}
+    assert overlay.hook.paths == set()

@@ -43,7 +43,26 @@ You are a reviewer.
     assert (kind.mode, kind.model, kind.prompt) == ("plan", "sonnet", "You are a reviewer.")
     assert kind.budget == Budget(steps=12)
     assert not kind.may_change
-    assert remarks_on(text.encode()) == []
+    (remark,) = remarks_on(text.encode())
+    assert remark.startswith("Bash(git diff:*): what stands in brackets is ignored")
+
+
+def test_tools_that_are_disallowed_are_not_there() -> None:
+    head = "disallowedTools: Write, Edit, mcp__x__y\n"
+    text = kind_file("a", head=head).encode()
+    only = read_kind(text, "a.md").only_tools(())
+    assert only is not None
+    assert [name in only for name in ("write_file", "edit_file", "mcp__x__y")] == [False] * 3
+    assert [name in only for name in ("read_file", "mcp__x__z")] == [True] * 2
+    both = read_kind(kind_file("a", head=f"tools: Read, Write\n{head}").encode(), "a.md")
+    few = both.only_tools(("read_file", "write_file", "run_shell"))
+    assert few is not None
+    assert [name in few for name in ("read_file", "write_file", "run_shell")] == [
+        True,
+        False,
+        False,
+    ]
+    assert read_kind(kind_file("a").encode(), "a.md").only_tools(()) is None
 
 
 def test_all_that_a_kind_may_say() -> None:

@@ -18,6 +18,7 @@ from ybs.conductor.origin import Origin
 from ybs.conductor.overlay import Overlay
 from ybs.core.events import Noticed
 from ybs.core.ports import Answer, Preview, Question, ToolOutput
+from ybs.session.session import Session
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -232,3 +233,43 @@ async def test_tools_of_a_program_are_not_there_in_copies(project: Path) -> None
         key: "stamp" in [tool.name for tool in cast.requests[key][0].tools] for key in cast.requests
     }
     assert offered == {"main": True, "one": False, "two": False, "three": True}
+
+
+async def test_one_that_is_stopped_while_it_waits_for_a_place_ends_at_once(project: Path) -> None:
+    session: Session
+
+    async def stop(_: object) -> str:
+        conductor = session.delegating.conductor
+        assert conductor is not None
+        assert conductor.stop("general-2") == 1
+        await session.prepare()
+        return "1"
+
+    cast = Cast([BOTH, "done"], one=[stop], two=["2"])
+    session, events = opened(
+        project, cast.model, mode="bypass", overrides={"agents.max_parallel": 1}
+    )
+    async with session:
+        await session.send("go")
+    assert cast.requests["two"] == []
+    assert "[general-2: not done: it was stopped before it began;" in results(events)[0].output
+
+
+async def test_of_one_that_is_stopped_what_its_commands_changed_is_said_too(project: Path) -> None:
+    session: Session
+
+    async def stop(_: object) -> str:
+        conductor = session.delegating.conductor
+        assert conductor is not None
+        conductor.stop("general-1")
+        await session.prepare()
+        return "never said"
+
+    cast = Cast([BOTH, "done"], one=[call("run_shell", command="echo 1 > a"), stop], two=["2"])
+    session, events = opened(project, cast.model, mode="bypass")
+    async with session:
+        await session.send("go")
+    first, second = results(events)[0].output.split("[general-2")
+    assert "What it changed was not merged." in first
+    assert "not merged" not in second
+    assert tree(project) == {}

@@ -1,7 +1,7 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -69,7 +69,7 @@ class ToolEnvironment:
     #: What starts sub-agents; without it the tool for that is not offered.
     delegate: "Delegates | None" = None
     #: The names of the tools that an agent may have; None: all.
-    only_tools: "Collection[str] | None" = None
+    only_tools: "Container[str] | None" = None
     #: What an agent has beside the tools that every agent has.
     more_tools: "Sequence[Tool]" = ()
 
@@ -142,7 +142,7 @@ class ToolEnvironment:
         )
 
     def for_sub_agent(
-        self, loaded: Loaded, bound: "Bound | None", only_tools: "Collection[str] | None"
+        self, loaded: Loaded, bound: "Bound | None", only_tools: "Container[str] | None"
     ) -> "ToolEnvironment":
         """Return this environment for an agent that may do less; what is not its own is ended by this one.
 

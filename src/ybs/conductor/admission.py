@@ -9,11 +9,12 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from ybs.checkpoints.states import Change, State, state_at
+from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at
 from ybs.conductor.contents import path_in, plain
 from ybs.conductor.merging import Clash
 from ybs.conductor.origin import Origin
@@ -31,30 +32,37 @@ _CHANGING: Sequence[Effect] = ("write", "edit", "delete")
 
 
 class Named:
-    """A hook that notes which files the tools of a sub-agent wrote, and what was in them then: that was confirmed."""
+    """A hook that notes which files the tools of a sub-agent wrote, and what of that was in the call: that was confirmed."""
 
     name = "the copy of the project"
     loss = "the person is asked again before this reaches the project"
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        #: What tools left, by path in the copy.
-        self.states: dict[str, State] = {}
+        #: What tools wrote, by path in the copy.
+        self.paths: set[str] = set()
+        #: What of it has the content that a call named. A command in the background may have put something else there.
+        self.confirmed: dict[str, State] = {}
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Wait for what becomes of it."""
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what a tool left at the paths that it names."""
-        del call
         if effect in _CHANGING:
-            await asyncio.to_thread(self._note, effect, paths)
+            await asyncio.to_thread(self._note, call, effect, paths)
 
-    def _note(self, effect: Effect, paths: Sequence[str]) -> None:
+    def _note(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        wanted = ABSENT.digest if effect == "delete" else _content_in(call)
         for path in paths:
             real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
             name = str(real)[len(path_in(self._roots.folder, "")) :]
-            self.states[name] = plain(state_at(self._roots, str(real)))
+            self.paths.add(name)
+            state = plain(state_at(self._roots, str(real)))
+            if state.digest == wanted:
+                self.confirmed[name] = state
+            else:
+                self.confirmed.pop(name, None)
 
 
 class Admission:
@@ -162,6 +170,12 @@ class Admission:
 
     def _path(self, change: Change) -> str:
         return path_in(self._environment.folder, change.path)
+
+
+def _content_in(call: ToolCall) -> str | None:
+    """Return the digest of the content that a call writes; None where it names a part of it, or none."""
+    content = msgspec.json.decode(call.arguments, type=dict[str, Any]).get("content")
+    return digest_of(content.encode()) if isinstance(content, str) else None
 
 
 def _call(call_id: str, tool: str, **arguments: str) -> ToolCall:

@@ -253,11 +253,14 @@ class Conductor:
 
     async def _work(self, work: Work) -> Report:
         """Run one sub-agent to its end, and keep what came of it."""
+        work.agent.wait()
         try:
             report = await self._run(work)
         except asyncio.CancelledError:
-            self.reports.append(work.agent.report("the turn was stopped"))
-            raise
+            if not work.agent.is_stopped:
+                self.reports.append(work.agent.report("the turn was stopped"))
+                raise
+            report = work.agent.report("it was stopped before it began")
         except Exception as error:  # the work of the others must not be lost with it
             report = work.agent.report(problem_of(error))
         self.reports.append(report)

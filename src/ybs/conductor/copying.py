@@ -1,7 +1,7 @@
 """Write what a project holds into an empty folder, so that both have nothing in common: no link and no block of a file."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import State, state_at
 from ybs.conductor.contents import Contents, path_in, plain
+from ybs.conductor.moving import moved_link
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
+from ybs.tools.searching.walk import Deadline
 
 #: A copy takes no more.
 MOST_COPIED_BYTES = 1_000_000_000
@@ -27,36 +29,37 @@ _OWN_RIGHTS = 0o700
 
 
 class Copied(Struct, kw_only=True):
-    """What stands in a copy: the states by path, and what is only `shown` there, by a link to the original."""
+    """What stands in a copy: the states by path, and what is only `shown` there, by a link to the original, or not at all."""
 
     base: dict[str, State]
     shown: tuple[str, ...]
 
 
-def copy_project(
-    roots: Roots, contents: Contents, folder: Path, get: Callable[[str], bytes | None]
-) -> Copied:
-    """Fill an empty folder of our own. Raises ToolError where that is too much, and OSError.
+class Copying:
+    """Fills an empty folder of our own.
 
-    Dependencies, build outputs, caches and large ignored files are links to the originals.
+    Dependencies, build outputs, caches and large ignored files are links to the originals; without `has_links`, where nothing would
+    keep commands from writing through them, they are not there.
     """
-    copying = _Copying(roots, contents, folder, get)
-    copying.check_size()
-    return copying.do()
 
-
-class _Copying:
     def __init__(
-        self, roots: Roots, contents: Contents, folder: Path, get: Callable[[str], bytes | None]
+        self,
+        roots: Roots,
+        contents: Contents,
+        folder: Path,
+        get: Callable[[str], bytes | None],
+        *,
+        has_links: bool,
     ) -> None:
         self._roots, self._contents, self._folder, self._get = roots, contents, folder, get
+        self._has_links = has_links
         states = contents.states
         large = [path for path, state in states.items() if state.kind == "file" and state.mark]
         self._shown = [path for path in large if path in contents.ignored][:MOST_SHOWN]
         self._shown += contents.bulk
         self._large = [path for path in large if path not in contents.ignored]
 
-    def check_size(self) -> None:
+    def _check_size(self) -> None:
         """Raise ToolError where the project is too large."""
         states = self._contents.states
         size = sum(state.size for state in states.values() if state.digest)
@@ -71,11 +74,28 @@ class _Copying:
                 f"a copy of the project takes {size:,} bytes, and the disk is nearly full"
             )
 
-    def do(self) -> Copied:
-        """Write all of it."""
+    def do(self, deadline: Deadline) -> Copied:
+        """Write all of it. Raises ToolError where that is too much or takes too long, and OSError."""
+        self._check_size()
         states = self._contents.states
-        base: dict[str, State] = {}
         folders = sorted(path for path, state in states.items() if state.kind == "folder")
+        self._make_folders(folders)
+        base = {path: states[path] for path in folders}
+        for path, state in states.items():
+            if deadline.is_over:
+                raise ToolError("making the copy takes too long")
+            if state.digest or state.kind == "link":
+                self._write(path, state)
+                base[path] = state
+        base |= self._copy_large()
+        for path in self._shown if self._has_links else ():
+            with suppress(OSError):  # the folder that it lies in could not be read
+                self._place(path).symlink_to(path_in(self._roots.folder, path))
+        for path in reversed(folders):
+            self._place(path).chmod(states[path].mode)
+        return Copied(base=base, shown=tuple(self._shown))
+
+    def _make_folders(self, folders: Sequence[str]) -> None:
         for top in self._roots.folders:  # the tools may work in a part of the project alone
             if top.is_relative_to(self._roots.folder):
                 (self._folder / top.relative_to(self._roots.folder)).mkdir(
@@ -83,23 +103,11 @@ class _Copying:
                 )
         for path in folders:
             self._place(path).mkdir(_OWN_RIGHTS)
-            base[path] = states[path]
-        for path, state in states.items():
-            if state.digest or state.kind == "link":
-                self._write(path, state)
-                base[path] = state
-        base |= self._copy_large()
-        for path in self._shown:
-            with suppress(OSError):  # the folder that it lies in could not be read
-                self._place(path).symlink_to(path_in(self._roots.folder, path))
-        for path in reversed(folders):
-            self._place(path).chmod(states[path].mode)
-        return Copied(base=base, shown=tuple(self._shown))
 
     def _write(self, path: str, state: State) -> None:
         place = self._place(path)
         if state.kind == "link":
-            place.symlink_to(real_name(state.target))
+            place.symlink_to(real_name(moved_link(state, self._roots.folder, self._folder).target))
             return
         data = self._get(state.digest)
         if data is None:

@@ -7,15 +7,16 @@ person's repository. (A git worktree would have to be filled with all of that af
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.contents import Contents
-from ybs.conductor.copying import Copied, copy_project
+from ybs.conductor.copying import Copied, Copying
 from ybs.conductor.origin import Origin
 from ybs.conductor.overlay import Overlay
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.hooks import CallHook
+from ybs.core.to_its_end import to_its_end
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
 
@@ -35,12 +36,16 @@ class Isolation:
     async def open(self, agent: str) -> Overlay:
         """Make a copy for an agent of this name. Raises ToolError where the project is too large, or the disk too small."""
         try:
-            folder, contents, copied = await self._origin.working(self._copied)
+            top = await asyncio.to_thread(self._origin.new_folder)
+            try:
+                environment, copied = await self._origin.working(partial(self._copied, top))
+            except BaseException:
+                await to_its_end(asyncio.to_thread(remove_folder, str(top)))
+                raise
         except OSError as error:
             raise ToolError(_CANNOT.format(why=error.strerror or error)) from error
         except YbsError as error:
             raise ToolError(_CANNOT.format(why=error)) from error
-        environment = await asyncio.to_thread(self._environment_in, folder, contents, copied)
         overlay = Overlay(agent, self._origin, environment, copied)
         self._overlays = [*(each for each in self._overlays if not each.is_closed), overlay]
         return overlay
@@ -51,19 +56,17 @@ class Isolation:
             await overlay.aclose()
         await asyncio.to_thread(self._origin.close)
 
-    def _copied(self, deadline: Deadline) -> tuple[Path, Contents, Copied]:
+    def _copied(self, top: Path, deadline: Deadline) -> tuple[ToolEnvironment, Copied]:
         origin = self._origin
         contents = origin.look(deadline)
-        top = origin.new_folder()
-        try:
-            folder = top / (origin.roots.folder.name or "project")
-            folder.mkdir(mode=0o700)
-            return folder, contents, copy_project(origin.roots, contents, folder, origin.get)
-        except BaseException:
-            remove_folder(str(top))
-            raise
+        folder = top / (origin.roots.folder.name or "project")
+        folder.mkdir(mode=0o700)
+        has_links = not self._environment.sandbox.is_off
+        copying = Copying(origin.roots, contents, folder, origin.get, has_links=has_links)
+        copied = copying.do(deadline)
+        return self._environment_in(folder, copied), copied
 
-    def _environment_in(self, folder: Path, contents: Contents, copied: Copied) -> ToolEnvironment:
+    def _environment_in(self, folder: Path, copied: Copied) -> ToolEnvironment:
         """Make the environment of a copy. What else the session may read can be read there, too."""
         original, origin = self._environment, self._origin
         environment = ToolEnvironment(

@@ -40,8 +40,9 @@ _MODES: Mapping[str, BoundMode | None] = {
 _TOOLS: Mapping[str, str] = {theirs: own for own, known in KNOWN.items() for theirs in known.names}
 #: Fields that other agents know and ybs does not use; naming them would help nobody.
 _COSMETIC = frozenset({"color", "version", "author", "license", "metadata"})
+_OF_TOOLS = ("tools", "disallowedTools")
 _FIELDS = frozenset({
-    *("name", "description", "tools", "mode", "permissionMode", "model"),
+    *("name", "description", "tools", "disallowedTools", "mode", "permissionMode", "model"),
     *("steps", "maxTurns", "tokens", "cost_usd", "seconds"),
 })  # fmt: skip
 
@@ -157,6 +158,7 @@ def read_kind(data: bytes, place: str, *, is_own: bool = False) -> Kind:
         description=printable(description)[:_LONGEST_DESCRIPTION],
         prompt=body.strip(),
         tools=_tools_in(said),
+        without=_tools_in(said, "disallowedTools") or (),
         mode=_mode_in(said),
         model=_text(said, "model"),
         budget=_budget_in(said),
@@ -170,6 +172,11 @@ def remarks_on(data: bytes) -> list[str]:
     said, _ = _head_of(data)
     unknown = [key for key in said if key not in _FIELDS | _COSMETIC]
     remarks = [f"ybs does not know {listed(unknown)}"] * bool(unknown)
+    parts = [name.strip() for key in _OF_TOOLS for name in _names_in(said, key) if "(" in name]
+    if parts:
+        remarks.append(
+            f"{listed(parts)}: what stands in brackets is ignored, and the whole tool is meant"
+        )
     strange = [name for name in _tools_in(said) or () if name not in NAMES]
     if strange:
         remarks.append(
@@ -191,12 +198,16 @@ def _text(said: Mapping[str, Value], key: str) -> str:
     return value.strip() if isinstance(value, str) else ", ".join(value)
 
 
-def _tools_in(said: Mapping[str, Value]) -> tuple[str, ...] | None:
+def _names_in(said: Mapping[str, Value], key: str) -> Sequence[str]:
+    value = said.get(key, ())
+    return value.split(",") if isinstance(value, str) else value
+
+
+def _tools_in(said: Mapping[str, Value], key: str = "tools") -> tuple[str, ...] | None:
     """Return ybs's names of the tools; None where all are meant."""
-    if "tools" not in said:
+    if key not in said:
         return None
-    value = said["tools"]
-    names: Sequence[str] = value.split(",") if isinstance(value, str) else value
+    names = _names_in(said, key)
     plain = [name.partition("(")[0].strip() for name in names]
     if plain in ([""], ["*"], ["all"]):
         return None

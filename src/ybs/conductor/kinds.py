@@ -1,5 +1,6 @@
 """Kinds of sub-agents: what each is for, what it may use, and what it is told."""
 
+from collections.abc import Container
 from typing import Final
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill"
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A kind of sub-agents. `tools` are the most that it may have (None: all of its parent's); `mode` narrows what they may do.
+    """A kind of sub-agents. `tools` are the most that it may have (None: all of its parent's), `without` those that it may not; `mode` narrows what they may do.
 
     `prompt` is what it is told of its part. `place` is its file; empty of a built-in one. `is_own`: it is one of the person's own,
     so that the model it names may be anywhere.
@@ -22,17 +23,32 @@ class Kind(Struct, frozen=True, kw_only=True):
     description: str
     prompt: str
     tools: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
     mode: BoundMode | None = None
     model: str = ""
     budget: Budget = Budget()
     place: str = ""
     is_own: bool = False
 
+    def only_tools(self, wanted: Container[str]) -> Container[str] | None:
+        """Return the names of the tools that one may have, and of these those that are `wanted`; None where it may have all."""
+        return None if self.tools is None and not (wanted or self.without) else _Only(self, wanted)
+
     @property
     def may_change(self) -> bool:
         """Whether an agent of this kind may change something."""
         is_reading = self.mode in ("read-only", "plan")
         return not is_reading and (self.tools is None or not set(self.tools) <= set(READING))
+
+
+class _Only(Container[str]):
+    def __init__(self, kind: Kind, wanted: Container[str]) -> None:
+        self._kind, self._wanted = kind, wanted
+
+    def __contains__(self, name: object) -> bool:
+        kind, wanted = self._kind, self._wanted
+        is_wanted = not wanted or (isinstance(name, str) and name in wanted)
+        return is_wanted and (kind.tools is None or name in kind.tools) and name not in kind.without
 
 
 EXPLORE: Final = Kind(

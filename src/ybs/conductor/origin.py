@@ -13,6 +13,7 @@ from ybs.checkpoints.scan import Known
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.hooks import CallHook
+from ybs.core.to_its_end import to_its_end
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.scratch import HeldFolder
 from ybs.tools.searching.ignore import Ignore, ignore_above
@@ -31,7 +32,8 @@ class Origin:
         #: Held while the changes of one sub-agent are merged.
         self.merging = asyncio.Lock()
         self._folder = HeldFolder(environment.host.copies_folder)
-        self._working = Lock()  # what was cancelled may take a moment to end
+        self._working = asyncio.Lock()
+        self._taking = Lock()  # a merge takes contents while another copy is made
         self._pack: Pack | None = None
         self._known: Mapping[str, Known] = {}
 
@@ -64,9 +66,10 @@ class Origin:
 
     def take(self, data: bytes) -> str:
         """Keep a content and return its digest. Raises NoRoom, Unsafe and OSError."""
-        if self._pack is None:
-            self._pack = Pack(Path(self._folder.path))
-        return self._pack.take(data)
+        with self._taking:
+            if self._pack is None:
+                self._pack = Pack(Path(self._folder.path))
+            return self._pack.take(data)
 
     def get(self, digest: str) -> bytes | None:
         """Return a content that was taken. Raises OSError."""
@@ -79,21 +82,14 @@ class Origin:
         return folder
 
     async def working(self, work: Callable[[Deadline], _Value]) -> _Value:
-        """Do it in a thread, one after the other."""
-        deadline = Deadline(LOOK_SECONDS)
-
-        def locked() -> _Value:
-            with self._working:
-                return work(deadline)
-
-        try:
-            return await asyncio.to_thread(locked)
-        finally:
-            deadline.cancel()
+        """Do it in a thread, one after the other; it has ended when this has, also where it is cancelled."""
+        async with self._working:
+            deadline = Deadline(LOOK_SECONDS)
+            return await to_its_end(asyncio.to_thread(work, deadline), hurry=deadline.cancel)
 
     def close(self) -> None:
         """Let go of all contents and remove all copies. It may be used again."""
-        with self._working:
+        with self._taking:
             self._known = {}
             if self._pack is not None:
                 self._pack.close()

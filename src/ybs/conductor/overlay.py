@@ -1,9 +1,8 @@
 """A sub-agent's copy of the project: it works there as in the project, and what it changed is merged at the end."""
 
 import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.states import Change, state_at
@@ -13,11 +12,13 @@ from ybs.conductor.contents import look, path_in
 from ybs.conductor.copying import Copied
 from ybs.conductor.merged import Merged
 from ybs.conductor.merging import changes_in, spread_clashes
+from ybs.conductor.moving import moved_link
 from ybs.conductor.origin import Origin
 from ybs.conductor.taking_over import TakingOver
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall
+from ybs.core.to_its_end import to_its_end
 from ybs.security.paths.names import shown_name
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
@@ -47,6 +48,13 @@ class Overlay:
         """Return what the sub-agent has changed so far. Raises YbsError and OSError."""
         return await self._origin.working(self._changed)
 
+    async def has_changed(self) -> bool:
+        """Return whether the sub-agent has changed anything, or whether that cannot be seen."""
+        try:
+            return any(await self.look())
+        except (YbsError, OSError):
+            return True
+
     def lines_in(self, seen: Seen) -> int:
         """Return how many lines were changed. Raises OSError."""
         return sum(self._conflicts.lines_changed(change) for change in seen[0])
@@ -64,12 +72,12 @@ class Overlay:
             except (YbsError, OSError) as error:
                 return Merged(problem=_UNSEEN.format(error=error, copy=self.keep()))
             admission = Admission(
-                self._origin, self.environment.roots, self.agent, self.hook.states
+                self._origin, self.environment.roots, self.agent, self.hook.confirmed
             )
             clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
             spread_clashes([change.path for change in changes], clashes)
             taking_over = TakingOver(self._origin, changes, clashes)
-            return await _to_its_end(self._take_over(taking_over, changes, left, call))
+            return await to_its_end(self._take_over(taking_over, changes, left, call))
 
     async def _take_over(
         self, taking_over: TakingOver, changes: list[Change], left: list[str], call: ToolCall
@@ -102,13 +110,18 @@ class Overlay:
     def _changed(self, deadline: Deadline) -> Seen:
         inside = self.environment.roots
         above = self._origin.rules_above(self.folder)
+        project = self._origin.roots.folder
         now = look(inside, self._origin.take, deadline, above=above)
+        for path, state in now.states.items():
+            now.states[path] = moved_link(state, self.folder, project)
         return changes_in(
             self._copied.base,
             now,
-            lambda path: state_at(inside, path_in(self.folder, path)),
+            lambda path: moved_link(
+                state_at(inside, path_in(self.folder, path)), self.folder, project
+            ),
             shown=self._copied.shown,
-            named=self.hook.states.keys(),
+            named=self.hook.paths,
         )
 
 
@@ -116,13 +129,3 @@ _UNSEEN = (
     "none of its changes were merged, because its copy of the project could not be read ({error}); "
     "the copy stays in {copy} until the session ends"
 )
-
-
-async def _to_its_end(work: Coroutine[Any, Any, Merged]) -> Merged:
-    """Wait for work that is done to its end, also where it is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait((task,))
-        raise

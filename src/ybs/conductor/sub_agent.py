@@ -18,12 +18,14 @@ from ybs.conductor.guards import LastWord, Spending
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
+from ybs.conductor.moving import moved_text
 from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
+from ybs.core.to_its_end import to_its_end
 from ybs.security.policy.bound import Bound
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool
@@ -62,6 +64,10 @@ class SubAgent:
         """What it has used so far; what summaries within its turn took is known at its end."""
         end = self.progress.end
         return Used.of(end.steps, end.usage) if end is not None else self.progress.used
+
+    def wait(self) -> None:
+        """Note that it waits for its turn in this task, so that a stop ends that."""
+        self._running = asyncio.current_task()
 
     def stop(self) -> None:
         """End it; what it has found so far is its result."""
@@ -109,7 +115,7 @@ class SubAgent:
             await agent.run(self._words(home, own))
         finally:
             self._agent = None
-            await _to_their_end(agent, own)
+            await to_its_end(_close(agent, own))
 
     def _built(self, home: Home, own: ToolEnvironment, chosen: Chosen, tell: Emit) -> BuiltAgent:
         is_short = is_small(own.host, chosen.provider, chosen.model, own.config)
@@ -193,9 +199,7 @@ def narrowed(
         max_cost_usd=budget.cost_usd,
     )
     config = replace(loaded.config, agent=limits)
-    only = None if kind.tools is None else frozenset(kind.tools)
-    if task.tools:
-        only = frozenset(task.tools) if only is None else only & frozenset(task.tools)
+    only = kind.only_tools(task.tools)
     bound = Bound(kind.mode) if kind.mode is not None else None
     own = environment.for_sub_agent(replace(loaded, config=config), bound, only)
     more: list[Tool] = [RepoMapTool(own.workspace, context.map_text)]
@@ -227,19 +231,10 @@ def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> 
 
 def _moved(text: str, home: Home, own: ToolEnvironment) -> str:
     """Return a text in which the project is where the sub-agent works, be it a copy."""
-    return text.replace(str(home.environment.folder), str(own.folder))
+    return moved_text(text, home.environment.folder, own.folder)
 
 
-async def _to_their_end(agent: BuiltAgent, own: ToolEnvironment) -> None:
-    """Close the tools and end the commands in the background, also where this is cancelled meanwhile."""
-
-    async def close() -> None:
-        await agent.toolbox.aclose()
-        await own.workspace.shells.aclose()
-
-    closing = asyncio.ensure_future(close())
-    try:
-        await asyncio.shield(closing)
-    except asyncio.CancelledError:
-        await asyncio.wait((closing,))
-        raise
+async def _close(agent: BuiltAgent, own: ToolEnvironment) -> None:
+    """Close the tools and end the commands in the background."""
+    await agent.toolbox.aclose()
+    await own.workspace.shells.aclose()

@@ -18,6 +18,7 @@ from ybs.conductor.merging import (
 from ybs.conductor.origin import Origin
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
+from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.calls.hooks import after_change, before_change
 
 #: How often it begins again because something changed in the project meanwhile.
@@ -94,14 +95,17 @@ class TakingOver:
         try:
             mine, base, its = (origin.get(state.digest) or b"" for state in states)
             folder = await asyncio.to_thread(origin.new_folder)
-            merged = await merged_text(
-                origin.environment.host.environ,
-                folder,
-                mine,
-                base,
-                its,
-                has_sandbox=not origin.environment.sandbox.is_off,
-            )
+            try:
+                merged = await merged_text(
+                    origin.environment.host.environ,
+                    folder,
+                    mine,
+                    base,
+                    its,
+                    has_sandbox=not origin.environment.sandbox.is_off,
+                )
+            finally:
+                await asyncio.to_thread(remove_folder, str(folder))
         except (YbsError, OSError) as error:
             return Clash(f"both changed it, and their lines could not be merged: {error}")
         if merged is None:

@@ -10,6 +10,7 @@ from ybs.conductor.home import Home
 from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.conductor.models import Chosen
+from ybs.conductor.moving import moved_text
 from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
@@ -19,6 +20,7 @@ from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.wording import listed
 
+_NOT_MERGED = "What it changed was not merged."
 _UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
 
 
@@ -78,10 +80,10 @@ class Workplaces:
         def tell(event: Event) -> None:
             self._home.tell(event, agent=MAIN, started_by="")
 
-        text = report.text.replace(str(overlay.folder), str(self._home.environment.folder))
+        text = moved_text(report.text, overlay.folder, self._home.environment.folder)
         if agent.is_stopped:
-            note = "What it changed was not taken over."
-            return replace(report, text=text, files=(), notes=(note,) if report.files else ())
+            notes = (_NOT_MERGED,) if report.files or await overlay.has_changed() else ()
+            return replace(report, text=text, files=(), notes=notes)
         call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
         try:
             merged = await overlay.merge(call, tell, seen)

@@ -74,13 +74,3 @@ def is_passed_on(task: "asyncio.Task[Any]") -> bool:
     """Return whether a cancellation was meant for the one who waits for the task, and not for the task."""
     this = asyncio.current_task()
     return not task.cancelled() or (this is not None and this.cancelling() > 0)
-
-
-async def to_its_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do something to its end, also where whoever waits for it is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait((task,))
-        raise
