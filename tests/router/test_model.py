@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hosts import this_host
 from ybs.config.own_providers import Endpoint, ModelEntry
 from ybs.config.router import PoolLimits, Router
-from ybs.config.schema import Config
+from ybs.config.schema import Config, Incognito
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried, RequestStarted
 from ybs.core.messages import Image, Usage, UserMessage
@@ -157,6 +157,44 @@ async def test_what_was_used_takes_the_place_of_what_was_reserved():
     assert spent["a"] == pytest.approx((1_000 * 5 + 100 * 25) / 1e6)
     (use,) = found.spending
     assert (use.arm, use.requests, use.tokens) == ("a/x", 1, 1_100)
+
+
+async def test_in_a_private_session_no_choice_leaves_this_machine_also_for_another_agent():
+    bench = Bench(["one", "two"], [])
+    config = replace(
+        bench.routing.config,
+        incognito=Incognito(enabled=True, local_only=True),
+        providers={
+            "a": Endpoint(endpoint="http://127.0.0.1:9"),
+            "b": Endpoint(endpoint="https://models.invalid"),
+        },
+    )
+    routing = Routing(this_host(), config, roster_of(this_host(), config))
+    for model in (RoutedModel(routing), RoutedModel(routing).for_another_agent()):
+        await model.begin(Features.of("What does this project do?"))
+        assert model.arm.name == "a/x"
+    assert routing.last is not None
+    assert [each.left_out for each in routing.last.considered] == [
+        "",
+        "does not run on this machine",
+    ]
+    await routing.aclose()
+    await bench.model.aclose()
+
+
+async def test_a_model_that_writes_little_is_cheaper_than_its_price_says():
+    used = [Usage(input_tokens=10, output_tokens=tokens) for tokens in (10, 2_000)]
+    bench = Bench([ScriptedAnswer(usage=used[0])], [ScriptedAnswer(usage=used[1])])
+    before = (await bench.routing.choose(features_of(ASK))).considered
+    for name in ("a/x", "b/y"):  # each answers once
+        model = await bench.model.for_attempt(features_of(ASK), frozenset({"a/x", "b/y"} - {name}))
+        assert model is not None
+        async with aclosing(model.stream(ASK)) as events:
+            async for _ in events:
+                bench.time += 2
+    after = (await bench.routing.choose(features_of(ASK))).considered
+    assert before[0].penalty > before[1].penalty
+    assert after[0].penalty < after[1].penalty
 
 
 async def test_who_is_cut_off_gives_the_place_back_and_pays_for_what_came():

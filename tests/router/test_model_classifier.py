@@ -4,10 +4,15 @@ from asyncio import Event
 
 import pytest
 
+from hosts import this_host
+from ybs.config.own_providers import Endpoint
+from ybs.config.router import Router
+from ybs.config.schema import Config, Incognito
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
+from ybs.providers.in_process import InProcessModel
 from ybs.router.classifier import Features
-from ybs.router.model_classifier import ModelClassifier
+from ybs.router.model_classifier import ModelClassifier, chosen_classifier
 from ybs.testing import ScriptedModel
 
 ASKED = Features.of("Update the README of this project" + "!" * 5_000)
@@ -28,7 +33,7 @@ async def test_the_model_names_the_kind_and_the_words_do_where_it_does_not(
     answer: str | ProviderDown, kind: str
 ) -> None:
     model = ScriptedModel([answer])
-    assert await ModelClassifier(model).classify(ASKED) == kind
+    assert await ModelClassifier(InProcessModel(model, 64)).classify(ASKED) == kind
     assert len(model.requests[0].messages[0].text) == 1_500
 
 
@@ -37,5 +42,34 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
         await Event().wait()
         return "fix"
 
-    classifier = ModelClassifier(ScriptedModel([never]), timeout_seconds=0)
+    model = InProcessModel(ScriptedModel([never]), 64)
+    classifier = ModelClassifier(model, timeout_seconds=0)
     assert await classifier.classify(ASKED) == "docs"
+
+
+HERE, ELSEWHERE = "http://127.0.0.1:9", "https://models.invalid"
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "is_private", "why"),
+    [
+        ("judge/tiny", HERE, True, ""),
+        ("judge/tiny", ELSEWHERE, False, ""),
+        ("judge/tiny", ELSEWHERE, True, "does not run on this machine"),
+        ("nobody/tiny", HERE, False, "nobody"),
+        ("", HERE, False, ""),
+    ],
+)
+async def test_the_settings_choose_the_model_and_a_private_session_asks_none_elsewhere(
+    name: str, endpoint: str, is_private: bool, why: str
+) -> None:
+    config = Config(
+        router=Router(classifier=name),
+        providers={"judge": Endpoint(endpoint=endpoint)},
+        incognito=Incognito(enabled=is_private, local_only=True),
+    )
+    warnings: list[str] = []
+    classifier = chosen_classifier(this_host(), config, warnings.append)
+    assert isinstance(classifier, ModelClassifier) is bool(name and not why)
+    assert [why in each for each in warnings] == [True] * bool(why)
+    await classifier.aclose()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ybs.config.router import PoolLimits
+from ybs.router.answers import Answer, Typical
 from ybs.router.database import Database
 from ybs.router.pools import DAY, MINUTE, Estimate, Lease, Pools, Shortage
 
@@ -112,13 +113,29 @@ def test_several_pools_are_looked_at_at_once():
     assert free is None
 
 
-def test_how_long_an_arm_takes_is_the_mean_of_its_last_answers():
+def test_what_an_answer_is_expected_to_be_follows_the_last_ones_of_its_kind():
     pools, _ = pools_of(PoolLimits())
-    for seconds in (50.0, 0.0, *[2.0, 4.0] * 10):
-        lease = pools.reserve("p", "a", Estimate())
+    assert pools.typical(["a", "b"], "fix") == {"a": Typical(), "b": Typical()}
+
+    def answer(arm: str, kind: str, tokens: int, seconds: float) -> None:
+        lease = pools.reserve("p", arm, Estimate())
         assert isinstance(lease, Lease)
-        pools.settle(lease, tokens=1, usd=0.0, seconds=seconds)
-    assert pools.typical_seconds(["a", "b"]) == {"a": 3.0, "b": 0.0}
+        whole = Answer(arm=arm, kind=kind, tokens=tokens, seconds=seconds)
+        pools.settle(lease, tokens=1, usd=0.0, answer=whole)
+        pools.settle(lease, tokens=1, usd=0.0, answer=whole)  # a second time changes nothing
+
+    answer("a", "fix", 100, 1.0)
+    answer("a", "fix", 300, 3.0)
+    assert pools.typical(["a"], "fix")["a"] == Typical(tokens=200, seconds=2)
+    answer("a", "docs", 500, 5.0)
+    found = pools.typical(["a", "b"], "plan")
+    assert found["a"] == Typical(tokens=300, seconds=3), "at a new kind as at all others"
+    assert found["b"] == Typical(tokens=300), "a new arm looks neither cheaper nor dearer"
+    for _ in range(60):
+        answer("a", "fix", 1_000, 10.0)
+    now = pools.typical(["a"], "fix")["a"]
+    assert 990 < now.tokens < 1_000
+    assert now.seconds == pytest.approx(now.tokens / 100)
 
 
 @given(

@@ -6,6 +6,7 @@ import pytest
 
 from ybs.config import private_file
 from ybs.core.errors import YbsError
+from ybs.router.answers import Typical
 from ybs.router.database import Database
 from ybs.router.pools import DAY, Estimate, Lease, Pools
 from ybs.router.store import (
@@ -210,14 +211,14 @@ def test_a_file_of_the_format_before_is_brought_up_to_date_and_keeps_what_it_has
     bench = Bench(Database.open(file, may_write=True))
     bench.decide("one")
     with bench.database.writing() as at:
-        at.execute("DROP INDEX uses_of_arm")
+        at.execute("DROP TABLE answers")
         at.execute("ALTER TABLE uses DROP COLUMN seconds")
         at.execute("PRAGMA user_version=1")
     bench.database.close()
     assert Bench(Database.open(file, may_write=False)).store.counts() == (1, 0)
     again = Bench(Database.open(file, may_write=True))
     assert again.store.counts() == (1, 0)
-    assert Pools(again.database, {}).typical_seconds(["a"]) == {"a": 0.0}
+    assert Pools(again.database, {}).typical(["a"], "fix") == {"a": Typical()}
     again.database.close()
 
 

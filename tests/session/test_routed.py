@@ -21,7 +21,14 @@ from ybs.router.routing import Routing, database_file
 from ybs.router.store import Store
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import AnthropicServer, HttpError, OpenAIServer, RecordedEvents, ScriptedServer
+from ybs.testing import (
+    AnthropicServer,
+    HttpError,
+    OpenAIServer,
+    RecordedEvents,
+    ScriptedServer,
+    call,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -299,6 +306,58 @@ async def test_sub_agents_share_what_the_router_knows_and_pick_for_themselves(pr
             assert await routing_of(session).explain() is not None
         assert picked(events) == ["big"]
         del cheap
+
+
+async def test_a_model_that_sorts_requests_decides_and_reads_no_secrets(project: Path):
+    key = "sk-ant-api03-" + "aB3dE6gH9" * 10
+    async with (
+        AnthropicServer(["one"]) as dear,
+        OpenAIServer(["two"]) as cheap,
+        OpenAIServer(["fix", HttpError(status=500, message="broken")]) as judge,
+    ):
+        settings = arms(dear, cheap, classifier="judge/tiny", policy="heuristic")
+        settings["providers"]["judge"] = {"endpoint": judge.url, "wire": judge.wire.name}
+        session, events = open_routed(project, settings)
+        async with session:
+            assert (await session.send(f"What does {key} do?")).text == "one"
+            assert (await session.send("What does this project do?")).text == "two"
+        assert picked(events) == ["big", "small"]
+        assert [each.reason.split()[2] for each in events.of(RequestStarted) if each.decision] == [
+            "fix",
+            "explain",
+        ]
+        assert len(judge.requests) == 2
+        assert key not in json.dumps([each.body for each in judge.requests])
+
+
+async def test_what_came_of_a_sub_agents_task_counts_for_the_model_that_did_it(project: Path):
+    task = {"task": "What does this project do?", "kind": "explore"}
+    async with (
+        AnthropicServer([call("delegate", tasks=[task]), "fixed"]) as dear,
+        OpenAIServer([call("nonsense"), "explained"]) as cheap,
+    ):
+        session, events = open_routed(project, arms(dear, cheap, policy="heuristic"))
+        async with session:
+            assert (await session.send("Fix the crash in parser.py")).text == "fixed"
+            (settled,) = session_store(session).settled_since(0)
+            told = session_store(session).find(settled.id)
+        assert (settled.arm, settled.reward) == ("cheap/small", 0.0)
+        assert told is not None
+        assert [each.name for each in told.signals] == ["invalid calls"]
+    assert {each.agent for each in events.envelopes} == {"main", "explore-1"}
+
+
+async def test_a_sub_agent_gets_the_model_that_is_named_and_not_the_routed_one(project: Path):
+    task = {"task": "Look", "kind": "explore", "model": "dear/big"}
+    async with (
+        AnthropicServer([call("delegate", tasks=[task]), HttpError(status=401), "fixed"]) as dear,
+        OpenAIServer(["another one looked"]) as cheap,
+    ):
+        session, _ = open_routed(project, arms(dear, cheap, policy="heuristic"))
+        async with session:
+            assert (await session.send("Fix the crash in parser.py")).text == "fixed"
+            assert session_store(session).counts()[0] == 1, "nothing was chosen for it"
+        assert cheap.requests == []
 
 
 async def test_the_doctor_names_what_the_router_picks_from(project: Path):

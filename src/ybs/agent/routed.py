@@ -5,20 +5,28 @@ from contextlib import suppress
 
 from ybs.agent.hooks import TurnHook
 from ybs.core.errors import ModelError
-from ybs.core.events import Emit, Event
+from ybs.core.events import Emit, Event, TurnFinished
 from ybs.router.classifier import Features
+from ybs.router.feedback import Feedback
 from ybs.router.model import RoutedModel
 
 
 class RoutedTurns(TurnHook):
-    """Picks the model before each turn, has the agent rebuilt for another one (`fit`), and gathers signals of how turns went."""
+    """Picks the model before each turn, has the agent rebuilt for another one (`fit`), and gathers signals of how turns went.
+
+    `mask` takes the secrets out of words that a model is to read that sorts requests.
+    """
 
     name = "the router"
 
     def __init__(
-        self, model: RoutedModel, tokens: Callable[[], int], fit: Callable[[], Awaitable[None]]
+        self,
+        model: RoutedModel,
+        tokens: Callable[[], int],
+        fit: Callable[[], Awaitable[None]],
+        mask: Callable[[str], str],
     ) -> None:
-        self.model, self._tokens, self._fit = model, tokens, fit
+        self.model, self._tokens, self._fit, self._mask = model, tokens, fit, mask
         self.feedback = model.routing.feedback
         self._words = ""
         self._turns = 0
@@ -38,7 +46,8 @@ class RoutedTurns(TurnHook):
         self.feedback.begin(self._words)
         await self.model.routing.note_feedback()
         self._turns += 1
-        features = Features.of(self._words, tokens=self._tokens(), turn=self._turns)
+        words = self._mask(self._words) if self.model.routing.shows_words else self._words
+        features = Features.of(words, tokens=self._tokens(), turn=self._turns)
         with suppress(ModelError):
             await self.model.begin(features)
         await self._fit_to_arm()
@@ -59,3 +68,22 @@ class RoutedTurns(TurnHook):
         """Settle what is still open."""
         self.feedback.close()
         await self.model.routing.note_feedback()
+
+
+class RoutedTask:
+    """The task of a sub-agent whose model is routed: its one turn, and what came of it. Nobody says more of it later."""
+
+    def __init__(self, model: RoutedModel) -> None:
+        self._model, self._feedback = model, Feedback()
+
+    def add(self, event: Event, *, is_stopped: bool) -> None:
+        """Take an event of the sub-agent. Ending with the turn of the main agent says nothing of its model; being stopped by name does."""
+        if isinstance(event, TurnFinished) and event.reason == "interrupted" and not is_stopped:
+            return
+        self._feedback.add(event)
+
+    async def end(self) -> None:
+        """Note what the task showed; that counts from now on."""
+        self._model.end()
+        self._feedback.close()
+        await self._model.routing.note_feedback(self._feedback)

@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.agent.model_choice import AUTO, routed
+from ybs.agent.routed import RoutedTask
 from ybs.conductor.best_of import (
     NO_MODEL,
     Attempt,
@@ -20,12 +22,12 @@ from ybs.conductor.best_of import (
 from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import Kind
-from ybs.conductor.models import Models
+from ybs.conductor.models import Chosen, Models
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
 from ybs.core.errors import ToolError, YbsError
-from ybs.core.events import Event
+from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
 from ybs.core.wording import plural
@@ -172,7 +174,8 @@ class Conductor:
         check_setting(self._home)
         messages = [*history, UserMessage.of(task.task)]
         size = self._home.main().window.size_of(self._home.conversation.system, messages)
-        features = Features.of(task.task, tokens=size)
+        words = self._home.environment.mask(task.task, "a task")
+        features = Features.of(words, tokens=size)
         try:
             found = await self._models.several(task.best_of, features, is_persons=is_persons)
         except YbsError as error:
@@ -271,13 +274,26 @@ class Conductor:
         agent = work.agent
         name, kind, task = agent.name, agent.kind, agent.task
 
-        def emit(event: Event) -> None:
-            self._home.tell(event, agent=name, started_by=work.call_id)
-
         named = self._home.environment.config.agents.models.get(kind.name, "")
         wanted = task.model or named or kind.model
         is_persons = wanted == named or (kind.is_own and wanted == kind.model)
         chosen = await self._models.find(wanted, is_persons=is_persons)
+        routed_task = self._routed_task(chosen)
+
+        def emit(event: Event) -> None:
+            if routed_task is not None:
+                routed_task.add(event, is_stopped=agent.is_stopped)
+            self._home.tell(event, agent=name, started_by=work.call_id)
+
+        try:
+            return await self._run_with(work, chosen, emit)
+        finally:
+            if routed_task is not None:
+                await routed_task.end()
+
+    async def _run_with(self, work: Work, chosen: Chosen, emit: Emit) -> Report:
+        """Run one sub-agent with its model when there is a place for it."""
+        agent = work.agent
         async with self._room:
             if not agent.is_background:  # it may have waited long for its place
                 agent.budget = agent.budget.within(Budget(seconds=self._left().seconds))
@@ -286,6 +302,11 @@ class Conductor:
             if work.in_copy:
                 return await self._places.run_in_copy(agent, chosen, emit, work.call_id)
             return await self._places.run(agent, chosen, emit)
+
+    @staticmethod
+    def _routed_task(chosen: Chosen) -> RoutedTask | None:
+        model = routed(AUTO, chosen.model)
+        return None if model is None else RoutedTask(model)
 
     def _close(self, work: Work) -> None:
         if self.working.pop(work.agent.name, None) is not None:

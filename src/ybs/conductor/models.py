@@ -62,7 +62,7 @@ class Models:
             return Chosen(main.provider, main.model)
         config = self._environment.config
         provider, model = split(name, config, main.provider)
-        if (provider, model) == (main.provider, main.model.name):
+        if (provider, model) == (main.provider, main.model.name) and not is_routed:
             return Chosen(main.provider, main.model)
         made = self._made.get((provider, model))
         if made is None:

@@ -74,6 +74,12 @@ class Router(Struct, frozen=True, kw_only=True):
             description="How an arm is picked: `hierarchical` and `discounted` learn from outcomes, `heuristic` goes by price, speed and what the catalog knows."
         ),
     ] = "hierarchical"
+    classifier: Annotated[
+        str,
+        Meta(
+            description="The model that sorts requests into kinds of task, as `PROVIDER/MODEL`, such as a small one on this machine; where it fails or takes over 2 seconds, the words decide. Empty: the words decide."
+        ),
+    ] = ""
     pools: Annotated[
         dict[str, PoolLimits],
         Meta(

@@ -15,7 +15,7 @@ class Arm(Struct, frozen=True, kw_only=True):
     """A provider's model that requests can go to.
 
     A `window` of 0 is unknown and fits everything; a price of None is unknown and counts as the dearest one known.
-    `seconds` is how long a typical answer takes. `prior` is the chance of success (0 to 1) that the catalogue gives it,
+    `seconds` is how long a typical answer takes, `answer_tokens` how many tokens it has (0: not known). `prior` is the chance of success (0 to 1) that the catalogue gives it,
     for all tasks or by kind. `version` changes when the provider exchanges the model behind the name.
     """
 
@@ -30,6 +30,7 @@ class Arm(Struct, frozen=True, kw_only=True):
     output_usd_per_million: float | None = None
     cached_usd_per_million: float | None = None
     seconds: float = 0.0
+    answer_tokens: float = 0.0
     prior: float | Mapping[TaskKind, float] = UNKNOWN_PRIOR
     version: str = ""
 
@@ -39,7 +40,7 @@ class Arm(Struct, frozen=True, kw_only=True):
             return self.prior
         return self.prior.get(kind, self.prior.get("other", UNKNOWN_PRIOR))
 
-    def cost_usd(self, fresh: int, cached: int, written: int) -> float | None:
+    def cost_usd(self, fresh: int, cached: int, written: float) -> float | None:
         """Return what a request costs, by its tokens: read anew, read from the cache, written. None: not known."""
         read, write = self.input_usd_per_million, self.output_usd_per_million
         if read is None or write is None:

@@ -14,7 +14,7 @@ from ybs.core.errors import YbsError
 #: Marks the file as the router's; `PRAGMA application_id`.
 APPLICATION: Final = 0x79627352
 #: The format of the tables; `PRAGMA user_version`.
-FORMAT: Final = 2
+FORMAT: Final = 3
 #: Another process that writes is waited for so long.
 WAIT_SECONDS: Final = 5.0
 _TABLES: Final = (
@@ -33,6 +33,11 @@ _CHANGES: Final = {
     2: (
         "ALTER TABLE uses ADD COLUMN seconds REAL NOT NULL DEFAULT 0",
         "CREATE INDEX uses_of_arm ON uses (arm, id)",
+    ),
+    3: (
+        "DROP INDEX uses_of_arm",
+        "CREATE TABLE answers (arm TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, "
+        "tokens REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (arm, kind))",
     ),
 }
 #: What SQLite says of a file that cannot be used now, though nothing is wrong with it.

@@ -18,7 +18,7 @@ from ybs.router.classifier import Features
 from ybs.router.passing import Seen, Waits, first_line, may_pass
 from ybs.router.pools import Shortage
 from ybs.router.requests import features_of, names_in, pictures_in, size_of
-from ybs.router.routing import CACHE_SECONDS, Routing
+from ybs.router.routing import CACHE_SECONDS, Answered, Routing
 from ybs.router.selection import Decision
 
 #: A pool all of whose places are taken is looked at again after this time.
@@ -287,7 +287,8 @@ class RoutedModel(ProviderModel):
             usage = seen.used(tokens)
             self._cached_tokens = usage.input_tokens + usage.output_tokens
             self._cached_at = routing.clocks.steady()
-            await routing.settle(arm, lease, usage, seconds)
+            kind = self.decision.kind if self.decision is not None else ""
+            await routing.settle(lease, usage, Answered(arm=arm, kind=kind, seconds=seconds))
 
     async def _after(self, request: Request, passed: "_Passed") -> float:
         """Go on with the next best arm; return how long to wait before it is asked."""

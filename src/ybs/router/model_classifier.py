@@ -2,14 +2,22 @@
 
 import re
 from asyncio import timeout
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final
 
-from ybs.core.errors import ModelError
+from msgspec.structs import replace
+
+from ybs.config.host import Host
+from ybs.config.schema import Config
+from ybs.core.errors import AuthError, ConfigError, ModelError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
-from ybs.core.ports import Model, Request
+from ybs.core.ports import Request
+from ybs.providers.registry import ProviderModel, create_model
+from ybs.providers.whereabouts import distance
 from ybs.router.classifier import TASK_KINDS, Classifier, Features, KeywordClassifier, TaskKind
+from ybs.security.incognito import Incognito
 
 _SYSTEM: Final = (
     "You sort requests to a coding agent. Answer with one word of this list and nothing else: "
@@ -20,13 +28,19 @@ _NAMED: Final[dict[str, TaskKind]] = {kind: kind for kind in TASK_KINDS}
 _WORD: Final = re.compile(r"[a-z]+")
 #: The model reads so much of the words, in characters.
 _MOST: Final = 1_500
+#: Its answer has at most so many tokens.
+_LONGEST: Final = 64
 
 
 class ModelClassifier(Classifier):
     """Asks a model for the kind; where it fails, is too slow or answers something else, the words decide."""
 
     def __init__(
-        self, model: Model, *, otherwise: Classifier | None = None, timeout_seconds: float = 2.0
+        self,
+        model: ProviderModel,
+        *,
+        otherwise: Classifier | None = None,
+        timeout_seconds: float = 2.0,
     ) -> None:
         self._model = model
         self._otherwise = otherwise or KeywordClassifier()
@@ -45,6 +59,10 @@ class ModelClassifier(Classifier):
                 return kind
         return await self._otherwise.classify(features)
 
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+
     async def _answer(self, request: Request) -> str:
         said = ""
         async with aclosing(self._model.stream(request)) as events:
@@ -52,3 +70,23 @@ class ModelClassifier(Classifier):
                 if isinstance(event, AssistantSaid):
                     said = event.content
         return said
+
+
+def chosen_classifier(host: Host, config: Config, warn: Callable[[str], None]) -> Classifier:
+    """Return the classifier of the settings; where its model cannot be used, `warn` and have the words decide."""
+    name = config.router.classifier
+    if not name:
+        return KeywordClassifier()
+    provider, _, model = name.partition("/")
+    short = replace(config, llm=replace(config.llm, max_tokens=_LONGEST))
+    short = replace(short, agent=replace(config.agent, retry_attempts=0))
+    try:
+        made = create_model(host, short, provider=provider, model=model or None)
+        private = Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)
+        is_here = distance(host, provider, made.name, config) == 0
+        private.check_model(provider, made.name, is_here=is_here)
+    except (ConfigError, AuthError) as error:
+        why = str(error).splitlines()[0]
+        warn(f"router.classifier {name} is not asked, and the words of a request decide: {why}")
+        return KeywordClassifier()
+    return ModelClassifier(made)

@@ -33,7 +33,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     `current` is the arm that the session used last, `cached_tokens` how much of the request its prompt cache holds.
     `pressure` says by arm how far its pool's spending is ahead of time (0: it is not); `empty` are the arms whose pool has
-    nothing left, `excluded` those that are not to be used now for another reason. `only_local` holds in incognito too.
+    nothing left, `excluded` those that are not to be used now for another reason. `only_local`: the session may use models on this machine alone.
     """
 
     current: str = ""
@@ -49,8 +49,9 @@ def penalties(
 ) -> dict[str, float]:
     """Return for each arm, by name, what its price, its time and a lost prompt cache are worth."""
     cached = min(situation.cached_tokens, features.tokens) if situation.current else 0
-    tokens, written = features.tokens, features.output_tokens
-    costs = [arm.cost_usd(tokens, 0, written) for arm in arms]
+    tokens = features.tokens
+    written = {arm.name: arm.answer_tokens or features.output_tokens for arm in arms}
+    costs = [arm.cost_usd(tokens, 0, written[arm.name]) for arm in arms]
     known = [cost for cost in costs if cost is not None]
     dearest = max(known, default=0.0)
     low = max(min(known, default=0.0), dearest * _CHEAPEST_SHARE)
@@ -67,7 +68,7 @@ def penalties(
             total += price * log(full / low)
         if cached and arm.name != situation.current:
             total += weights.latency * cached / tokens
-            warm = arm.cost_usd(tokens - cached, cached, written)
+            warm = arm.cost_usd(tokens - cached, cached, written[arm.name])
             if cost and warm and warm < cost:
                 total += price * log(cost / warm)
         found[arm.name] = total

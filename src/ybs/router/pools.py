@@ -1,6 +1,6 @@
 """Pools: what arms that share a key or a server may use together; reserved before each request and settled after it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 from math import inf
 from time import time
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ybs.config.router import PoolLimits
 from ybs.core.wording import plural
+from ybs.router.answers import Answer, Typical, note, typical
 from ybs.router.database import Connection, Database
 
 MINUTE: Final = 60.0
@@ -18,8 +19,6 @@ DAY: Final = 86_400.0
 LONGEST_REQUEST: Final = 900.0
 #: How long uses are kept, for the picture of the spending.
 KEPT_DAYS: Final = 35
-#: So many answers say how long an arm takes.
-ANSWERS_TIMED: Final = 20
 NO_LIMITS: Final = PoolLimits()
 
 
@@ -84,27 +83,22 @@ class Pools:
             )
             return Lease(id=done.lastrowid or 0, pool=pool)
 
-    def settle(self, lease: Lease, *, tokens: int, usd: float, seconds: float = 0.0) -> None:
-        """Put what was really used in place of the estimate. A second time changes nothing.
-
-        `seconds` is how long a whole answer took, 0 for none.
-        """
+    def settle(
+        self, lease: Lease, *, tokens: int, usd: float, answer: Answer | None = None
+    ) -> None:
+        """Put what was really used in place of the estimate, and note the answer, if a whole one came. A second time changes nothing."""
         with self._database.writing() as at:
-            at.execute(
-                "UPDATE uses SET tokens=?, usd=?, seconds=?, holds_until=NULL WHERE id=? AND holds_until IS NOT NULL",
-                (tokens, usd, seconds, lease.id),
+            done = at.execute(
+                "UPDATE uses SET tokens=?, usd=?, holds_until=NULL WHERE id=? AND holds_until IS NOT NULL",
+                (tokens, usd, lease.id),
             )
+            if done.rowcount and answer is not None:
+                note(at, answer)
 
-    def typical_seconds(self, arms: Iterable[str]) -> dict[str, float]:
-        """Return how long the last answers of each arm took, in the mean; 0 for one that has given none."""
-        query = (
-            "SELECT avg(seconds) FROM "
-            "(SELECT seconds FROM uses WHERE arm=? AND seconds > 0 ORDER BY id DESC LIMIT ?)"
-        )
+    def typical(self, arms: Collection[str], kind: str) -> dict[str, Typical]:
+        """Return what answers of each arm at a kind of task are expected to be."""
         with self._database.reading() as at:
-            return {
-                arm: at.execute(query, (arm, ANSWERS_TIMED)).fetchone()[0] or 0.0 for arm in arms
-            }
+            return typical(at, arms, kind)
 
     def pressure(self, pool: str) -> float:
         """Return by how much of the day's budget the spending is ahead of the day; 0 where it is not, or without a budget."""

@@ -16,6 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.providers.registry import ProviderModel, create_model
+from ybs.router.answers import Answer, Typical
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
 from ybs.router.breaker import Breaker
@@ -23,11 +24,11 @@ from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,
     Features,
-    KeywordClassifier,
     TaskKind,
 )
 from ybs.router.database import Database
 from ybs.router.feedback import CHECKED, Feedback
+from ybs.router.model_classifier import ModelClassifier, chosen_classifier
 from ybs.router.penalties import Situation
 from ybs.router.pools import Estimate, Lease, Pools, Shortage
 from ybs.router.roster import Roster
@@ -56,6 +57,14 @@ class Clocks(Struct, frozen=True, kw_only=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
+class Answered(Struct, frozen=True, kw_only=True):
+    """Who answered a request, at which kind of task (empty: in no turn), and in how many seconds (0: not to its end)."""
+
+    arm: Arm
+    kind: str = ""
+    seconds: float = 0.0
+
+
 class Routing:
     """Made once for a session; nothing is opened before the first choice.
 
@@ -77,7 +86,6 @@ class Routing:
         self.arms = {arm.name: arm for arm in roster.arms}
         self.clocks = clocks or Clocks()
         self._profile, self._may_write = profile, not config.incognito.enabled
-        self._classifier = classifier or KeywordClassifier()
         self.breaker = Breaker(self.clocks.steady)
         #: What was learned, as far as this process has read it.
         self.learner = _learner(config.router.policy)
@@ -95,6 +103,7 @@ class Routing:
         self._known: set[str] = set()
         #: What the person should be told: problems with the settings and the file.
         self.warnings: list[str] = list(roster.problems)
+        self._classifier = classifier or chosen_classifier(host, config, self.warnings.append)
         #: What was seen of the turns of the main agent.
         self.feedback = Feedback()
         #: The last choice, for who asks.
@@ -112,11 +121,17 @@ class Routing:
             )
         return self.models[arm.name]
 
+    @property
+    def shows_words(self) -> bool:
+        """Whether a model reads the words of requests to sort them: secrets are to be masked before."""
+        return isinstance(self._classifier, ModelClassifier)
+
     async def aclose(self) -> None:
         """Close all models and the file."""
         for model in self.models.values():
             await model.aclose()
         self.models.clear()
+        await self._classifier.aclose()
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
             self._database = None
@@ -146,20 +161,22 @@ class Routing:
         pools, _ = await self.opened()
         names = self.roster.pools
         wanted = [(names[name], self._wanted(name, beside, features.tokens)) for name in self.arms]
-        short, pressure, seconds = await asyncio.to_thread(
+        short, pressure, usual = await asyncio.to_thread(
             lambda: (
                 pools.shortages(wanted),
                 {name: pools.pressure(names[name]) for name in self.arms},
-                pools.typical_seconds(self.arms),
+                pools.typical(self.arms, kind),
             )
         )
-        arms = [self._as_seen(arm, seconds[arm.name]) for arm in self.arms.values()]
+        arms = [self._as_seen(arm, usual[arm.name]) for arm in self.arms.values()]
+        private = self.config.incognito
         situation = Situation(
             current=current,
             cached_tokens=cached_tokens,
             pressure=pressure,
             empty=frozenset(a.name for a, why in zip(arms, short, strict=True) if why is not None),
             excluded=excluded | beside,
+            only_local=private.enabled and private.local_only,
         )
         decision = self._router.choose(features, kind, arms, situation)
         if decision.arm is not None:
@@ -174,11 +191,11 @@ class Routing:
         wanted = [self.estimate(self.arms[each], tokens) for each in (name, *others)]
         return sum(wanted[1:], wanted[0])
 
-    def _as_seen(self, arm: Arm, seconds: float) -> Arm:
-        """Return the arm with the window that its server has told, and how long its answers took."""
+    def _as_seen(self, arm: Arm, usual: Typical) -> Arm:
+        """Return the arm with the window that its server has told, and what its answers are expected to be."""
         model = self.models.get(arm.name)
         window = model.window if model is not None else arm.window
-        return replace(arm, window=window, seconds=seconds)
+        return replace(arm, window=window, seconds=usual.seconds, answer_tokens=usual.tokens)
 
     def estimate(self, arm: Arm, tokens: int) -> Estimate:
         """Return the most that a request of so many tokens may use."""
@@ -223,17 +240,23 @@ class Routing:
                 await asyncio.to_thread(lambda: pools.settle(lease, tokens=0, usd=0.0))
             raise
 
-    async def settle(self, arm: Arm, lease: Lease, usage: Usage, seconds: float = 0.0) -> None:
-        """Put what a request used in place of what was reserved for it; a whole answer took so many `seconds`."""
-        tokens = usage.input_tokens + usage.output_tokens
+    async def settle(self, lease: Lease, usage: Usage, answered: Answered) -> None:
+        """Put what a request used in place of what was reserved for it, and learn how long whole answers are and take."""
+        arm, tokens = answered.arm, usage.input_tokens + usage.output_tokens
         fresh = usage.input_tokens - usage.cached_tokens
         usd = usage.cost_usd
         if usd is None:
             usd = arm.cost_usd(fresh, usage.cached_tokens, usage.output_tokens) or 0.0
+        answer = None
+        if answered.seconds and answered.kind and usage.output_tokens:
+            answer = Answer(
+                arm=arm.name,
+                kind=answered.kind,
+                tokens=usage.output_tokens,
+                seconds=answered.seconds,
+            )
         pools, _ = await self.opened()
-        await asyncio.to_thread(
-            lambda: pools.settle(lease, tokens=tokens, usd=usd, seconds=seconds)
-        )
+        await asyncio.to_thread(lambda: pools.settle(lease, tokens=tokens, usd=usd, answer=answer))
 
     # What came of it
 
@@ -250,9 +273,9 @@ class Routing:
             _, store = await self.opened()
             await asyncio.to_thread(lambda: store.settle(decision))
 
-    async def note_feedback(self) -> None:
-        """Write down what was seen of the turns of the main agent."""
-        for label in self.feedback.take():
+    async def note_feedback(self, feedback: Feedback | None = None) -> None:
+        """Write down what was seen of the turns of the main agent, or by another `feedback`."""
+        for label in (feedback or self.feedback).take():
             try:
                 if label.void:
                     await self.void(label.decision, label.void)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -261,7 +262,8 @@ class SessionParts:
             return self.routed if model is not None else None
         from ybs.agent.routed import RoutedTurns  # few sessions route
 
-        return RoutedTurns(model, self._next_tokens, self._rebuild)
+        mask = partial(self.environment.mask, place="a prompt")
+        return RoutedTurns(model, self._next_tokens, self._rebuild, mask)
 
     def _cascade(self, model: "RoutedModel | None") -> tuple[Guard, ...]:
         settings = self.loaded.config.router.cascade
