@@ -110,12 +110,16 @@ def add_limits(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+#: Python reads no numbers of some thousand digits; nobody means one of this many.
+_MOST_DIGITS = 18
+
+
 def whole_number(text: str) -> int:
     """Read a whole number from 1 up."""
     from argparse import ArgumentTypeError
 
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
+        raise ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 up")
     return int(text)
 
 

@@ -232,6 +232,9 @@ def check_router(arguments: "Namespace") -> None:
         fail(f"{decision!r} is not understood here; only `ybs router explain` takes a decision")
     if arguments.svg is not None and action != "stats":
         fail(f"--svg works only with `ybs router stats`, not with {action}")
+    for name, most in (("seeds", 10_000), ("decisions", 100_000)):
+        if (number := getattr(arguments, name)) > most:
+            fail(f"--{name} {number} would take days; the most is {most:,}")
 
 
 def add_call(parser: "ArgumentParser") -> list["Action"]:

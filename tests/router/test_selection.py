@@ -145,7 +145,7 @@ def test_an_arm_that_rests_is_left_out_and_tried_where_nothing_else_is_left() ->
     only = Situation(excluded=frozenset({"local"}))
     decision = made.choose(ASKED, "fix", ARMS, only)
     assert decision.arm == "blind"
-    assert "rests shortest" in decision.reason
+    assert decision.reason == "all rest after errors, this one shortest"
     now[0] += 60
     assert "by the catalogue" in made.choose(ASKED, "fix", ARMS, only).reason
 

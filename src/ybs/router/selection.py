@@ -81,7 +81,7 @@ class Router:
         if not fit and rests:  # an outage is a guess: trying is better than refusing
             soonest = min(rests, key=lambda name: rests[name])
             fit = [arm for arm in arms if arm.name == soonest]
-            note = "all suitable models rest after errors; this one rests shortest"
+            note = "all rest after errors, this one shortest"
         left_out |= dict.fromkeys(rests.keys() - {arm.name for arm in fit}, "rests after errors")
         scores = self._scores(kind, fit)
         known = self._penalties(arms, features, situation)
@@ -168,5 +168,5 @@ def _reason(kind: TaskKind, chosen: Considered | None, rivals: int, *, is_learne
         return "no model is suitable"
     if rivals == 1:
         return "the only suitable model"
-    source = "by results" if is_learned else "by the catalogue, as there are no results yet"
-    return f"best for {kind} {source}: {chosen.score:.2f} less a penalty of {chosen.penalty:.2f}"
+    source = "results" if is_learned else "the catalogue"
+    return f"best for {kind} by {source}: {chosen.score:.2f} - {chosen.penalty:.2f}"

@@ -32,3 +32,15 @@ def test_regrets_are_printed_by_scenario_and_policy_as_json_and_for_people(
     assert shown.count(ROUTER.name) == 5
     assert "abrupt, 40" in shown
     assert shown.count("MISSED") == found.missed
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--decisions"])
+@pytest.mark.parametrize("size", ["0", "-3", "many", "1e3", "1.5", "", "99999999", "9" * 5_000])
+def test_a_senseless_size_is_bad_usage_and_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], option: str, size: str
+) -> None:
+    assert cli.main(["router", "simulate", option, size]) == 2
+    said = capsys.readouterr().err
+    assert option in said
+    assert said.count("\n") == 1
+    assert len(said) < 120

@@ -49,7 +49,8 @@ def test_stats_show_beliefs_and_spending_with_bars(
     assert cli.main(["router", "stats"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("2 decisions, 1 with an outcome; policy hierarchical\n")
-    assert re.search(r"^a/x +fix +·+─+●─+·* +\d+% \(\d+% to \d+%\), 0\.5 results$", said, re.M)
+    assert re.search(r"^a/x\n  fix +·+─+●─+·* +\d+% \(\d+% to \d+%\), 0\.5 results$", said, re.M)
+    assert max(map(len, said.splitlines())) < 80
     assert re.search(r"^\d{4}-\d\d-\d\d  █{30}  0\.5000 USD, 1 request$", said, re.M)
     assert "pool a: 0.5000 of 2 USD today" in said
 

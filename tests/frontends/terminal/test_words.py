@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.commands.figures import amount
+from ybs.core.events import RequestStarted
 from ybs.core.messages import Usage
 from ybs.frontends.terminal.words import (
     cells,
@@ -14,6 +15,7 @@ from ybs.frontends.terminal.words import (
     fold_table,
     one_line,
     reason_of,
+    routed_words,
     shorten,
     subject,
     usage_line,
@@ -163,3 +165,18 @@ def test_the_reason_of_a_retry_is_short(message: str, reason: str) -> None:
 def test_a_command_with_a_hyphen_is_not_broken_at_it() -> None:
     lines = fold("Start `llama-server` or set --endpoint", 14)
     assert lines == ["Start", "`llama-server`", "or set", "--endpoint"]
+
+
+@every_row(
+    ("model", "reason"),
+    [
+        ("gpt-5", "best for fix by results: 0.83 - 0.07"),
+        ("claude-sonnet-4-5-20250929", "best for refactor by the catalogue: 0.83 - 0.07"),
+        ("a" * 200, "all rest after errors, this one shortest"),
+    ],
+)
+def test_what_a_router_picked_and_why_fits_a_line(model: str, reason: str) -> None:
+    told = routed_words(RequestStarted(model=model, decision="dd99ef7e", reason=reason))
+    assert len(told) <= 78
+    assert told.endswith(f": {reason} (dd99ef7e)")
+    assert told.startswith(model[:16])

@@ -12,6 +12,7 @@ _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e
 _GREY: Final = "#808080"
 _WIDTH: Final = 960
 _LEFT: Final = 220
+_LONGEST_NAME: Final = 30  # characters
 _ROW: Final = 22
 _CHART: Final = 160
 _TOP: Final = 64
@@ -26,6 +27,7 @@ def svg_of(found: Overview) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" role="img">',
         f"<title>The router: {found.decisions} decisions</title><style>{_STYLE}</style>",
         _text(12, 22, f"Chance of success: {found.settled} results ({found.policy})", "t"),
+        _text(_WIDTH - 12, 22, "dot: expected; line: where it lies in 9 of 10 cases", "e"),
         *_beliefs(found.arms),
         _text(12, charts - 14, "US dollars on each day (UTC)", "t"),
         *_spending(found, charts),
@@ -49,9 +51,12 @@ def _beliefs(arms: Sequence[ArmState]) -> Iterator[str]:
         for edge in (left + 4, left + room - 4):
             bottom = _TOP + _ROW * len(arms)
             yield _line(edge, 52, edge, bottom, _GREY, 0.5)
+        if column == 0:  # the others have the same scale
+            yield _text(left + 4, bottom + 14, "0", "m")
+            yield _text(left + room - 4, bottom + 14, "1", "m")
     for row, arm in enumerate(arms):
         middle = _TOP + _ROW * row + _ROW / 2
-        yield _text(_LEFT - 10, middle + 4, arm.arm, "e")
+        yield _text(_LEFT - 10, middle + 4, _short(arm.arm), "e")
         for column, chance in enumerate(arm.chances):
             left, span = _LEFT + column * room + 4, room - 8
             colour = colour_of(row)
@@ -74,7 +79,7 @@ def _spending(found: Overview, top: float) -> Iterator[str]:
     room = (_WIDTH - _LEFT - 12) / max(1, len(span))
     bottom = top + _CHART
     yield _line(_LEFT, bottom, _WIDTH - 12, bottom, _GREY, 1)
-    yield _text(_LEFT - 10, top + 10, f"{most:.4f}", "e")
+    yield _text(_LEFT - 10, top + 16, f"{most:.2f} USD" if most >= 0.1 else f"{most:.4f} USD", "e")
     for column, day in enumerate(span):
         left, low = _LEFT + column * room, bottom
         for number, name in enumerate(names):
@@ -82,14 +87,24 @@ def _spending(found: Overview, top: float) -> Iterator[str]:
             low -= tall
             if tall:
                 yield (
-                    f'<rect x="{left + 2:.1f}" y="{low:.1f}" width="{max(1, min(room - 4, 48)):.1f}" '
+                    f'<rect x="{left + 2:.1f}" y="{low:.1f}" width="{_bar(room):.1f}" '
                     f'height="{tall:.1f}" fill="{colour_of(number)}"/>'
                 )
-        yield _text(left + 2, bottom + 16, date_of(day)[5:], "")
+        yield _text(left + 2 + _bar(room) / 2, bottom + 16, date_of(day)[5:], "m")
     for number, name in enumerate(names[: len(found.arms)]):
         line = bottom + 40 + _ROW * number
         yield f'<rect x="{_LEFT}" y="{line - 10:.0f}" width="12" height="12" fill="{colour_of(number)}"/>'
         yield _text(_LEFT + 20, line, name, "")
+
+
+def _bar(room: float) -> float:
+    """Return how wide a bar is where each has so much room."""
+    return max(1.0, min(room - 4, 48))
+
+
+def _short(name: str) -> str:
+    """Return a name that fits beside its row: of a long one the end, which tells models apart."""
+    return name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
 
 
 def date_of(day: int) -> str:

@@ -109,12 +109,10 @@ def stats_lines(found: Overview) -> list[str]:
         f"{found.decisions} decisions, {found.settled} with an outcome; policy {found.policy}",
         "",
     ]
-    width = max([len(arm.arm) for arm in found.arms], default=0)
     for arm in found.arms:
         seen = [each for each in arm.chances if each.results > 0] or list(arm.chances[-1:])
-        for place, each in enumerate(seen):
-            name = arm.arm if place == 0 else ""
-            lines.append(f"{name:<{width}}  {each.kind:<8}  {_interval(each)}")
+        lines.append(arm.arm)
+        lines += [f"  {each.kind:<8}  {_interval(each)}" for each in seen]
     lines += ["", *_spending(found)]
     return lines
 

@@ -214,9 +214,14 @@ def compaction_words(event: Compacted, arrow: str = "->") -> str:
     return "; ".join(filter(None, [sizes, ", ".join([*aside, *summed])])) + " (/restore)"
 
 
+#: A line of a terminal of 80 columns, in its margin; and what is left of a long name at least.
+_LINE, _SHORTEST_NAME = 78, 12
+
+
 def routed_words(event: RequestStarted) -> str:
-    """Say in a line which model a router picked, and why."""
-    return f"{one_line(event.model)}: {one_line(event.reason)} (decision {event.decision})"
+    """Say in a line of 78 columns which model a router picked, why, and the decision's id, by which `ybs router explain` finds it."""
+    why = f": {one_line(event.reason)} ({event.decision})"
+    return shorten(one_line(event.model), max(_LINE - cells(why), _SHORTEST_NAME)) + why
 
 
 def own_shell_hint(wall: str, command: str) -> str:
