@@ -3,6 +3,7 @@
 from asyncio import Event
 
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.own_providers import Endpoint
@@ -11,6 +12,7 @@ from ybs.config.schema import Config, Incognito
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
 from ybs.providers.in_process import InProcessModel
+from ybs.providers.registry import ProviderModel, create_model
 from ybs.router.classifier import Features
 from ybs.router.model_classifier import ModelClassifier, chosen_classifier
 from ybs.testing import ScriptedModel
@@ -68,8 +70,13 @@ async def test_the_settings_choose_the_model_and_a_private_session_asks_none_els
         providers={"judge": Endpoint(endpoint=endpoint)},
         incognito=Incognito(enabled=is_private, local_only=True),
     )
-    warnings: list[str] = []
-    classifier = chosen_classifier(this_host(), config, warnings.append)
+    host, warnings = this_host(), list[str]()
+
+    def make(provider: str, model: str, max_tokens: int) -> ProviderModel:
+        short = replace(config, llm=replace(config.llm, max_tokens=max_tokens))
+        return create_model(host, short, provider=provider, model=model)
+
+    classifier = chosen_classifier(host, config, make, warnings.append)
     assert isinstance(classifier, ModelClassifier) is bool(name and not why)
     assert [why in each for each in warnings] == [True] * bool(why)
     await classifier.aclose()

@@ -88,7 +88,6 @@ async def test_the_attempt_that_passes_is_taken_over_and_each_model_is_credited_
     )
     assert "general-3 (s0/m0) failed the check with 2 changed lines." in notes
     assert any("general-2 (s1/m1) ended: " in each and "overloaded" in each for each in notes)
-    assert "Best of 3: general-1 (s2/m2) is the best of 3 attempts." in notes
     assert "its work is in the project now" in told
     assert len(failing.requests) == 1, "nobody waits for it, and no other model does its attempt"
     assert next(each.content for each in events.of(UserSaid)) == "Make the README right"
@@ -105,14 +104,18 @@ async def test_of_two_that_pass_the_smaller_change_wins_and_where_none_does_noth
         OpenAIServer(["so", "so"]) as main,
     ):
         given = with_main(settings(first, second), main)
-        session, _ = open_routed(project, given, provider="main", model="scripted", mode="bypass")
+        session, events = open_routed(
+            project, given, provider="main", model="scripted", mode="bypass"
+        )
         async with session:
-            assert "2 of 3 attempts were made" in await attempted(session)
+            assert "2 of 3 attempts are made" in await attempted(session)
             assert (project / "README.md").read_text() == "right\n"
             assert rewards(session) == {"s0/m0": 1.0, "s1/m1": 1.0}
             (project / "README.md").write_text("new\n")
             assert "the project is unchanged" in " ".join((await attempted(session)).split())
             assert (project / "README.md").read_text() == "new\n"
+        notes = [each.text for each in events.of(Noticed)]
+        assert "None of 2 attempts passed the check; the project is unchanged." in notes
 
 
 @pytest.mark.parametrize(
@@ -139,9 +142,10 @@ async def test_fewer_attempts_are_made_where_pools_or_money_are_short(
         )
         async with session:
             told = await attempted(session)
-            assert ("1 of 3 attempts were made" in told) is bool(asked)
+            assert ("1 of 3 attempts are made" in told) is bool(asked)
         assert len(first.requests) + len(second.requests) == asked
         notes = [each.text for each in events.of(Noticed)]
+        assert any("1 of 3 attempts are made" in each for each in notes) is bool(asked)
         assert any("No attempts were made" in each for each in notes) is not bool(asked)
 
 

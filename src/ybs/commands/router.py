@@ -96,7 +96,8 @@ def lines_of(told: "Told") -> list[str]:
     """Say in lines what was decided, why, and what came of it."""
     made = told.made
     lines = [f"decision {made.id}: {made.arm} for {made.kind}; {made.reason}"]
-    lines += [f"  {name}  {value:.2f}" for name, value in made.considered]
+    # Of one that was left out its name says why.
+    lines += [f"  {n}" if ": " in n else f"  {n}  {value:.2f}" for n, value in made.considered]
     if told.reward is not None and told.weight:
         lines.append(f"outcome: {told.reward:.2f}, weight {told.weight:g}")
     lines += [f"  {each.name}: {each.reward:.2f}, weight {each.weight:g}" for each in told.signals]

@@ -84,13 +84,11 @@ def check_setting(home: Home) -> None:
         raise ToolError(NOT_NOW.format(why=f"{entry!r} in safety.blocked_commands"))
 
 
-def fewer_than(wanted: int, count: int) -> tuple[str, ...]:
-    """Say that fewer attempts were made than were wanted."""
+def fewer_than(wanted: int, count: int) -> str:
+    """Say that fewer attempts are made than were wanted; empty where they are not."""
     if count == wanted:
-        return ()
-    return (
-        f"[{count} of {wanted} attempts were made: no other model is suitable, has room in its pool, and can be paid by this turn]",
-    )
+        return ""
+    return f"{count} of {wanted} attempts are made: no other model is suitable, has room in its pool, and can be paid by this turn."
 
 
 def summary_of(attempts: Sequence[Attempt], best: Attempt | None) -> str:
@@ -114,8 +112,15 @@ class BestOf:
         self._home, self._places, self._call_id = home, places, call_id
         self._checking = asyncio.Lock()  # two of them at once might want the same port
 
-    async def run(self, attempts: Sequence[Attempt], room: asyncio.Semaphore) -> Attempt | None:
-        """Make the attempts, each when there is `room` for it; return the one that was taken over. The report of each says what came of it."""
+    async def run(
+        self, attempts: Sequence[Attempt], room: asyncio.Semaphore, fewer: str
+    ) -> Attempt | None:
+        """Make the attempts, each when there is `room` for it; return the one that was taken over. The report of each says what came of it.
+
+        The person is told if there are `fewer` of them than were wanted.
+        """
+        if fewer:
+            self._tell(fewer)
         try:
             async with asyncio.TaskGroup() as group:
                 for each in attempts:
@@ -128,6 +133,8 @@ class BestOf:
             for each in attempts:
                 self._note(each, is_best=each is best)
                 await self._credit(each, has_best=best is not None)
+            if best is None:
+                self._tell(f"{summary_of(attempts, None).capitalize()}.")
             return best
         finally:
             for each in attempts:
@@ -161,7 +168,7 @@ class BestOf:
         report, checked = attempt.report, attempt.checked
         said = f"{attempt.agent.name} ({attempt.arm}) {attempt.outcome}"
         said += "; its work is taken over." if is_best else "."
-        self._home.tell(Noticed(level="info", text=said), agent=MAIN, started_by="")
+        self._tell(said)
         notes = [f"It {attempt.outcome}."]
         if not is_best:
             report.files = ()
@@ -169,6 +176,9 @@ class BestOf:
             if checked is not None and not checked.is_good:
                 notes.append(f"The check printed:\n{checked.output[-_MOST_OUTPUT:]}")
         report.notes = (*notes, *report.notes)
+
+    def _tell(self, text: str) -> None:
+        self._home.tell(Noticed(level="info", text=text), agent=MAIN, started_by="")
 
     async def _credit(self, attempt: Attempt, *, has_best: bool) -> None:
         """Note what a model's own work showed. One that changed nothing, where another one did what was asked, did not do it."""

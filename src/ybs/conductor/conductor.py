@@ -147,6 +147,7 @@ class Conductor:
             await drop(model, "there was no budget for it")
         if not works:
             raise ToolError("\n".join(refused.values()))
+        fewer = fewer_than(task.best_of, len(works))
         attempts = [
             Attempt(
                 agent=work.agent,
@@ -157,14 +158,14 @@ class Conductor:
             for work, model in zip(works, models, strict=False)
         ]
         try:
-            best = await BestOf(self._home, self._places, call_id).run(attempts, self._room)
+            attempting = BestOf(self._home, self._places, call_id)
+            best = await attempting.run(attempts, self._room, fewer)
         finally:
             for work in works:
                 self._close(work)
             self.reports += [each.report for each in attempts]
         reports = {each.agent.name: each.report for each in attempts}
-        fewer = fewer_than(task.best_of, len(works))
-        made = self._output([work.agent for work in works], reports, fewer)
+        made = self._output([work.agent for work in works], reports, [fewer] if fewer else [])
         return replace(made, summary=summary_of(attempts, best), is_error=best is None)
 
     async def _models_for(

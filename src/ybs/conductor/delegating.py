@@ -119,7 +119,6 @@ class Delegating(Guard):
             turn.emit(Noticed(level="warning", text=NO_ATTEMPTS.format(error=error)))
             return
         told = NONE_PASSED if made.is_error else ONE_PASSED
-        turn.emit(Noticed(level="info", text=f"Best of {count}: {made.summary}."))
         turn.say(UserMessage.of(told.format(output=made.output), origin="context"))
 
     async def wants_more(self, turn: Turn) -> bool:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ybs.config.network import NotEmpty
+from ybs.config.network import Most, NotEmpty, Usd
 
 
 class Agents(Struct, frozen=True, kw_only=True):
@@ -24,11 +24,11 @@ class Agents(Struct, frozen=True, kw_only=True):
         Meta(description="The most requests that one may send; they count as the turn's."),
     ] = 50
     max_tokens: Annotated[
-        Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
+        Most | None,
         Meta(description="The most tokens that one may use, read and written. Unset: no limit."),
     ] = None
     max_cost_usd: Annotated[
-        Annotated[float, Meta(ge=0, le=1_000_000)] | None,
+        Usd | None,
         Meta(description="The most that one may cost. Unset: what the session may."),
     ] = None
     max_seconds: Annotated[

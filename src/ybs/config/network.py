@@ -5,6 +5,9 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
+#: How many of something, and how much money; other settings have them too.
+Most: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Usd: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Network(Struct, frozen=True, kw_only=True):

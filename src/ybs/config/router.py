@@ -4,8 +4,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-Most: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
-Usd: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
+from ybs.config.network import Most, Usd
+
 #: How an arm is picked.
 PolicyName: TypeAlias = Literal["hierarchical", "discounted", "heuristic"]
 

@@ -4,9 +4,7 @@ import re
 from asyncio import timeout
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Final
-
-from msgspec.structs import replace
+from typing import Final, TypeAlias
 
 from ybs.config.host import Host
 from ybs.config.schema import Config
@@ -14,7 +12,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.registry import ProviderModel, create_model
+from ybs.providers.registry import ProviderModel
 from ybs.providers.whereabouts import distance
 from ybs.router.classifier import TASK_KINDS, Classifier, Features, KeywordClassifier, TaskKind
 from ybs.security.incognito import Incognito
@@ -29,7 +27,11 @@ _WORD: Final = re.compile(r"[a-z]+")
 #: The model reads so much of the words, in characters.
 _MOST: Final = 1_500
 #: Its answer has at most so many tokens.
-_LONGEST: Final = 64
+LONGEST: Final = 64
+
+#: Takes the names of a provider and of a model (empty: the provider's own), and how many tokens an answer may have; returns the model.
+#: Raises ConfigError and AuthError.
+MakeModel: TypeAlias = Callable[[str, str, int], ProviderModel]
 
 
 class ModelClassifier(Classifier):
@@ -72,16 +74,19 @@ class ModelClassifier(Classifier):
         return said
 
 
-def chosen_classifier(host: Host, config: Config, warn: Callable[[str], None]) -> Classifier:
-    """Return the classifier of the settings; where its model cannot be used, `warn` and have the words decide."""
+def chosen_classifier(
+    host: Host, config: Config, make: MakeModel, warn: Callable[[str], None]
+) -> Classifier:
+    """Return the classifier of the settings, whose model is what `make` returns; where that cannot be used, `warn` and have the words decide.
+
+    Who has it read words masks the secrets in them before.
+    """
     name = config.router.classifier
     if not name:
         return KeywordClassifier()
     provider, _, model = name.partition("/")
-    short = replace(config, llm=replace(config.llm, max_tokens=_LONGEST))
-    short = replace(short, agent=replace(config.agent, retry_attempts=0))
     try:
-        made = create_model(host, short, provider=provider, model=model or None)
+        made = make(provider, model, LONGEST)
         private = Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)
         is_here = distance(host, provider, made.name, config) == 0
         private.check_model(provider, made.name, is_here=is_here)

@@ -103,7 +103,9 @@ class Routing:
         self._known: set[str] = set()
         #: What the person should be told: problems with the settings and the file.
         self.warnings: list[str] = list(roster.problems)
-        self._classifier = classifier or chosen_classifier(host, config, self.warnings.append)
+        self._classifier = classifier or chosen_classifier(
+            host, config, self._made, self.warnings.append
+        )
         #: What was seen of the turns of the main agent.
         self.feedback = Feedback()
         #: The last choice, for who asks.
@@ -114,12 +116,15 @@ class Routing:
     def model_of(self, arm: Arm) -> ProviderModel:
         """Return the model of an arm, made when it is first needed. Raises ConfigError, and AuthError where a key is missing."""
         if arm.name not in self.models:
-            # Who can ask another model does not wait for this one; the routed model itself repeats.
-            config = replace(self.config, agent=replace(self.config.agent, retry_attempts=0))
-            self.models[arm.name] = create_model(
-                self._host, config, provider=arm.provider, model=arm.model
-            )
+            self.models[arm.name] = self._made(arm.provider, arm.model)
         return self.models[arm.name]
+
+    def _made(self, provider: str, model: str, max_tokens: int = 0) -> ProviderModel:
+        # Who can ask another model does not wait for this one; the routed model itself repeats.
+        config = replace(self.config, agent=replace(self.config.agent, retry_attempts=0))
+        if max_tokens:
+            config = replace(config, llm=replace(config.llm, max_tokens=max_tokens))
+        return create_model(self._host, config, provider=provider, model=model or None)
 
     @property
     def shows_words(self) -> bool:

@@ -59,3 +59,14 @@ def test_prices_change_once_and_pools_leave_something() -> None:
     assert empty
     assert all(step.usable for step in pooled)
     assert all(step.arms[k].name not in step.empty for step in empty for k in step.usable)
+
+
+def test_pressure_on_pools_makes_dear_arms_worth_less_and_changes_nothing_else() -> None:
+    pressed, plain = world(harder("pressure"), SEED, 60), world(FULL, SEED, 60)
+    cheapest = min(plain[0].arms, key=lambda arm: arm.input_usd_per_million or 0.0)
+    for step, calm in zip(pressed, plain, strict=True):
+        assert step.chances == calm.chances
+        assert 0 <= min(step.pressure.values()) < max(step.pressure.values()) < 0.5
+        for k, arm in enumerate(step.arms):
+            lost = calm.utilities[k] - step.utilities[k]
+            assert (lost > 0) == (arm.name != cheapest.name)

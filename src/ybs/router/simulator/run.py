@@ -54,7 +54,8 @@ def regret_of(steps: Sequence[Step], policy: Policy, seed: int) -> float:
     for now, step in enumerate(steps):  # the clock reads it
         for decision_id, reward in due.pop(now, ()):
             router.learn(decision_id, reward)
-        situation = Situation(empty=step.empty) if step.empty else _OPEN
+        has_any = step.empty or step.pressure
+        situation = Situation(empty=step.empty, pressure=step.pressure) if has_any else _OPEN
         decision = router.choose(REQUEST, step.kind, step.arms, situation)
         assert decision.arm is not None  # noqa: S101 - a world leaves at least one
         k = index[decision.arm]

@@ -18,6 +18,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     has_outages: bool = False
     has_price_change: bool = False
     has_pools: bool = False
+    has_pressure: bool = False
     drift: float = 0.0
     missing: float = 0.0
     flipped: float = 0.0
@@ -53,7 +54,7 @@ MAIN: Final = (
     Column(scenario=STATIONARY),
     Column(scenario=ABRUPT, share=4.0),
 )
-#: The same with results that are missing, wrong or late, with other prices from the middle on, and with pools that others empty.
+#: The same with results that are missing, wrong or late, with other prices from the middle on, with pools that others empty, and with pools whose spending runs ahead of the day.
 HARDER: Final = (
     Column(scenario=_full("missing", missing=0.4)),
     Column(scenario=_full("noisy", flipped=0.1)),
@@ -61,6 +62,7 @@ HARDER: Final = (
     Column(scenario=_full("missing, noisy, late", missing=0.4, flipped=0.1, late=60)),
     Column(scenario=_full("prices", has_price_change=True)),
     Column(scenario=_full("pools", has_pools=True)),
+    Column(scenario=_full("pressure", has_pressure=True)),
 )
 #: Where little or nothing is to be learned, or to be heard. No target stands here.
 LIMITS: Final = (

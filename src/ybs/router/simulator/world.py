@@ -1,6 +1,6 @@
 """One course of events, the same for every policy: which task comes when, and what each arm would be worth at it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp, log
 from random import Random
 from typing import Final
@@ -18,13 +18,16 @@ KINDS: Final[tuple[TaskKind, ...]] = TASK_KINDS[:6]
 REQUEST: Final = Features(tokens=1_000_000, output_tokens=0)
 PRICE_WEIGHT: Final = 0.15
 LATENCY_WEIGHT: Final = 0.05
+PRESSURE_WEIGHT: Final = 4.0
+#: The most by which a pool's spending runs ahead of the day, as a share of its budget.
+_MOST_PRESSURE: Final = 0.5
 _POOLS: Final = 3
 
 
 class Step(Struct, frozen=True, kw_only=True):
     """One request: its kind, and by arm the chance of success (0 in an outage) and the expected utility.
 
-    `luck` decides whether an arm succeeds, the same for all. The result is heard after `delay` steps, as it was or
+    `pressure` is that on the pool of each arm. `luck` decides whether an arm succeeds, the same for all. The result is heard after `delay` steps, as it was or
     `is_flipped`; None: never.
     """
 
@@ -34,6 +37,7 @@ class Step(Struct, frozen=True, kw_only=True):
     utilities: tuple[float, ...]
     down: frozenset[int]
     empty: frozenset[str]
+    pressure: Mapping[str, float]
     luck: float
     delay: int | None
     is_flipped: bool
@@ -55,6 +59,7 @@ def world(scenario: Scenario, seed: int, decisions: int) -> list[Step]:
     gaps = 0.006 * decisions if scenario.has_pools else 0.0
     dry = [_times(rng, gaps, decisions, (10, 40)) for _ in range(_POOLS)]
     change_at = decisions // 2 if scenario.has_price_change else -1
+    starts = [hearing.random() for _ in range(_POOLS)] if scenario.has_pressure else []
     steps: list[Step] = []
     for t in range(decisions):
         truth.advance(t)
@@ -62,6 +67,9 @@ def world(scenario: Scenario, seed: int, decisions: int) -> list[Step]:
             arms = _with_new_prices(arms, rng)
         m = rng.choices(range(len(KINDS)), mix)[0]
         down = frozenset(k for k in range(ARM_COUNT) if t in outages[k])
+        pressed = [_pressure(start, t / decisions) for start in starts]
+        pressure = {arm.name: pressed[pool_of[k]] for k, arm in enumerate(arms)} if pressed else {}
+        known = _known(arms, pressure)
         chances = tuple(0.0 if k in down else truth.chance(k, m) for k in range(ARM_COUNT))
         steps.append(
             Step(
@@ -69,10 +77,11 @@ def world(scenario: Scenario, seed: int, decisions: int) -> list[Step]:
                 arms=arms,
                 chances=chances,
                 utilities=tuple(
-                    chance - penalty for chance, penalty in zip(chances, _known(arms), strict=True)
+                    chance - penalty for chance, penalty in zip(chances, known, strict=True)
                 ),
                 down=down,
                 empty=_empty({p for p in range(_POOLS) if t in dry[p]}, pool_of, arms),
+                pressure=pressure,
                 luck=rng.random(),
                 delay=_delay(scenario, hearing),
                 is_flipped=hearing.random() < scenario.flipped,
@@ -133,15 +142,21 @@ def _arms(truth: _Truth, rng: Random) -> tuple[Arm, ...]:
     return tuple(arms)
 
 
-def _known(arms: Sequence[Arm]) -> list[float]:
-    """Return what price and time take off each arm's utility."""
+def _known(arms: Sequence[Arm], pressure: Mapping[str, float]) -> list[float]:
+    """Return what price, which counts for more under pressure, and time take off each arm's utility."""
     prices = [log(arm.input_usd_per_million or 1.0) for arm in arms]
     low, span = min(prices), max(prices) - min(prices)
     slowest = max(arm.seconds for arm in arms)
     return [
-        PRICE_WEIGHT * (price - low) / span + LATENCY_WEIGHT * arm.seconds / slowest
+        PRICE_WEIGHT * (1 + PRESSURE_WEIGHT * pressure.get(arm.name, 0.0)) * (price - low) / span
+        + LATENCY_WEIGHT * arm.seconds / slowest
         for arm, price in zip(arms, prices, strict=True)
     ]
+
+
+def _pressure(start: float, time: float) -> float:
+    """Return the pressure on a pool: three times it rises evenly, then others stop and the day catches up."""
+    return _MOST_PRESSURE * ((start + 3 * time) % 1.0)
 
 
 def _with_new_prices(arms: Sequence[Arm], rng: Random) -> tuple[Arm, ...]:
