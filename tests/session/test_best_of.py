@@ -1,5 +1,6 @@
 """Best of n: several models do a task side by side in copies of the project, and a check chooses whose work is taken over."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from replies import shown
 from session.test_routed import open_routed, reply_to, session_store
-from ybs.core.events import Noticed, UserSaid
+from ybs.core.envelope import Envelope
+from ybs.core.events import Noticed, ToolStarted, UserSaid
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
 from ybs.testing import AnthropicServer, HttpError, OllamaServer, OpenAIServer, ScriptedServer, call
@@ -158,3 +160,34 @@ async def test_without_a_check_nothing_is_begun_and_the_person_is_told_what_to_s
             assert "router.cascade.check" in shown(reply)
             for words in ("", "3", "1 Make it", "9 Make it", "9" * 5_000):
                 assert "Usage: /best" in shown(await reply_to(session, f"/best {words}"))
+
+
+async def test_stopping_the_turn_stops_all_attempts_and_their_models_learn_nothing_of_it(
+    project: Path,
+):
+    (project / "README.md").write_text("old\n")
+    async with (
+        AnthropicServer([write("right\n"), "Done."]) as first,
+        OpenAIServer(["Hello.", write("right\n"), "Done."]) as second,
+    ):
+        session, _ = open_routed(project, settings(first, second), mode="bypass")
+        begun: set[str] = set()
+
+        def stop(envelope: Envelope) -> None:
+            if isinstance(envelope.event, ToolStarted):
+                begun.add(envelope.agent)
+            if len(begun) == 2:
+                session.cancel()
+
+        async with session:
+            await session.send("What is this?")
+            session.subscribe(stop)
+            outcome = await session.handle(GO.format(count=2))
+            assert isinstance(outcome, Outcome)
+            assert outcome.finished.reason == "interrupted"
+            counts = session_store(session).counts()
+        assert counts[0] == 4
+        assert rewards(session) == {}
+    assert (project / "README.md").read_text() == "old\n"
+    said = [json.dumps(each.body) for each in first.requests]
+    assert "What is this?" in said[0], "an attempt knows what was said before"
