@@ -191,3 +191,25 @@ async def test_stopping_the_turn_stops_all_attempts_and_their_models_learn_nothi
     assert (project / "README.md").read_text() == "old\n"
     said = [json.dumps(each.body) for each in first.requests]
     assert "What is this?" in said[0], "an attempt knows what was said before"
+
+
+async def test_what_the_person_says_of_such_a_turn_is_about_the_model_whose_work_it_was(
+    project: Path,
+):
+    (project / "README.md").write_text("old\n")
+    async with (
+        AnthropicServer([write("right\n"), "Done."]) as first,
+        OpenAIServer([write("no\n"), "Done.", "It is right now."]) as second,
+    ):
+        session, _ = open_routed(project, settings(first, second), mode="bypass")
+        async with session:
+            await attempted(session, 2)
+            await session.handle("/bad")
+        store = session_store(session)
+        rows = store.settled_since(0)
+    named = {
+        (row.arm, *(each.name for each in told.signals))
+        for row in rows
+        if (told := store.find(row.id))
+    }
+    assert named == {("s0/m0", "check", "your word"), ("s1/m1", "check"), ("s1/m1",)}

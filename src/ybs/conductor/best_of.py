@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.agent.cascade import run_check
+from ybs.agent.model_choice import AUTO, routed
 from ybs.conductor.home import Home
 from ybs.conductor.models import Chosen
 from ybs.conductor.overlay import Overlay, Seen
@@ -132,7 +133,7 @@ class BestOf:
                 )
             for each in attempts:
                 self._note(each, is_best=each is best)
-                await self._credit(each, has_best=best is not None)
+                await self._credit(each, best)
             if best is None:
                 self._tell(f"{summary_of(attempts, None).capitalize()}.")
             return best
@@ -180,7 +181,7 @@ class BestOf:
     def _tell(self, text: str) -> None:
         self._home.tell(Noticed(level="info", text=text), agent=MAIN, started_by="")
 
-    async def _credit(self, attempt: Attempt, *, has_best: bool) -> None:
+    async def _credit(self, attempt: Attempt, best: Attempt | None) -> None:
         """Note what a model's own work showed. One that changed nothing, where another one did what was asked, did not do it."""
         if attempt.agent.is_stopped:
             return
@@ -191,8 +192,11 @@ class BestOf:
         if attempt.checked is not None:
             reward = float(attempt.checked.is_good)
             signal = Signal(name="check", reward=reward, weight=CHECKED)
-        elif has_best and attempt.report.is_done:
+        elif best is not None and attempt.report.is_done:
             signal = Signal(name="changed nothing", reward=0.0, weight=STUMBLED)
         if signal is not None:
             await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)
+        main = routed(AUTO, self._home.main().model)
+        if attempt is best and main is not None:
+            main.routing.feedback.credit(decision.id)

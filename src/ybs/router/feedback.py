@@ -84,10 +84,13 @@ class Feedback:
         self._words = ""
         self._commands: dict[str, str] = {}
         self._ended: TurnFinished | None = None
+        self._credited = ""
 
     @property
     def last(self) -> str:
-        """The decision of the running turn, or else of the last one; empty before the first."""
+        """The decision that did the work of the running turn, or else of the last one; empty before the first."""
+        if self._credited:
+            return self._credited
         if self._now is not None:
             return self._now.decision
         return self._past[-1].decision if self._past else ""
@@ -99,12 +102,16 @@ class Feedback:
 
     def begin(self, words: str) -> None:
         """Note that a turn begins with the person's words."""
-        self._words, self._ended, self._now = words, None, None
+        self._words, self._ended, self._now, self._credited = words, None, None, ""
         self._commands.clear()
         for each in self._past:
             if each.age < TURNS_WAITED and asks_again(words, each.words):
                 self._say(each, Signal(name="asked again", reward=0.0, weight=REPHRASED))
                 break
+
+    def credit(self, decision: str) -> None:
+        """Note that what this turn changes is the work of another decision, which the person's word is about, too."""
+        self._credited = decision
 
     def end(self) -> None:
         """Say what the turn showed, which is over, and settle what waited long enough."""
@@ -150,7 +157,7 @@ class Feedback:
         if recent is None:
             return
         match event:
-            case FilesChanged():
+            case FilesChanged() if not self._credited:
                 recent.checkpoints.append(event.checkpoint)
             case FilesRestored():
                 for each in self._past:
@@ -159,6 +166,8 @@ class Feedback:
             case Rewound():
                 if event.keeps and self._now is None:
                     self._take_back(recent)
+            case _:
+                pass
 
     def _continued(self, decision: str) -> Outcome:
         """Return the outcome of another decision in the same turn: what came before it was not its work."""
