@@ -22,6 +22,7 @@ from ybs.router.ensemble import Checked
 from ybs.router.feedback import CHECKED, STUMBLED
 from ybs.router.model import RoutedModel
 from ybs.router.store import Signal
+from ybs.tools.builtin.delegate import Task
 
 NO_CHECK: Final = (
     "Of several attempts only a check can choose, and none is set. Set router.cascade.check to a command that fails where the work is "
@@ -70,6 +71,14 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the attempt that passed the check; of several the one that changed the fewest lines, and then the cheapest."""
     passed = [each for each in attempts if each.has_passed]
     return min(passed, key=lambda each: (each.lines, each.report.used.cost_usd), default=None)
+
+
+def to_attempt(tasks: Sequence[Task]) -> Task | None:
+    """Return the task that several models are to do. Raises ToolError where there are others beside it."""
+    found = next((task for task in tasks if task.best_of > 1), None)
+    if found is not None and len(tasks) > 1:
+        raise ToolError("Give a task with `best_of` alone.")
+    return found
 
 
 def check_setting(home: Home) -> None:

@@ -18,6 +18,7 @@ from ybs.conductor.best_of import (
     drop,
     fewer_than,
     summary_of,
+    to_attempt,
 )
 from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
@@ -111,7 +112,7 @@ class Conductor:
 
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
         """Have the tasks done, side by side, and return what came of them. Raises ToolError where none can be begun."""
-        if (best := _to_attempt(tasks)) is not None:
+        if (best := to_attempt(tasks)) is not None:
             return await self.attempt(best, call_id, is_persons=False)
         works, refused = self._begin(tasks, call_id)
         if not works:
@@ -386,14 +387,6 @@ class Conductor:
             await asyncio.wait(tasks)
         await self._places.aclose()
         await self._models.aclose()
-
-
-def _to_attempt(tasks: Sequence[Task]) -> Task | None:
-    """Return the task that several models are to do. Raises ToolError where there are others beside it."""
-    found = next((task for task in tasks if task.best_of > 1), None)
-    if found is not None and len(tasks) > 1:
-        raise ToolError("Give a task with `best_of` alone.")
-    return found
 
 
 def _summary(begun: int, ended: int, done: int) -> str:
