@@ -72,8 +72,8 @@ def test_a_report_has_all_columns_policies_and_targets() -> None:
     assert len(found.scenarios) == len(MAIN) + len(HARDER) + len(LIMITS)
     names = [*(policy.name for policy in POLICIES), BEST_ARM, BEST_BY_KIND]
     assert all([row.policy for row in each.policies] == names for each in found.scenarios)
-    assert told[-1] == (18, 18)
-    assert len(found.targets) == 11 + 2
+    assert told[-1] == (19, 19)
+    assert len(found.targets) == 12 + 2
     assert found.missed == sum(not each.is_met for each in found.targets)
     assert all(each.is_met == (each.value < 1) for each in found.targets if each.limit == 1)
     assert all(
