@@ -26,6 +26,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +194,7 @@ class Bench:
             raise SystemExit("the tests fail without any change:\n" + done.stdout.decode())
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that reach a line: those of the module's own test file first, then the smaller ones first."""
+        """Return the tests that reach a line: those of the module's own test file, then those that reach little else."""
         file = mutant.file
         if file not in self._reached:
             self._reached[file] = self._lines_of(file)
@@ -210,19 +211,17 @@ class Bench:
         from coverage.numbits import numbits_to_nums
 
         copied = str(self.source / file.relative_to(SOURCE))
-        sizes: dict[str, int] = {}
+        sizes: Counter[str] = Counter()  # how much of the whole package a test reaches
         lines: dict[int, set[str]] = {}
         with sqlite3.connect(self._database) as database:
             rows = database.execute(
-                "select context.context, numbits from line_bits join context on context.id = context_id "
-                "join file on file.id = file_id where file.path = ?",
-                (copied,),
+                "select context.context, numbits, file.path from line_bits "
+                "join context on context.id = context_id join file on file.id = file_id"
             )
-            for context, bits in rows.fetchall():
+            for context, bits, path in rows.fetchall():
                 test = context.partition("[")[0] or IMPORT  # a change may rename the rows
-                numbers = numbits_to_nums(bits)
-                sizes[test] = sizes.get(test, 0) + len(numbers)
-                for number in numbers:
+                sizes[test] += int.from_bytes(bits).bit_count()
+                for number in numbits_to_nums(bits) if path == copied else ():
                     lines.setdefault(number, set()).add(test)
         return {
             line: sorted(found - {IMPORT} or found, key=lambda test: (sizes[test], test))

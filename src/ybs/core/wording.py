@@ -26,5 +26,5 @@ def first_words(text: str, most: int) -> str:
     widths = [1 + (east_asian_width(character) in "WF") for character in line]
     if sum(widths) <= most:
         return line
-    end = next(end for end in range(len(line), -1, -1) if sum(widths[:end]) < most)
+    end = next(end for end in reversed(range(len(line))) if sum(widths[:end]) < most)
     return f"{line[:end].rstrip()}…"

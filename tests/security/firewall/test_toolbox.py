@@ -143,7 +143,7 @@ async def test_x05_a_placeholder_is_refused_wherever_the_secret_does_not_stand(
     escaped = ToolCall(
         id="1",
         name="run_shell",
-        arguments=Raw(b'{"command":"echo \\u005b' + mark[1:].encode() + b'"}'),
+        arguments=Raw(b'{"command":"echo [\\u0079' + mark[2:].encode() + b'"}'),
     )
     calls = [
         escaped,
@@ -151,7 +151,7 @@ async def test_x05_a_placeholder_is_refused_wherever_the_secret_does_not_stand(
         call_of("write_file", path="new.env", content=mark),
         call_of("edit_file", path="b.env", old_text="nothing", new_text=mark),
         call_of("edit_file", path="a.env", file_path="b.env", old_text="x", new_text=mark),
-        call_of("edit_file", path=mark, old_text="x", new_text=mark),
+        call_of("edit_file", path=mark, old_text="x", new_text="y"),
         call_of("edit_file", path=7, old_text="x", new_text=mark),
         call_of("Edit", path="a.env", old_text="x", new_text=mark),
         call_of("write_file", path="a.env", content="[ybs:secret:jwt#99]"),
@@ -162,7 +162,7 @@ async def test_x05_a_placeholder_is_refused_wherever_the_secret_does_not_stand(
     ]
     for call in calls:
         result = await toolbox.run(call, RecordedEvents())
-        assert result.is_refused, call
+        assert (result.is_refused, result.is_error) == (True, True), call
         assert "secret" in result.output
         assert token not in result.output
     assert inner.calls == []

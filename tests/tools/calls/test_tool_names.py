@@ -84,6 +84,8 @@ def test_at_most_two_names_that_come_near_are_told():
     assert len(near("job_on", names)) == 2
     assert near("raed_file", NAMES)[0] == "read_file"
     assert near("qqqq", NAMES) == []
+    assert near("READ-FILE", NAMES) == ["read_file"]
+    assert near("bash", NAMES) == ["run_shell"]
 
 
 async def run(bench: Any, name: str, **arguments: Any) -> Any:

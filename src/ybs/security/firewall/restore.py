@@ -41,10 +41,7 @@ class Restorer:
         if not found:
             return call
         held = self._held(call, arguments, found)
-        put_back = {
-            name: value if name == "path" else _put_back(value, held)
-            for name, value in arguments.items()
-        }
+        put_back = {name: _put_back(value, held) for name, value in arguments.items()}
         return replace(call, arguments=Raw(msgspec.json.encode(put_back)))
 
     def _held(self, call: ToolCall, arguments: dict[str, Any], found: list[str]) -> dict[str, str]:

@@ -56,7 +56,7 @@ class FirewallToolbox(ToolboxWrapper):
             return result
         clean = masked(self.firewall, result, live.place)
         clean = replace(clean, name=result.name)
-        if clean is result or not live.has_key(clean):
+        if not live.has_key(clean):
             return clean
         if has_rest_of_key(clean):
             text = f"A private key stands in {live.place}; a part of it could not be masked for certain, so the model sees nothing of it."
