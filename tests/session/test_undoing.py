@@ -171,9 +171,12 @@ async def test_git_and_blocked_places_are_in_no_checkpoint(play: Play):
         await play.checkpoints.before_change("write", ["../elsewhere"])
 
 
-async def test_a_file_in_the_place_of_a_folder_is_named_with_what_went(play: Play):
+async def test_a_file_in_the_place_of_a_folder_is_named_with_what_went_and_the_folder_comes_back(
+    play: Play,
+):
     folder = play.project / "d"
     folder.mkdir()
+    folder.chmod(0o750)
     (folder / "x").write_text("1")
 
     def replace() -> None:
@@ -185,6 +188,8 @@ async def test_a_file_in_the_place_of_a_folder_is_named_with_what_went(play: Pla
     kept = await play.turn(replace)
     assert kept is not None
     assert kept.paths == ("d", "d/x", "e/f/")
+    assert (await play.checkpoints.undo([kept.name])).is_done
+    assert tree(play.project) == {"d": ("folder", 0o750, b""), "d/x": ("file", 0o644, b"1")}
 
 
 @pytest.mark.integration
