@@ -314,7 +314,7 @@ async def test_long_results_are_cut_and_kept_in_a_file(project: Path) -> None:
         await session.send("go")
     told = results(events)[0].output
     assert len(told) < 10_000
-    path = told.partition("all of it: ")[2].partition("]")[0]
+    path = told.partition("All of it: ")[2].partition(" ...]")[0]
     assert await asyncio.to_thread(Path(path).read_text) == ("word " * 10_000).strip()
 
 
@@ -331,7 +331,7 @@ async def test_a_sub_agent_in_the_background_is_told_of_at_the_next_step(project
     async with session:
         first = await session.send("go")
         assert first.text == "It works."
-        assert "[explore-1: works in the background" in results(events)[0].output
+        assert "[explore-1: is running in the background" in results(events)[0].output
         go_on.set()
         await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
         await session.send("and?")
@@ -403,7 +403,7 @@ async def test_several_that_write_work_in_copies_that_are_merged(project: Path) 
         assert (project / "right.txt").read_text() == "right"
         assert (project / "shared.txt").read_text() in ("left\n", "right\n")
         assert told.count("Merged into the project: ") == 2
-        assert told.count("NOT merged, the project has its own version (1 path)") == 1
+        assert told.count("NOT merged, the project keeps its own version (1 path)") == 1
         assert str(project) not in cast.requests["left"][0].system
         await session.handle("/undo")
         assert (project / "shared.txt").read_text() == "one\n"

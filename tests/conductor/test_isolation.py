@@ -187,7 +187,7 @@ async def test_each_kind_of_conflict_is_named(
             assert conflict.kept == kept
         if second is dict:
             assert read(by_path["a/inner"].kept) == "in a folder"
-            assert by_path["a/inner"].why == "what lies above it was not taken over"
+            assert by_path["a/inner"].why == "what lies above it was not merged"
     finally:
         await copies.aclose()
 
@@ -224,7 +224,7 @@ async def test_what_git_ignores_stays_behind_unless_a_tool_wrote_it(copies: Copi
     merged = await copies.merge(overlay)
     assert merged.paths == (".env",)
     assert merged.left == ("build/", "run.log")
-    assert "Not taken over, since git ignores it: build/, run.log." in merged.text
+    assert "Not merged (ignored by git): build/, run.log." in merged.text
     assert not (copies.project / "run.log").exists()
 
 

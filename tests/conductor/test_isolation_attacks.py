@@ -142,7 +142,7 @@ async def test_what_runs_later_is_asked_about_before_it_reaches_the_project(
         assert [question.agent for question in copies.questions] == ["general-1"] * is_asked
         assert (project / path).exists() is (answer or not is_asked)
         if is_asked:
-            assert copies.questions[0].preview.title == f"Take over {path} from general-1"
+            assert copies.questions[0].preview.title == f"Merge {path} from sub-agent general-1"
             assert f"+{answer}" in copies.questions[0].preview.body
         assert bool(merged.conflicts) is (is_asked and not answer)
         await copies.aclose()

@@ -1,7 +1,6 @@
 """/agents: the sub-agents of the session, what one of them does, and how it is stopped."""
 
 from collections.abc import Iterator, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,9 +11,8 @@ from ybs.session.reply import Column, Reply, Row, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.conductor.budget import Used
     from ybs.conductor.conductor import Conductor
-    from ybs.conductor.result import Progress
+    from ybs.conductor.result import Progress, Report
 
 _COLUMNS = (
     Column(),
@@ -29,23 +27,23 @@ _LONGEST_TASK, _LONGEST_STATE = 60, 80
 MOST_CALLS = 40
 
 
-class Shown(Struct, kw_only=True):
-    """A sub-agent as it is listed. `state` is what it does now, or how it ended."""
+class Shown(Struct, frozen=True):
+    """A sub-agent as it is listed: how far it came, and what it does now; empty where it has ended."""
 
-    name: str
-    task: str
-    state: str
-    used: "Used"
-    seconds: float
-    calls: Sequence[str]
-    text: str
-    is_working: bool = False
+    report: "Report"
+    doing: str = ""
+
+    @property
+    def state(self) -> str:
+        """What it does now, or how it ended."""
+        return self.doing or self.report.state
 
 
 def agent_names(session: Session) -> Sequence[str]:
     """Return what may stand behind /agents."""
-    working = [each.name for each in _all(session) if each.is_working]
-    return [*(f"stop {name}" for name in working), *(each.name for each in _all(session))]
+    every = _all(session)
+    working = [each.report.name for each in every if each.doing]
+    return [*(f"stop {name}" for name in working), *(each.report.name for each in every)]
 
 
 async def show_agents(session: Session, argument: str) -> Reply:
@@ -55,32 +53,32 @@ async def show_agents(session: Session, argument: str) -> Reply:
         return _stopped(session, rest.strip())
     every = _all(session)
     if argument:
-        found = next((each for each in every if each.name == argument), None)
+        found = next((each for each in every if each.report.name == argument), None)
         return _about(found) if found is not None else _unknown(argument)
     if not every:
         return Reply(text=_NONE)
-    is_working = any(each.is_working for each in every)
+    is_working = any(each.doing for each in every)
     notes = ["/agents NAME shows what one has done."]
     notes += ["/agents stop NAME stops one, /agents stop all of them."] * is_working
     return Reply(tables=(Table(_COLUMNS, tuple(map(_row, every))),), notes=tuple(notes))
 
 
 def _row(each: Shown) -> Row:
-    figures = (each.used.steps, each.used.tokens, each.seconds)
-    about = f"{first_words(each.state, _LONGEST_STATE)} · {first_words(each.task, _LONGEST_TASK)}"
-    return Row((each.name, *figures, about))
+    report = each.report
+    figures = (report.used.steps, report.used.tokens, report.seconds)
+    about = f"{first_words(each.state, _LONGEST_STATE)} · {first_words(report.task, _LONGEST_TASK)}"
+    return Row((report.name, *figures, about))
 
 
 def _about(each: Shown) -> Reply:
-    figures = (
-        f"{plural(each.used.steps, 'step')}, {each.used.tokens:,} tokens, {each.seconds:.1f} s"
-    )
-    lines = [f"{each.name}: {each.state} ({figures})", f"Task: {each.task}"]
-    if left_out := len(each.calls) - MOST_CALLS:
-        lines += [f"{plural(left_out, 'call')} before these:"] if left_out > 0 else []
-    lines += [f"  {call}" for call in each.calls[-MOST_CALLS:]]
-    if each.text:
-        lines += ["", each.text]
+    report = each.report
+    figures = f"{plural(report.used.steps, 'step')}, {report.used.tokens:,} tokens, {report.seconds:.1f} s"
+    lines = [f"{report.name}: {each.state} ({figures})", f"Task: {report.task}"]
+    if (left_out := len(report.calls) - MOST_CALLS) > 0:
+        lines += [f"{plural(left_out, 'call')} before these:"]
+    lines += [f"  {call}" for call in report.calls[-MOST_CALLS:]]
+    if report.text:
+        lines += ["", report.text]
     return Reply(text="\n".join(lines))
 
 
@@ -106,53 +104,37 @@ def _all(session: Session) -> list[Shown]:
 
 def _now(conductor: "Conductor") -> Iterator[Shown]:
     """Yield those that have ended, and those that work."""
-    for report in conductor.reports:
-        yield Shown(
-            name=report.name,
-            task=report.task,
-            state=f"not done: {report.problem}" if report.problem else "done",
-            used=report.used,
-            seconds=report.seconds,
-            calls=report.calls,
-            text=report.text,
-        )
+    yield from map(Shown, conductor.reports)
     ended = {report.name for report in conductor.reports}
     for agent in conductor.working.values():
         if agent.name not in ended:
-            yield Shown(
-                name=agent.name,
-                task=agent.task.task,
-                state=agent.progress.doing,
-                used=agent.used,
-                seconds=monotonic() - agent.started_at,
-                calls=agent.progress.calls,
-                text=agent.progress.said,
-                is_working=True,
-            )
+            yield Shown(agent.report(), agent.progress.doing)
 
 
 def _earlier(session: Session) -> Iterator[Shown]:
     """Yield those that worked before this session was taken up again."""
-    from ybs.conductor.result import Progress  # few sessions have any
+    from ybs.conductor.result import Progress, Report  # few sessions have any
 
     found: dict[str, Progress] = {}
     for told in session.journal.earlier:
         if told.agent != MAIN:
             found.setdefault(told.agent, Progress()).add(told.event)
     for name, progress in found.items():
-        yield Shown(
+        report = Report(
             name=name,
+            kind="",
             task=progress.task,
-            state=_end_of(progress),
+            text=progress.said,
+            problem=_problem_of(progress),
             used=progress.used,
             seconds=progress.end.duration_seconds if progress.end else 0.0,
-            calls=progress.calls,
-            text=progress.said,
+            calls=tuple(progress.calls),
         )
+        yield Shown(report)
 
 
-def _end_of(progress: "Progress") -> str:
+def _problem_of(progress: "Progress") -> str:
     end = progress.end
     if end is None:
-        return "not done: ybs ended before it did"
-    return "done" if end.reason == "done" else f"not done: {end.message or end.reason}"
+        return "ybs ended before it did"
+    return "" if end.reason == "done" else end.message or end.reason

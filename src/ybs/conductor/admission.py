@@ -128,7 +128,9 @@ class Admission:
             runs_later=self._environment.roots.runs_later(Path(path)),
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
-        preview = Preview(title=f"Take over {shown} from {self._agent}", paths=(shown_name(path),))
+        preview = Preview(
+            title=f"Merge {shown} from sub-agent {self._agent}", paths=(shown_name(path),)
+        )
         reason = await self._check_hooks(change, asked.id)
         if reason:
             policy = policy.tried(ask=(name,))

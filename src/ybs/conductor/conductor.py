@@ -40,7 +40,7 @@ from ybs.tools.builtin.delegate import Task
 _FEWEST_CHARS: Final = 800
 #: Which part of a turn's time its sub-agents may take.
 _SHARED_TIME = 0.9
-_BEGUN = "[{name}: works in the background; you are told its result when it is there]"
+_BEGUN = "[{name}: is running in the background; its result follows]"
 
 
 class Work(Struct, frozen=True):

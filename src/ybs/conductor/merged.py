@@ -44,13 +44,13 @@ class Merged(Struct, frozen=True, kw_only=True):
         if self.conflicts:
             parts += _conflicts(self.conflicts)
         if self.left:
-            parts.append(f"Not taken over, since git ignores it: {listed(self.left, MOST_NAMED)}.")
+            parts.append(f"Not merged (ignored by git): {listed(self.left, MOST_NAMED)}.")
         return "\n".join([*parts, *self.notes])
 
 
 def _conflicts(conflicts: Sequence[Conflict]) -> list[str]:
     lines = [
-        f"NOT merged, the project has its own version ({plural(len(conflicts), 'path')}); decide which parts of each are wanted and edit the "
+        f"NOT merged, the project keeps its own version ({plural(len(conflicts), 'path')}); decide which parts of each are wanted and edit the "
         "project's file:"
     ]
     room = MOST_DIFF_CHARS_OF_ALL

@@ -79,7 +79,7 @@ def fate_of(change: Change, ours: State) -> Fate:
 
 def _clash_of(before: State, ours: State, after: State) -> Clash:
     if before == ABSENT:
-        return Clash("both made it, each in its own way")
+        return Clash("created on both sides with different content")
     if ours == ABSENT:
         return Clash("it was deleted in the project meanwhile")
     if after == ABSENT:
@@ -145,11 +145,11 @@ def steps_to(
 
 
 def spread_clashes(paths: Iterable[str], clashes: dict[str, Clash]) -> None:
-    """Have what lies below a clash be one, too: a folder is taken over whole or not at all."""
+    """Have what lies below a clash be one, too: a folder is merged whole or not at all."""
     tops = list(clashes)
     for path in paths:
         if path not in clashes and lies_below(path, tops):
-            clashes[path] = Clash("what lies above it was not taken over")
+            clashes[path] = Clash("what lies above it was not merged")
 
 
 def _keeping_rights(target: State, found: State) -> State:

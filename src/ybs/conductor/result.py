@@ -24,6 +24,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.wording import first_words, listed, plural
+from ybs.tools.calls.cut import cut
 
 _CHANGING = ("write_file", "edit_file", "delete_file")
 _MOST_CALLS, _MOST_FILES = 8, 20
@@ -54,10 +55,8 @@ class Report(Struct, kw_only=True):
         text = self.text.strip()
         if len(text) > most_chars:
             path = keep(text)
-            whole = f"; all of it: {path}" if path else ""
-            half = most_chars // 2
-            text = f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out{whole}]\n{text[-half:]}"
-        lines = [f"[{self.name}: {self._state}; {self._figures}]"]
+            text = cut(text, most_chars, f"All of it: {path}" if path else "")
+        lines = [f"[{self.name}: {self.state}; {self._figures}]"]
         if self.files:
             lines.append(f"Files changed: {listed(self.files, _MOST_FILES)}")
         lines += self.notes
@@ -69,7 +68,8 @@ class Report(Struct, kw_only=True):
         return "\n".join([*lines, text or "It said nothing."])
 
     @property
-    def _state(self) -> str:
+    def state(self) -> str:
+        """How it ended, in a few words."""
         return f"not done: {self.problem}" if self.problem else "done"
 
     @property

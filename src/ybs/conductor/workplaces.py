@@ -47,7 +47,7 @@ class Workplaces:
             overlay = await self.copy_for(agent)
         except YbsError as error:
             report = await self.run(agent, chosen, emit)
-            report.notes += (f"{error} It worked in the project itself, after the others.",)
+            report.notes += (f"{error} It worked directly in the project.",)
             return report
         try:
             report = await self.run_in(overlay, agent, chosen, emit)
