@@ -14,7 +14,7 @@ from ybs.session.reply import Outcome
 from ybs.session.session import Session
 from ybs.testing import AnthropicServer, HttpError, OllamaServer, OpenAIServer, ScriptedServer, call
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 CHECK = "grep -q right README.md"
 GO = "/best {count} Make the README right"
 

@@ -140,7 +140,7 @@ class Delegating(Guard):
         if self.conductor is not None and (count := self.conductor.in_background):
             working = plural(count, "sub-agent")
             raise YbsError(
-                f"{working} still at work in the background, so the model stays. Wait for the result, or interrupt it."
+                f"{working} still at work in the background, so the model cannot be changed now. Wait for the result, or interrupt it."
             )
 
     @contextmanager
