@@ -1,7 +1,14 @@
 """Whether words ask for a change."""
 
 from rows import every_row
-from ybs.core.wishes import output_wanted_of, paths_in, wishes_change, wishes_last, wishes_more
+from ybs.core.wishes import (
+    files_in,
+    output_wanted_of,
+    paths_in,
+    wishes_change,
+    wishes_last,
+    wishes_more,
+)
 
 
 @every_row(
@@ -18,6 +25,10 @@ from ybs.core.wishes import output_wanted_of, paths_in, wishes_change, wishes_la
         "I need a file with the number 5 in it.",
         "The port should be 8080",
         "Translate the comments of a.py into German.",
+        "The heading of page.html has to read Summer Plan.",
+        "config.toml must contain debug = true.",
+        "notes.txt needs another line: milk",
+        "The parser needs two more tests.",
     ],
 )
 def test_a_change_is_asked_for(words: str):
@@ -37,6 +48,8 @@ def test_a_change_is_asked_for(words: str):
         "In which file is MAX given its value?",
         "Tell me the names of all files.",
         "Translate cat into French.",
+        "Which table needs a new column?",
+        "A good cake needs a walnut.",
     ],
 )
 def test_an_answer_is_asked_for(words: str):
@@ -47,7 +60,16 @@ def test_what_is_to_be_run_and_where_something_is_to_be_added():
     assert output_wanted_of("What does `wc -l a.txt` print?") == ["wc -l a.txt"]
     assert output_wanted_of("Run `make all` for me.") == ["make all"]
     assert output_wanted_of("Why is `rm -rf build` dangerous?") == []
-    added = ("Append a line.", "Put it at the top.", "The index is missing in a.sql.", "Change it.")
-    assert [wishes_more(words) for words in added] == [True, True, True, False]
-    assert [wishes_last(words) for words in added] == [True, False, False, False]
+    added = (
+        *("Append a line.", "Put it at the top.", "The index is missing in a.sql."),
+        *("It needs one more line at the end.", "Change it."),
+    )
+    assert [wishes_more(words) for words in added] == [True, True, True, True, False]
+    assert [wishes_last(words) for words in added] == [True, False, False, True, False]
     assert paths_in("See a.txt, b.txt. And a.txt.") == ["See", "a.txt", "b.txt", "And"]
+
+
+def test_a_file_is_named_by_its_ending_or_by_being_called_one():
+    assert files_in("Make a file named VERSION with 1.0 in it, and a.txt.") == ["VERSION", "a.txt"]
+    assert files_in("Save it in a file called `notes`.") == ["notes"]
+    assert files_in("Is JSON written to out/b.json?") == ["out/b.json"]

@@ -20,7 +20,7 @@ from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.core.wishes import (
-    is_file_name,
+    files_in,
     output_wanted_of,
     paths_in,
     wishes_change,
@@ -134,7 +134,7 @@ def _read(since: Sequence[Message]) -> Iterator[_File]:
 
 def _calls(words: str, files: Sequence[_File]) -> Iterator[tuple[str, str]]:
     """Yield the tools to call next and the grammars of their calls."""
-    named = [path for path in paths_in(words) if is_file_name(path)]
+    named = files_in(words)
     commands = output_wanted_of(words)
     if wishes_gone(words):
         for path in named:

@@ -6,7 +6,7 @@ conversation as its own.
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, UserMessage
 from ybs.core.ports import Model, Request
 from ybs.core.wishes import (
-    is_file_name,
+    files_in,
     paths_in,
     wishes_change,
     wishes_gone,
@@ -73,7 +73,7 @@ class ReadAhead(ModelWrapper):
         for path in (path for path in paths if kinds[path] == "folder"):
             yield _call("list_files", pattern="*", path=path)
         if not (any(kinds.values()) or wishes_new(words)):
-            yield from _searches(words, paths)
+            yield from _searches(words)
 
     def _kind(self, path: str) -> str:
         """Return whether there is a small file of this name, or a folder; nothing where tools may not look."""
@@ -92,18 +92,17 @@ def missing_in(words: str, roots: Roots) -> Iterator[str]:
     """Yield a sentence for each file that the words name and that is not there, where they ask for something new."""
     if not (wishes_change(words) and wishes_new(words)):
         return
-    for path in paths_in(words):
+    for path in files_in(words):
         try:
-            if is_file_name(path) and not roots.resolve(path).exists():
+            if not roots.resolve(path).exists():
                 yield f"{path} is not there yet: write_file makes it."
         except (ToolError, OSError):
             continue
 
 
-def _searches(words: str, paths: Iterable[str]) -> Iterator[ToolCall]:
-    """Yield calls that look for the first thing named like a file, else for names in the code."""
-    names = (path.rpartition("/")[2] for path in paths if is_file_name(path))
-    if name := next(names, ""):
+def _searches(words: str) -> Iterator[ToolCall]:
+    """Yield calls that look for the first file that the words name, else for names in the code."""
+    if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
         yield _call("list_files", pattern=f"**/{name}")
     else:
         yield from (_call("search_files", pattern=each) for each in re.findall(_NAME(), words))

@@ -13,7 +13,8 @@ _CHANGES: Final = lazy(
     r"(?i)\b(?:add|append|bump|change|clean|convert|correct|create|cut|delete|drop|edit|erase|extend|fill|fix|get\s+rid|implement"
     r"|improve|insert|lower|make|mend|move|put|raise|refactor|remove|rename|repair|replace|rewrite|set|shorten|sort|swap|throw"
     r"|turn|update|write)\b|\btranslate\b.*?\w\.\w"  # what is translated may be a word
-    r"|\b(?:has|have|needs?|ought)\s+to\s+be\b|\b(?:should|must|shall)\s+be\b|\bI\s+(?:need|want)\s+an?\b"
+    r"|\b(?:(?:has|have|needs?|ought)\s+to|should|must|shall)\s+(?:be|become|contain|have|read|say)\b|\bI\s+(?:need|want)\s+an?\b"
+    r"|\bneeds?\s+(?:an?|another|one|some|two)\s+(?:\w+\s+){0,2}?(?:column|comment|entry|field|function|import|item|key|line|option|row|section|test)s?\b"
 )
 
 #: Whoever wants something run wants to know what comes of it, not what stands in the file.
@@ -26,10 +27,11 @@ _GONE: Final = lazy(
 #: A command as people quote one: of several words.
 _COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
 _PRINTS: Final = lazy(r"(?i)\bwhat\b.*`\s+(?:print|output|show|say)")
-_MORE: Final = lazy(r"(?i)\b(?:add|append|insert|put)\b|\bis missing\b")
+_MORE: Final = lazy(r"(?i)\b(?:add|append|insert|needs?\s+another|one\s+more|put)\b|\bis missing\b")
 _LAST: Final = lazy(r"(?i)\b(?:end|last|bottom|append)\b")
 _PATH: Final = lazy(r"[\w./-]*\w/?")
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$")
+_CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 
 
 def wishes_change(words: str) -> bool:
@@ -76,6 +78,12 @@ def wishes_gone(words: str) -> bool:
 def paths_in(words: str) -> list[str]:
     """Return what may be a path in the words, in their order, each once."""
     return list(dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words)))
+
+
+def files_in(words: str) -> list[str]:
+    """Return what the words name as files: by how the name ends, or by calling it one ("a file named VERSION")."""
+    named = {found.rstrip(".") for found in re.findall(_CALLED(), words)}
+    return [path for path in paths_in(words) if path in named or is_file_name(path)]
 
 
 def is_file_name(path: str) -> bool:
