@@ -89,6 +89,9 @@ async def slow_server(count: int):
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
+                if head.startswith(b"GET"):  # which models and what window there are
+                    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                    continue
                 length = next(
                     int(line.split(b":")[1])
                     for line in head.splitlines()
