@@ -1,4 +1,4 @@
-"""Search: the tool `search_files`, with rg and without, beside a bare run of rg over the same folder.
+"""Search: the tool `search_files` beside a bare run of the same rg over the same folder.
 
 `BENCH_FOLDER` names the folder; without it the packages of this interpreter are searched. `BENCH_SECONDS` (5) is what a
 pattern may take: the rounds end with it, but for the first three. The limits hold for the time; CPU time of all
@@ -8,7 +8,6 @@ processes is told beside it, since it means the same on a busy machine.
 import asyncio
 import os
 import resource
-import shutil
 import subprocess
 import sysconfig
 import time
@@ -21,6 +20,7 @@ from lab import Lab, Row, median
 from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.search_files import Arguments, SearchFiles
+from ybs.tools.searching.ripgrep import program
 from ybs.tools.workspace import Workspace
 
 PATTERNS = {
@@ -37,8 +37,7 @@ PATTERNS = {
     "end of line": "return None$",
     "no fixed text": r"\b[0-9a-f]{8}\b",
 }
-MOST_OF_PYTHON = 8.0
-MOST_OF_RG = 1.3
+MOST = 1.3
 
 
 LEAST_ROUNDS = 3
@@ -49,37 +48,29 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     del lab
     folder = Path(os.environ.get("BENCH_FOLDER") or sysconfig.get_paths()["purelib"])
     seconds = float(os.environ.get("BENCH_SECONDS") or 5)
-    rg = shutil.which("rg")
-    if not rg:
-        raise SystemExit("search: rg is not installed, so there is nothing to compare with")
-    fast, python = (tool_with(path, folder) for path in (str(Path(rg).parent), "/nonexistent"))
+    roots = Roots(Host.of(dict(os.environ)), folder)
+    tool = SearchFiles(Workspace(roots))
+    rg = program(roots.host.environ, roots.folders)
     spawn = middle([cost(lambda: bare([rg, "--version"], folder)) for _ in range(9)])
     rows: list[Row] = []
-    sums = [(0.0, 0.0)] * 3
+    sums = [(0.0, 0.0)] * 2
     for name, pattern in PATTERNS.items():
         command = [rg, "--count", "--hidden", "--no-require-git", "--regexp", pattern, "."]
-        counts: set[int] = set()
-        ask = partial(total, pattern, counts)
-        calls = (partial(bare, command, folder), partial(ask, fast), partial(ask, python))
+        calls = (partial(bare, command, folder), partial(ask, pattern, tool))
         costs = by_turns(calls, rounds, seconds)
         sums = [(old[0] + new[0], old[1] + new[1]) for old, new in zip(sums, costs, strict=True)]
-        rows += ratios(name, costs, spawn)
-        if len(counts) > 1:
-            rows.append(Row(f"{name}: counts differ: {sorted(counts)}", 1, "", 0))
-    rows += ratios("all patterns", sums, (spawn[0] * len(PATTERNS), spawn[1] * len(PATTERNS)))
+        rows.append(ratio(name, costs, spawn))
+    rows.append(ratio("all patterns", sums, (spawn[0] * len(PATTERNS), spawn[1] * len(PATTERNS))))
     rows.append(Row("all patterns: rg", sums[0][0] * 1000, "ms"))
     return rows
 
 
-def ratios(name: str, costs: Sequence[Cost], spawn: Cost) -> list[Row]:
-    (bare_time, bare_cpu), (time, cpu), (python_time, python_cpu) = costs
-    python = f"CPU time {python_cpu / bare_cpu:.2f}"
-    fast = f"CPU time {(cpu - spawn[1]) / bare_cpu:.2f}"
-    ratio = (time - spawn[0]) / bare_time
-    return [
-        Row(f"{name}: Python / rg", python_time / bare_time, "x", MOST_OF_PYTHON, python),
-        Row(f"{name}: tool with rg, less one start, / rg", ratio, "x", MOST_OF_RG, fast),
-    ]
+def ratio(name: str, costs: Sequence[Cost], spawn: Cost) -> Row:
+    (bare_time, bare_cpu), (time, cpu) = costs
+    said = f"CPU time {(cpu - spawn[1]) / bare_cpu:.2f}"
+    return Row(
+        f"{name}: tool, less one start, / rg", (time - spawn[0]) / bare_time, "x", MOST, said
+    )
 
 
 def by_turns(calls: Sequence[Callable[[], object]], rounds: int, seconds: float) -> list[Cost]:
@@ -114,12 +105,5 @@ def bare(command: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, capture_output=True, check=False)
 
 
-def tool_with(path: str, folder: Path) -> SearchFiles:
-    """Return the tool of a host with this PATH, on which there is only the wanted engine."""
-    host = Host.of({**os.environ, "PATH": path})
-    return SearchFiles(Workspace(Roots(host, folder)))
-
-
-def total(pattern: str, counts: set[int], tool: SearchFiles) -> None:
-    output = asyncio.run(tool.run(Arguments(pattern=pattern), print))
-    counts.add(output.display["total_matches"])
+def ask(pattern: str, tool: SearchFiles) -> None:
+    asyncio.run(tool.run(Arguments(pattern=pattern), print))

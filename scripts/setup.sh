@@ -66,13 +66,12 @@ install() {
     fi
 }
 
-# bubblewrap is the sandbox, rg the fast search, tmux the terminal that slow tests type into. Without them their tests
+# bubblewrap is the sandbox, tmux the terminal that slow tests type into. Without them their tests
 # say so and are skipped, which CI takes for a failure.
 install_programs() {
     [ "$(uname -s)" = Linux ] || return 0
     missing=
     command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
-    command -v rg >/dev/null 2>&1 || missing="$missing ripgrep"
     command -v tmux >/dev/null 2>&1 || missing="$missing tmux"
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -239,7 +239,7 @@ LATE_IMPORTS = {
     "providers": 8,
     "security": 21,
     "session": 10,
-    "tools": 45,
+    "tools": 44,
     "transcripts": 3,
     "trust": 1,
 }

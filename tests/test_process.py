@@ -21,7 +21,7 @@ CHANGERS = {
     "security/incognito.py": "what the command line calls in an incognito run, and the local server's process",
     "providers/local/serve.py": "a process of its own: the local model's server",
     "tools/reading/pdf_text.py": "a process of its own: reads one PDF",
-    "tools/searching/scan.py": "a process of its own: searches with `re`",
+    "tools/searching/child.py": "between fork and exec: bounds the memory of rg",
 }
 READ = {"environ", "environb", "getenv", "getenvb", "expanduser", "expandvars"}
 CHANGED = {

@@ -154,17 +154,9 @@ async def test_p09_a_hard_link_to_a_blocked_file_is_denied(
     assert (home / ".aws" / "credentials").read_text() == "SECRET\n"
 
 
-@pytest.fixture(params=["rg", "Python"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Search with this engine; to be named before the bench, whose host has the PATH of its beginning."""
-    if request.param == "Python":
-        monkeypatch.setenv("PATH", "")
-    return request.param
-
-
 @pytest.mark.integration
 async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(
-    engine: str, bench: Bench, project: Path, home: Path
+    bench: Bench, project: Path, home: Path
 ):
     (home / ".aws").mkdir()
     (home / ".aws" / "credentials").write_text("SECRET\n")
@@ -262,9 +254,7 @@ async def test_p14_odd_names_have_one_spelling_in_every_tool(
 
 
 @pytest.mark.integration
-async def test_p15_globs_follow_no_link_out(
-    engine: str, bench: Bench, project: Path, outside: Path
-):
+async def test_p15_globs_follow_no_link_out(bench: Bench, project: Path, outside: Path):
     (project / "root").symlink_to("/")
     (project / "out").symlink_to(outside)
     (project / "file").symlink_to(outside / "x")

@@ -18,9 +18,8 @@ from ybs.core.errors import Refused, ToolError
 from ybs.repo_map.reading import Tree
 from ybs.security.paths.roots import Roots
 from ybs.session.attachments import Finder, picture
-from ybs.tools.searching import engine, ripgrep
+from ybs.tools.searching import engine
 from ybs.tools.searching.choice import GlobChoice
-from ybs.tools.searching.dialect import pattern_of
 from ybs.tools.searching.walk import Deadline, Walk
 
 pytestmark = pytest.mark.integration
@@ -49,14 +48,16 @@ def walked(folder: Path) -> Iterable[object]:
     yield Walk(Roots(this_host(), folder.parent), folder.parent).paths()
 
 
-def searched(folder: Path, rg: str) -> Iterable[object]:
+def searched(folder: Path) -> Iterable[object]:
     roots = Roots(this_host(), folder.parent)
     scope = engine.Scope(start=folder.parent, choice=GlobChoice("**"), most=50)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ripgrep, "program", lambda _: rg)
-        found = engine.find(pattern_of("TheSecret.*"), scope, roots, Deadline(5))
+    pattern = engine.options_of("TheSecret.*")
+    found = engine.find(pattern, scope, roots, Deadline(5))
     # Where a line matches is content too: an answer for each question.
     yield SECRET if found.total or found.places else ""
+    with suppress(ToolError):  # it is not there at this moment
+        found = engine.find_in_file(pattern, folder / "note.md", 5, roots, Deadline(5))
+        yield SECRET if found.total or found.places else ""
 
 
 def documents(folder: Path) -> Iterable[object]:
@@ -89,7 +90,7 @@ def attached(folder: Path) -> Iterable[object]:
 
 READERS = {
     "walk": walked,
-    "search with Python": lambda folder: searched(folder, ""),
+    "search": searched,
     "documents": documents,
     "memories": memories,
     "map": mapped,
@@ -102,13 +103,6 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 def test_no_reader_is_led_outside(folder: Path, reader: str, seconds: float) -> None:
     _race(folder, READERS[reader], seconds)
-
-
-@pytest.mark.parametrize("seconds", SECONDS)
-def test_rg_is_led_nowhere(folder: Path, seconds: float) -> None:
-    if not (rg := ripgrep.program(Roots(this_host(), folder.parent))):
-        pytest.skip("RG IS NOT INSTALLED")
-    _race(folder, lambda each: searched(each, rg), seconds)
 
 
 def _race(folder: Path, read: Callable[[Path], Iterable[object]], seconds: float) -> None:

@@ -291,6 +291,7 @@ def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name == "apk" else None)
+    monkeypatch.setattr("ybs.tools.searching.ripgrep.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)
     assert found["rg"]["fix"] == "sudo apk add ripgrep"
     assert found["git"]["state"] == "missing"

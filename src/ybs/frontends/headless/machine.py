@@ -14,11 +14,6 @@ from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.frontends.headless.finding import Finding, install
 
-#: Programs that ybs uses where they are: the package they come in, and for what.
-PROGRAMS: Final = {
-    "rg": ("ripgrep", "fast search; without it ybs uses its own, slower search"),
-    "git": ("git", "branch and history"),
-}
 _LEAST_FREE_BYTES: Final = 1_000_000_000
 _DAY_SECONDS: Final = 86_400
 #: Settings of Linux that keep bubblewrap from making namespaces, the value that does, and one that does not.
@@ -32,11 +27,11 @@ _SWITCHES: Final = (
 def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     """Look at what is around ybs."""
     yield look_at_sandbox(host, config)
-    for program, (package, purpose) in PROGRAMS.items():
-        if path := shutil.which(program):
-            yield Finding(name=program, state="ok", detail=f"{path} ({purpose})")
-        else:
-            yield Finding(name=program, state="missing", detail=purpose, fix=install(package))
+    from ybs.tools.searching.ripgrep import program  # with the sandbox
+
+    rg = program(host.environ, [Path.cwd()])
+    yield look_at_program("rg", rg, "what search_files searches with", "ripgrep")
+    yield look_at_program("git", shutil.which("git"), "branch and history", "git")
     yield look_at_project(Path.cwd())
     if config.session.auto_save and not config.incognito.enabled:
         yield look_at_sessions(host.expand(config.session.storage_path, Path.cwd()))
@@ -48,6 +43,13 @@ def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
         )
     yield look_at_disk(shutil.disk_usage(_nearest(host.config_folder)).free)
     yield look_at_clock(time.time())
+
+
+def look_at_program(name: str, path: str | None, purpose: str, package: str) -> Finding:
+    """Say where a program is that ybs uses."""
+    if path:
+        return Finding(name=name, state="ok", detail=f"{path} ({purpose})")
+    return Finding(name=name, state="missing", detail=purpose, fix=install(package))
 
 
 def look_at_sandbox(host: Host, config: Config) -> Finding:

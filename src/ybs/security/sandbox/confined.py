@@ -49,18 +49,22 @@ def launches(
     yield Launch(tuple(argv), environ)
 
 
-def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Launch | None:
-    """Return what starts a program that reads for a tool and sees the view; None where that cannot be had.
+def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Launch:
+    """Return what starts a program that reads for a tool so that it sees the view.
 
-    The process is the program itself, as whoever watches it needs. Whoever starts it closes the descriptors. Raises
-    OSError.
+    Landlock comes first: it costs less than bubblewrap. Where no sandbox can be had it is the program as it is, as with
+    git. Whoever starts it closes the descriptors. Raises OSError.
     """
     if sys.platform == "darwin":
-        return next(_on_macos(argv, environ, view), None)
-    from ybs.security.sandbox.choice import landlock_kernel
+        return next(_on_macos(argv, environ, view), Launch(tuple(argv), environ))
+    if sys.platform == "linux":
+        from ybs.security.sandbox.choice import landlock_kernel, tried_bubblewrap
 
-    kernel = landlock_kernel() if sys.platform == "linux" else None
-    return None if kernel is None else _in_landlock(kernel, argv, environ, view)
+        if (kernel := landlock_kernel()) is not None:
+            return _in_landlock(kernel, argv, environ, view)
+        if (program := tried_bubblewrap()[0]) is not None:
+            return Launch(_in_bubblewrap(program, argv, view), environ)
+    return Launch(tuple(argv), environ)
 
 
 def takes_scripts(program: str) -> bool:

@@ -20,7 +20,6 @@ from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.dialect import Pattern
     from ybs.tools.searching.engine import Found
     from ybs.tools.searching.excerpt import Match
 
@@ -66,25 +65,21 @@ class SearchFiles(BuiltInTool):
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Search in a thread, so that the terminal stays alive."""
         del print_live
-        from ybs.tools.searching.dialect import pattern_of  # not needed before the first call
-
         positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
-        pattern = pattern_of(arguments.pattern, ignore_case=arguments.ignore_case)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         try:
-            found, matches = await asyncio.to_thread(self._search, arguments, pattern, deadline)
+            found, matches = await asyncio.to_thread(self._search, arguments, deadline)
         finally:
             deadline.cancel()
         return self._output(found, matches, arguments)
 
-    def _search(
-        self, arguments: Arguments, pattern: "Pattern", deadline: Deadline
-    ) -> "tuple[Found, list[Match]]":
+    def _search(self, arguments: Arguments, deadline: Deadline) -> "tuple[Found, list[Match]]":
         from ybs.tools.searching import engine  # not needed before the first call
         from ybs.tools.searching.choice import GlobChoice
 
         roots = self.workspace.roots
         start = roots.resolve(arguments.path)
+        pattern = engine.options_of(arguments.pattern, ignore_case=arguments.ignore_case)
         most = min(arguments.max_results, MOST_RESULTS)
         if start.is_dir():
             scope = engine.Scope(
@@ -96,7 +91,7 @@ class SearchFiles(BuiltInTool):
             found = engine.find(pattern, scope, roots, deadline)
         elif start.exists():
             _check_file(roots, start)
-            found = engine.find_in_file(pattern, start, most, deadline)
+            found = engine.find_in_file(pattern, start, most, roots, deadline)
             start = start.parent
         else:
             raise ToolError(f"{roots.show(start)} does not exist")
@@ -136,13 +131,15 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
         yield "[the search took too long and was ended early; narrow `path` or write the pattern simpler]"
     if found.skipped:
         yield f"[not searched, could not be read: {names_of(found.skipped)}]"
-    if found.shortened:
-        yield f"[only the beginning of very long lines was searched in: {names_of(found.shortened)}]"
+    if found.large:
+        yield f"[not searched, too large: {names_of(found.large)}; use run_shell with grep]"
     if found.slow:
         yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
     if found.binary:
         yield f"[not searched, it holds no text: {names_of(found.binary)}]"
-    if not found.total and (escaped := _ESCAPED().search(pattern)):
+    if not found.total and r"\n" in pattern:
+        yield r"[a match lies within one line, so `\n` never matches; context_lines shows the lines around it]"
+    elif not found.total and (escaped := _ESCAPED().search(pattern)):
         yield (
             f"[`{escaped[0]}` means the character `{escaped[0][1]}` itself; as an operator it has no backslash]"
         )

@@ -1,35 +1,30 @@
-"""The search itself: `rg` where it can do it as Python would, else Python in processes that can be killed."""
+"""The search itself: `rg` walks and counts, and says where the first lines are; what may not be shown is taken out."""
 
-import marshal
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.roots import Roots
-from ybs.tools.searching import ripgrep
-from ybs.tools.searching.child import Output, outputs_of
+from ybs.tools.reading.document import wide_encoding
+from ybs.tools.reading.marks import PROBE_BYTES
 from ybs.tools.searching.choice import GlobChoice
-from ybs.tools.searching.dialect import Pattern
 from ybs.tools.searching.ignore import rules_at
+from ybs.tools.searching.ripgrep import Counts, Places, Search
 from ybs.tools.searching.walk import Deadline, Walk
 
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from ybs.tools.searching.scan import main; main()"
-)
-_FEW_FILES = 200  # for which a second process is not worth its start
-_MOST_PROCESSES = 4
-Places = list[tuple[int, int]]  # lines from 1, and bytes in them from 0
+LONGEST_PATTERN = 5_000
+_LARGE_BYTES = 50_000_000  # a line of so much fits in the memory that `rg` may have
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Found(Struct):
     """What a search found: how many lines match in how many files, and where the first ones are.
 
-    Files are told by their paths relative to the start. `skipped` ones were not read, `binary` ones were named
-    and hold no text, `shortened` ones have lines too long for memory, `slow` ones took too long before their end.
+    Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones were left out as
+    a line is too long for memory, in `slow` ones the pattern was given up, `binary` ones were named and hold no text.
     """
 
     places: dict[str, Places] = field(default_factory=dict[str, Places])
@@ -37,13 +32,13 @@ class Found(Struct):
     files: int = 0
     was_cut: bool = False
     skipped: list[str] = field(default_factory=list[str])
-    shortened: list[str] = field(default_factory=list[str])
+    large: list[str] = field(default_factory=list[str])
     slow: list[str] = field(default_factory=list[str])
     binary: list[str] = field(default_factory=list[str])
 
 
 class Scope(Struct, kw_only=True):
-    """Where to look, and for how many lines to tell the place."""
+    """Where to look, and for how many lines to return the place."""
 
     start: Path
     choice: GlobChoice
@@ -51,75 +46,117 @@ class Scope(Struct, kw_only=True):
     includes_ignored: bool = False
 
 
-def find_in_file(pattern: Pattern, path: Path, most: int, deadline: Deadline) -> Found:
-    """Search one file, which may be an ignored one. Raises ToolError."""
-    if deadline.is_over:
-        return Found(was_cut=True)
-    return _scanned(pattern, path.parent, [path.name], most, deadline, is_named=True)
-
-
-def find(pattern: Pattern, scope: Scope, roots: Roots, deadline: Deadline) -> Found:
-    """Search the files of a folder. Raises ToolError."""
-    if deadline.is_over:
-        return Found(was_cut=True)
-    rg = ripgrep.program(roots) if pattern.rg else ""
-    if rg:
-        found = _asked(rg, pattern, scope, roots, deadline)
-        if found is not None:
-            return found
-    walk = Walk(
-        roots,
-        scope.start,
-        deadline=deadline,
-        includes_ignored=scope.includes_ignored,
-        has_links=False,
-    )
-    paths = [
-        path
-        for path in sorted(scope.choice.of(walk.paths()))
-        if not roots.is_blocked_link(f"{scope.start}/{path}")
-    ]
-    if deadline.is_over:
-        return Found(was_cut=True)
-    found = _scanned(pattern, scope.start, paths, scope.most, deadline)
-    found.was_cut = found.was_cut or walk.was_cut
-    found.binary = []  # nobody named them
-    return found
-
-
-def _asked(
-    rg: str, pattern: Pattern, scope: Scope, roots: Roots, deadline: Deadline
-) -> Found | None:
-    """Let `rg` search; None where it cannot."""
-    start = scope.start
-    rules = None if scope.includes_ignored else rules_at(roots.folder, start).folders
-    counted = ripgrep.counts(
-        rg, pattern.rg, roots, start, deadline, rules_in=rules, endings=scope.choice.endings
-    )
-    if counted is None:
-        return None
-    paths = scope.choice.of(counted.files)
-    skipped = scope.choice.of(counted.skipped)
-    if roots.holds_blocked(start):
-        paths = [path for path in paths if not roots.is_blocked(f"{start}/{path}")]
-        skipped = [path for path in skipped if not roots.is_blocked(f"{start}/{path}")]
-    paths = sorted(path for path in paths if not roots.is_blocked_link(f"{start}/{path}"))
-    found = Found(
-        total=sum(counted.files[path] for path in paths),
-        files=len(paths),
-        was_cut=counted.was_cut,
-        skipped=sorted(path for path in skipped if not os.path.isdir(start / path)),  # noqa: PTH112 - a path may be too long
-    )
-    shown = _first(paths, counted.files, scope.most)
-    try:
-        places = ripgrep.places(
-            rg, pattern.rg, roots, start, shown, most=scope.most, deadline=deadline
+def options_of(pattern: str, *, ignore_case: bool = False) -> list[str]:
+    """Return what tells `rg` the pattern. Raises ToolError for one that it cannot be given."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise ToolError(
+            f"The pattern has {len(pattern):,} characters; {LONGEST_PATTERN:,} are possible"
         )
-    except OSError:
-        return None
-    found.places = _bounded({path: places[path] for path in shown if path in places}, scope.most)
-    found.was_cut = found.was_cut or deadline.is_over
+    if "\n" in pattern:
+        raise ToolError("A match lies within one line, so a pattern holds no line end")
+    if "\0" in pattern:
+        raise ToolError("The pattern holds a NUL, which no text has")
+    return ["--ignore-case"] * ignore_case + ["--regexp", pattern]
+
+
+def find_in_file(
+    options: Sequence[str], path: Path, most: int, roots: Roots, deadline: Deadline
+) -> Found:
+    """Search one file, which may be an ignored one. Raises ToolError."""
+    beginning = _beginning(roots, path)
+    wide = wide_encoding(beginning)
+    if b"\0" in beginning and not wide.startswith("utf-16"):
+        return Found(binary=[path.name])
+    if not _is_text(beginning):
+        options = [*options, "--encoding", wide.replace("utf-16-", "utf-16")]
+    search = Search(roots, path.parent, deadline, options, shown=path)
+    counts = search.within([path.name])
+    if counts is None:
+        return Found(large=[path.name])
+    return _found(search, counts, [*counts.files], most)
+
+
+def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> Found:
+    """Search the files of a folder. Raises ToolError."""
+    start, large = scope.start, list[str]()
+    search = Search(roots, start, deadline, options)
+    has_own_rules = scope.includes_ignored or (start / ".git").exists()
+    rules = [] if has_own_rules else rules_at(roots.folder, start).folders
+    counts = None
+    if len(rules) < 2:  # rules of a file that it is given hang on the folder it runs in
+        rules_in = None if scope.includes_ignored else "".join(rules)
+        counts = search.below(rules_in, scope.choice.endings)
+    if counts is None:
+        counts, large = _listed(search, scope, roots, deadline)
+    chosen, skipped, slow = map(scope.choice.of, (counts.files, counts.skipped, counts.slow))
+    if roots.holds_blocked(start):
+        chosen = [path for path in chosen if not roots.is_blocked(f"{start}/{path}")]
+        skipped = [path for path in skipped if not roots.is_blocked(f"{start}/{path}")]
+    chosen = sorted(path for path in chosen if not roots.is_blocked_link(f"{start}/{path}"))
+    found = _found(search, counts, chosen, scope.most)
+    found.skipped = sorted(path for path in skipped if not os.path.isdir(start / path))  # noqa: PTH112 - a path may be too long
+    found.slow, found.large = sorted(slow), large
     return found
+
+
+def _listed(
+    search: Search, scope: Scope, roots: Roots, deadline: Deadline
+) -> tuple[Counts, list[str]]:
+    """Search the files that our own walk finds, and return the ones that are too large as well."""
+    ignored = scope.includes_ignored
+    walk = Walk(roots, scope.start, deadline=deadline, includes_ignored=ignored, has_links=False)
+    paths, large = sorted(scope.choice.of(walk.paths())), list[str]()
+    counts = search.within(paths)
+    if counts is None:
+        large = [path for path in paths if _size(scope.start / path) > _LARGE_BYTES]
+        left_out = frozenset(large)
+        counts = search.within([path for path in paths if path not in left_out])
+    if counts is None:
+        raise ToolError("The search broke off; narrow `path` or file_pattern, or use run_shell.")
+    for path in list(counts.files):  # of a file that is named, `rg` takes what is binary for text
+        if not _is_text(_beginning(roots, scope.start / path)):
+            del counts.files[path]
+    counts.was_cut |= walk.was_cut
+    return counts, large
+
+
+def _found(search: Search, counts: Counts, paths: Sequence[str], most: int) -> Found:
+    shown = _first(paths, counts.files, most)
+    places = search.places(shown, most)
+    return Found(
+        places=_bounded({path: places[path] for path in shown if path in places}, most),
+        total=sum(counts.files[path] for path in paths),
+        files=len(paths),
+        was_cut=counts.was_cut or search.deadline.is_over,
+        skipped=counts.skipped,
+        slow=counts.slow,
+    )
+
+
+def _beginning(roots: Roots, path: Path) -> bytes:
+    try:
+        with roots.held(path) as place:
+            descriptor = place.open(_READ)
+    except (OSError, Refused):
+        return b""  # it is gone
+    try:
+        return os.read(descriptor, PROBE_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _is_text(beginning: bytes) -> bool:
+    """Return whether `rg` takes a file for text when it finds it by itself."""
+    return b"\0" not in beginning or beginning.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _first(paths: Iterable[str], counts: dict[str, int], most: int) -> list[str]:
@@ -140,66 +177,3 @@ def _bounded(places: dict[str, Places], most: int) -> dict[str, Places]:
             bounded[path] = lines[:most]
         most = max(most - len(lines), 0)
     return bounded
-
-
-def _scanned(
-    pattern: Pattern,
-    folder: Path,
-    paths: Sequence[str],
-    most: int,
-    deadline: Deadline,
-    *,
-    is_named: bool = False,
-) -> Found:
-    """Let processes of Python search the files, in which every one takes its share."""
-    count = 1 if len(paths) < _FEW_FILES else min(os.cpu_count() or 1, _MOST_PROCESSES)
-    request = {
-        "text": pattern.text,
-        "data": pattern.data,
-        "seeds": pattern.seeds,
-        "folds": pattern.folds,
-        "literal": pattern.is_literal,
-        "wide": pattern.is_wide,
-        "named": is_named,
-        "most": most,
-        "folder": str(folder).rstrip("/"),
-        "step": count,
-    }
-    requests = [
-        marshal.dumps({**request, "first": number, "paths": paths[number::count]})
-        for number in range(count)
-    ]
-    python = [sys.executable, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _START]
-    command = [*python, str(Path(__file__).parents[3])]
-    try:
-        outputs = outputs_of(command, requests, folder=folder, deadline=deadline)
-    except OSError as error:
-        raise ToolError(f"The search could not be started: {error.strerror or error}") from error
-    if any(output.code > 0 for output in outputs):
-        raise ToolError(
-            "The search ended by a mistake of its own; use run_shell with grep instead."
-        )
-    return _merged(outputs, paths, most)
-
-
-def _merged(outputs: Sequence[Output], paths: Sequence[str], most: int) -> Found:
-    found = Found(was_cut=any(output.code < 0 for output in outputs))
-    others = {kind: getattr(found, kind) for kind in ("skipped", "shortened", "slow", "binary")}
-    reports = [
-        line.decode().split(" ")
-        for output in outputs
-        for line in output.text.split(b"\n")[:-1]  # the last one may be unfinished
-    ]
-    places: dict[str, Places] = {}
-    for kind, number, *rest in sorted(reports, key=lambda report: int(report[1])):
-        path = paths[int(number)]
-        if kind != "hit":
-            others[kind].append(path)
-            continue
-        found.files += 1
-        found.total += int(rest[0])
-        if len(places) < most and rest[1]:
-            pairs = (place.split(":") for place in rest[1:])
-            places[path] = [(int(line) + 1, int(byte)) for line, byte in pairs]
-    found.places = _bounded(places, most)
-    return found

@@ -1,11 +1,12 @@
 """Lines of files as a search shows them: cut around the match where they are long, with the lines around them."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from ybs.tools.reading.document import TextFile
-from ybs.tools.searching.blocks import Binary, blocks
+from ybs.tools.searching.blocks import blocks
 
 LONGEST_SHOWN = 300
 _BEFORE_MATCH = 100  # characters shown before a match far out in a line
@@ -32,7 +33,10 @@ def matches_in(
     wanted = {
         near for line, _ in places for near in range(max(line - context, 1), line + context + 1)
     }
-    lines, encoding = _lines(descriptor, wanted)
+    try:
+        lines, encoding = _lines(descriptor, wanted)
+    finally:
+        os.close(descriptor)
 
     def shown(numbers: Iterable[int]) -> list[str]:
         return [_shown(lines[number], encoding) for number in numbers if number in lines]
@@ -54,15 +58,12 @@ def _lines(descriptor: int, wanted: set[int]) -> tuple[dict[int, bytes], str]:
     """Return the wanted lines without their ends, and the encoding of the file."""
     lines: dict[int, bytes] = {}
     first, last, encoding = 1, max(wanted, default=0), ""
-    try:
-        for data, _ in blocks(descriptor, reads_wide=True):
-            encoding = encoding or _encoding(data)
-            lines.update(_numbered(data, first, wanted))
-            first += data.count(b"\n")
-            if first > last:
-                break
-    except Binary:
-        pass  # it has become so
+    for data in blocks(descriptor):
+        encoding = encoding or _encoding(data)
+        lines.update(_numbered(data, first, wanted))
+        first += data.count(b"\n")
+        if first > last:
+            break
     return lines, encoding
 
 
