@@ -81,14 +81,24 @@ async def test_changes_of_one_copy_reach_the_project_and_undo_takes_them_back(
     assert (
         "Merged into the project: deleted, edited, folder, folder/gone, link, made," in merged.text
     )
-    assert await copies.merge(overlay) == Merged(paths=merged.paths), (
-        "a second time nothing happens"
-    )
+    assert await copies.merge(overlay) == Merged(), "a second time nothing happens"
     kept = await copies.undo.checkpoints.end()
     assert kept is not None
     await copies.undo.checkpoints.undo([kept.name])
     assert tree(project) == before
     assert copies.questions == []
+
+
+async def test_what_was_merged_is_not_merged_again_over_what_came_later(copies: Copies) -> None:
+    write(copies.project, "a", "one\ntwo\nthree\n")
+    overlay = await copies.open()
+    write(overlay.folder, "a", "ONE\ntwo\nthree\n")
+    assert (await copies.merge(overlay)).paths == ("a",)
+    write(copies.project, "a", "mine\ntwo\nthree\n")
+    assert await copies.merge(overlay) == Merged()
+    write(overlay.folder, "a", "ONE\ntwo\nTHREE\n")
+    assert (await copies.merge(overlay)).paths == ("a",)
+    assert (copies.project / "a").read_text() == "mine\ntwo\nTHREE\n"
 
 
 async def test_a_copy_that_is_as_it_was_changes_nothing(copies: Copies) -> None:

@@ -63,7 +63,7 @@ class Overlay:
         """Bring what the sub-agent changed to the project, once it is done, or as it was `seen`; `call` is the one that started it.
 
         What both changed is merged line by line. What cannot be merged stays in the project as it is there, and the sub-agent's
-        version is kept elsewhere. It may be done again: what is merged already is found to be so.
+        version is kept elsewhere. It may be done again: what is merged already is left as it is in the project by then.
         """
         async with self._origin.merging:
             await self.environment.aclose()  # nothing runs in the copy any more
@@ -84,6 +84,7 @@ class Overlay:
     ) -> Merged:
         await taking_over.do(call)
         clashes = taking_over.clashes
+        self._copied.base.update((change.path, change.after) for change in taking_over.done)
         conflicts = [
             await asyncio.to_thread(self._conflicts.of, change, clashes[change.path])
             for change in changes
