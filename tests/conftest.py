@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from skips import unexpected
 
@@ -57,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Reading the system's certificates takes 20 ms, again for each client; loopback needs none of them.
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = "/nonexistent"
+    # Hypothesis reads the constants of every module that is loaded, in each process, for one value in twenty: CI does.
+    if not config.option.hypothesis_profile:
+        providers.is_local_module_file = lambda _path: False
     gc.disable()
 
 
@@ -97,6 +102,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("CI") and (wrong := unexpected(_skips)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         print("\nSkipped in CI, and not on the list of tests/skips.py:", *wrong, sep="\n  ")  # noqa: T201 - pytest's own report
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a worker say once how a test went: a message for each of its phases costs both processes more than a small test."""
+    option = item.config.option
+    if not hasattr(item.config, "workerinput") or option.verbose > 0:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed or report.duration > option.durations_min:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,6 +40,7 @@ def spent_of(budget: Budget, share: float) -> Used:
     )
 
 
+@pytest.mark.integration
 @given(
     left=BUDGETS,
     calls=some.lists(some.lists(BUDGETS, min_size=1, max_size=6), max_size=5),

@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from own_ca import make_ca
 from raw_http import chunk, http, sse
 
 from hosts import this_host
@@ -25,6 +24,8 @@ ASK = Request("", [UserMessage.of("hi")])
 @pytest.fixture
 def own_ca(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
     """Make a CA, and what a server needs that has a certificate of it."""
+    from own_ca import make_ca  # cryptography is slow to import
+
     return make_ca(tmp_path, NAME)
 
 

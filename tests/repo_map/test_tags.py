@@ -247,6 +247,7 @@ def test_a_signature_is_one_line_without_the_body(
     assert len(found.signature) <= 200
 
 
+@pytest.mark.integration
 def test_macros_of_c_are_seen_through() -> None:
     source = b"class EXPORTED A {\n  A(int x) {}\n  void f() { if (x) {} }\n};\n"
     assert shown(tags_of(source, "cpp")) == "class .A, method A.A, method A.f"

@@ -138,6 +138,7 @@ def test_what_an_answer_is_expected_to_be_follows_the_last_ones_of_its_kind():
     assert now.seconds == pytest.approx(now.tokens / 100)
 
 
+@pytest.mark.integration
 @given(
     limits=st.builds(
         PoolLimits,

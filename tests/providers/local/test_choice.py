@@ -122,6 +122,7 @@ def fits(found: Plan, chosen: Shape, here: Machine) -> bool:
     return on_cards <= cards and in_memory <= (here.free_bytes or billions(4))
 
 
+@pytest.mark.integration
 @every_row(("name", "here", "expected", "window", "layers"), MACHINES)
 def test_each_machine_gets_the_best_model_that_it_runs_well(
     name: str, here: Machine, expected: str, window: int, layers: int

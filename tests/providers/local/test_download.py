@@ -105,6 +105,7 @@ async def test_a_download_that_is_cancelled_is_kept_too(target: Path):
     assert "m.gguf.part" in left(target)
 
 
+@pytest.mark.integration
 async def test_a_run_that_was_killed_after_the_last_byte_fetches_nothing_again(target: Path):
     target.parent.mkdir()
     target.with_name("m.gguf.part").write_bytes(MODEL)

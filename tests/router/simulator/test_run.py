@@ -29,6 +29,7 @@ def total(policy: Policy, decisions: int, seeds: int) -> float:
     return sum(regret_of(steps, policy, number) for number, steps in enumerate(found))
 
 
+@pytest.mark.integration
 def test_in_a_world_that_does_not_change_the_router_soon_knows_the_best_arms() -> None:
     mine = total(ROUTER, 150, 3)
     assert 0 < mine < 0.5 * total(ROUND_ROBIN, 150, 3)

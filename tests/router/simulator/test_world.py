@@ -1,5 +1,6 @@
 """The made-up worlds: what changes in which, and that feedback changes nothing but what is heard."""
 
+import pytest
 from msgspec.structs import replace
 
 from ybs.router.simulator.scenarios import ABRUPT, FULL, HARDER, STATIONARY, Scenario
@@ -37,6 +38,7 @@ def test_the_utility_is_the_chance_less_price_and_time() -> None:
             assert (k in step.down) == (step.chances[k] == 0)
 
 
+@pytest.mark.integration
 def test_feedback_that_is_missing_wrong_or_late_is_the_only_difference_to_the_full_world() -> None:
     plain = world(FULL, SEED, 300)
     for name in ("missing", "noisy", "late", "missing, noisy, late"):

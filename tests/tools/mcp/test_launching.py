@@ -50,6 +50,7 @@ def test_a_program_is_found_on_the_persons_path_and_shown_with_what_lies_around_
     assert (found.project, found.network, found.writable) == ("read", True, ())
 
 
+@pytest.mark.integration
 @every_row(
     "word, shown",
     [
@@ -109,6 +110,7 @@ def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
     assert place.resident(command="./bin/tool").command == (str(tool),)
 
 
+@pytest.mark.integration
 @every_row(
     "entry, why",
     [

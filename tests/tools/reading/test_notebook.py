@@ -115,6 +115,7 @@ def test_long_outputs_are_cut_and_few_pictures_are_handed_over():
     assert made.text.count("not shown)") == 2
 
 
+@pytest.mark.integration
 async def test_pictures_come_with_the_first_part_only(bench: Any, project: Path):
     (project / "a.ipynb").write_text(book(code("x", picture(png()))))
     assert len((await bench.ok("read_file", path="a.ipynb")).result.images) == 1

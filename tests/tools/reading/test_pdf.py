@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pypdf import PdfWriter
 
 from rows import every_row
 from ybs.core.errors import ToolError
@@ -44,6 +43,8 @@ def pdf_of(*pages: str) -> bytes:
 
 
 def encrypted(password: str) -> bytes:
+    from pypdf import PdfWriter  # slow to import
+
     writer = PdfWriter(BytesIO(pdf_of("secret words")))
     writer.encrypt(password, "owner", algorithm="RC4-128")
     out = BytesIO()

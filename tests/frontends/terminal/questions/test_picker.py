@@ -361,6 +361,7 @@ async def test_arrows_for_a_menu_that_does_not_come_are_forgotten() -> None:
         assert session.lines == ["earlier", "/model"]
 
 
+@pytest.mark.integration
 async def test_the_menu_of_a_command_beside_a_turn_takes_fast_keys_too() -> None:
     session = picking(hangs)
     async with staged(session, prompt="go") as stage:
