@@ -204,10 +204,11 @@ async def test_a_line_too_long_for_memory_costs_its_own_file_and_no_other(
     monkeypatch.setattr(child, "MOST_MEMORY", 20_000_000)
     monkeypatch.setattr(engines, "_LARGE_BYTES", 1_000_000)
     (project / "long.txt").write_bytes(b"needle and words " * 1_400_000 + b"\nneedle\n")
+    (project / "large.txt").write_text("needle\n" + "hay\n" * 300_000)
     (project / "short.txt").write_text("needle\n")
     answered = await bench.ok("search_files", pattern="needle", context_lines=0)
-    said = "[not searched, too large: long.txt; use run_shell with grep]"
-    assert answered.output == f"short.txt\n1:\tneedle\n{said}"
+    said = "[not searched, a line is too long: long.txt; use run_shell with grep]"
+    assert answered.output == f"large.txt\n1:\tneedle\nshort.txt\n1:\tneedle\n{said}"
     assert (await bench.ok("search_files", pattern="x", path="long.txt")).output.endswith(said)
 
 

@@ -132,7 +132,7 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
     if found.skipped:
         yield f"[not searched, could not be read: {names_of(found.skipped)}]"
     if found.large:
-        yield f"[not searched, too large: {names_of(found.large)}; use run_shell with grep]"
+        yield f"[not searched, a line is too long: {names_of(found.large)}; use run_shell with grep]"
     if found.slow:
         yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
     if found.binary:

@@ -23,8 +23,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 class Found(Struct):
     """What a search found: how many lines match in how many files, and where the first ones are.
 
-    Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones were left out as
-    a line is too long for memory, in `slow` ones the pattern was given up, `binary` ones were named and hold no text.
+    Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones have a line too
+    long for memory, in `slow` ones the pattern was given up, `binary` ones were named and hold no text.
     """
 
     places: dict[str, Places] = field(default_factory=dict[str, Places])
@@ -88,10 +88,10 @@ def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline)
         counts = search.below(rules_in, scope.choice.endings)
     if counts is None:
         counts, large = _listed(search, scope, roots, deadline)
-    chosen, skipped, slow = map(scope.choice.of, (counts.files, counts.skipped, counts.slow))
+    named = [scope.choice.of(each) for each in (counts.files, counts.skipped, counts.slow)]
     if roots.holds_blocked(start):
-        chosen = [path for path in chosen if not roots.is_blocked(f"{start}/{path}")]
-        skipped = [path for path in skipped if not roots.is_blocked(f"{start}/{path}")]
+        named = [[p for p in each if not roots.is_blocked(f"{start}/{p}")] for each in named]
+    chosen, skipped, slow = named
     chosen = sorted(path for path in chosen if not roots.is_blocked_link(f"{start}/{path}"))
     found = _found(search, counts, chosen, scope.most)
     found.skipped = sorted(path for path in skipped if not os.path.isdir(start / path))  # noqa: PTH112 - a path may be too long
@@ -102,17 +102,20 @@ def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline)
 def _listed(
     search: Search, scope: Scope, roots: Roots, deadline: Deadline
 ) -> tuple[Counts, list[str]]:
-    """Search the files that our own walk finds, and return the ones that are too large as well."""
+    """Search the files that our own walk finds, and return those with a line too long for memory as well."""
     ignored = scope.includes_ignored
     walk = Walk(roots, scope.start, deadline=deadline, includes_ignored=ignored, has_links=False)
     paths, large = sorted(scope.choice.of(walk.paths())), list[str]()
     counts = search.within(paths)
-    if counts is None:
+    if counts is None:  # each large file for itself, so that one costs the others nothing
         large = [path for path in paths if _size(scope.start / path) > _LARGE_BYTES]
-        left_out = frozenset(large)
-        counts = search.within([path for path in paths if path not in left_out])
-    if counts is None:
-        raise ToolError("The search broke off; narrow `path` or file_pattern, or use run_shell.")
+        others = frozenset(large)
+        counts = search.within([path for path in paths if path not in others])
+        if counts is None:
+            raise ToolError(
+                "The search broke off; narrow `path` or file_pattern, or use run_shell."
+            )
+        large = [path for path in large if search.within([path], counts) is None]
     for path in list(counts.files):  # of a file that is named, `rg` takes what is binary for text
         if not _is_text(_beginning(roots, scope.start / path)):
             del counts.files[path]

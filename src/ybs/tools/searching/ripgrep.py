@@ -126,9 +126,9 @@ class Search:
         is_done = self._count(counts, self._output(options, [here], folder), here)
         return counts if is_done else None
 
-    def within(self, paths: Sequence[str]) -> Counts | None:
-        """Count the matching lines of these files. Return None where `rg` breaks off."""
-        counts = Counts()
+    def within(self, paths: Sequence[str], counts: Counts | None = None) -> Counts | None:
+        """Count the matching lines of these files, beside those of `counts`. Return None where `rg` breaks off."""
+        counts = Counts() if counts is None else counts
         for batch in _batches(paths):
             output = self._output(["--count"], batch)
             if not self._count(counts, output, "./"):
