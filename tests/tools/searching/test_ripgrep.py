@@ -14,7 +14,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
-from ybs.tools.searching import engine, ripgrep
+from ybs.tools.searching import child, engine, ripgrep
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.walk import Deadline
 
@@ -78,7 +78,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_counts_are_read_from_its_output_and_names_may_hold_line_ends(fake: Any):
     script = (
-        r"printf './a\nb\0002\r\n./c\0001\r\n./\377\0001\r\n'"
+        r"printf './a\nb\0002\r\n./c\0001\n./\377\0001\r\n'"
         "\necho 'rg: ./d: Permission denied (os error 13)' >&2"
         "\necho 'rg: ./e: PCRE2: error matching: match limit exceeded' >&2\nexit 2"
     )
@@ -105,6 +105,21 @@ def test_one_that_cannot_be_started_is_an_error(fake: Any, tmp_path: Path):
     (tmp_path / "rg/rg").unlink()
     with pytest.raises(ToolError, match="could not be started"):
         search.below()
+
+
+def test_a_lower_limit_of_the_system_stays(monkeypatch: pytest.MonkeyPatch):
+    limits: list[object] = []
+
+    def limit(_: object, pair: tuple[int, int]) -> None:
+        limits.append(pair)
+
+    def limits_now(_: object) -> tuple[int, int]:
+        return 5, 5
+
+    monkeypatch.setattr("resource.getrlimit", limits_now)
+    monkeypatch.setattr("resource.setrlimit", limit)
+    child.bounded(lambda: limits.append("before"))()
+    assert limits == ["before", (0, 0), (5, 5)]
 
 
 def test_where_no_file_lies_in_memory_one_on_disk_will_do(

@@ -53,7 +53,7 @@ def output_of(
             stdout=written,
             stderr=PIPE,
             pass_fds=launch.descriptors if launch else (),
-            preexec_fn=_bounded(launch.before_exec) if launch else None,
+            preexec_fn=bounded(launch.before_exec) if launch else None,
         ) as child,
     ):
         if data is not None and child.stdin is not None:
@@ -72,18 +72,21 @@ def output_of(
                 return Output(written.read(), errors, child.returncode)
 
 
-def _bounded(before_exec: Callable[[], None] | None) -> Callable[[], None]:
-    """Return what bounds the memory of a program before it is started; it is ended where it wants more.
+def bounded(before_exec: Callable[[], None] | None) -> Callable[[], None]:
+    """Return what bounds the memory of a program just before it is started; it is ended where it wants more.
 
     The program and what it starts may have so much each; those of Python that take `data` bound themselves.
     """
     import resource  # only for a search
 
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
+
     def prepare() -> None:
-        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if before_exec is not None:
             before_exec()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # last: this process may have more
 
     return prepare
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from subprocess import SubprocessError
 
 from msgspec import Struct, field
 
@@ -31,9 +32,8 @@ _WALK = (
 )
 #: Lines may be of any length: they are left out, and read where they are.
 _PLACES = ("--line-number", "--column", "--no-heading", "--max-columns", "1")
-_COUNT = re.compile(
-    r"([^\0]+)\0(\d+)\r\n"
-)  # a name may hold line ends; `--crlf` changes those of the output
+#: A name may hold line ends; `--crlf` changes those of the output, in some versions.
+_COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
 #: A match of nothing at the end of a file without a last line end has no column.
 _PLACE = re.compile(rb"([^\0]+)\0(\d+):(?:(\d+):)?[^\n]*\n")
 _UNREADABLE = re.compile(r"^(?:rg: )?(.+): .* \(os error \d+\)$", re.MULTILINE)
@@ -163,10 +163,8 @@ class Search:
             finally:
                 for descriptor in launch.descriptors:
                     os.close(descriptor)
-        except OSError as error:
-            raise ToolError(
-                f"The search could not be started: {error.strerror or error}"
-            ) from error
+        except (OSError, SubprocessError) as error:
+            raise ToolError(f"The search could not be started: {error}") from error
 
     def _count(self, counts: Counts, output: Output, here: str) -> bool:
         """Add what a run counted; return whether it came to its end, or to the deadline."""
