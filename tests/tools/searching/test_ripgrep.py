@@ -230,3 +230,8 @@ def test_rg_and_our_walk_look_at_the_same_files(tmp_path: Path):
     assert compared(folder, roots, includes_ignored=True).files == 15
     assert compared(folder, roots, glob="*.{py,log}").files == 4
     assert compared(folder, roots, glob="a/*.py,!keep*").files == 1
+    (folder / "e/inner").mkdir(parents=True)
+    (folder / "e/.gitignore").write_text("*.md")
+    for name in ("a.md", "b.log", "c.txt"):
+        (folder / "e/inner" / name).write_text("word")
+    assert list(compared(folder / "e/inner", roots).places) == ["c.txt"], "two files of rules above"
