@@ -18,7 +18,7 @@ async def test_work_comes_to_its_end_however_often_its_waiter_is_cancelled() -> 
 
     async def wait() -> None:
         try:
-            await to_its_end(work())
+            await to_its_end(work(), hurry=lambda: log.append("hurry"))
         finally:
             log.append("its waiter goes on")
 
@@ -31,7 +31,7 @@ async def test_work_comes_to_its_end_however_often_its_waiter_is_cancelled() -> 
     may_end.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert log == ["work has ended", "its waiter goes on"]
+    assert log == ["hurry", "work has ended", "its waiter goes on"]
 
 
 async def test_what_work_returns_and_raises_is_passed_on() -> None:

@@ -12,6 +12,7 @@ COVERED = [
     ("ctest *", "ctest -R name --output-on-failure"),
     ("mvn test *", "mvn test -q"),
     ("mvn *", "mvn test deploy"),
+    ("mvn -q *", "mvn -q test deploy"),
     ("make *", "make lint test"),
     ("gradle test *", "gradle test --info"),
     ("just *", "just lint test"),

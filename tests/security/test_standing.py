@@ -54,6 +54,11 @@ def test_what_was_always_allowed_in_the_project_is_allowed_in_the_next_session(p
 def test_a_rule_that_is_taken_back_counts_no_more(project: Path):
     policy = Policy(Safety(), project=ProjectRules(this_host(), project))
     policy.grant("run_shell(make)", is_kept=True)
+    of_the_session = StandingRule("always", "run_shell(make)", "session")
+    policy.standing.add(of_the_session)
+    policy.standing.remove(of_the_session)
+    for each in (policy, Policy(Safety(), project=ProjectRules(this_host(), project))):
+        assert run(each, "make") == Allow("grant")  # the kept one
     policy.standing.remove(policy.standing.listed[0])
     for each in (policy, Policy(Safety(), project=ProjectRules(this_host(), project))):
         assert isinstance(run(each, "make"), Ask)

@@ -72,6 +72,4 @@ class _NamingModel(ModelWrapper):
             replace(part, id=self._own(part.id, taken)) if isinstance(part, ToolCall) else part
             for part in message.content
         )
-        if content == event.parts:
-            return event
         return AssistantSaid.of(replace(message, content=content))

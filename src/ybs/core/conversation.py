@@ -149,7 +149,6 @@ def with_own_ids(message: AssistantMessage) -> AssistantMessage:
         if isinstance(part, ToolCall) and part.id in seen:
             left = numbers.setdefault(part.id, count(2))
             new_id = next(name for n in left if (name := f"{part.id}_{n}") not in taken)
-            taken.add(new_id)
             part = structs.replace(part, id=new_id)
         if isinstance(part, ToolCall):
             seen.add(part.id)

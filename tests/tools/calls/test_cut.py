@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
+from ybs.core.messages import ToolCall
 from ybs.tools.calls.cut import cut, from_line, note_of, up_to_line
+from ybs.tools.calls.results import failed
+
+
+def test_the_summary_of_a_failure_is_its_first_line():
+    result = failed(ToolCall(id="1", name="x"), "It broke.\nHere.", "", most_chars=100)
+    assert (result.summary, result.output) == ("It broke.", "It broke.\nHere.")
+    assert (
+        failed(ToolCall(id="1", name="x"), "It broke.", "broken", most_chars=9).summary == "broken"
+    )
 
 
 def test_short_text_stays():

@@ -222,6 +222,13 @@ def test_a_schema_that_repeats_itself_costs_no_time():
         deep = {"type": "array", "items": deep}
     assert is_taken([[1]], deep) is False
     assert is_taken([], deep)
+    free: Any = {"type": "string"}
+    for _ in range(100):
+        free = {"type": "object", "additionalProperties": free}
+    given: Any = 1
+    for _ in range(100):
+        given = {"a": given}
+    assert is_taken(given, free)  # what lies so deep is not looked at
 
 
 @every_row("schema", [5, [], None, {"type": "array"}, {"$ref": "#/nowhere"}])

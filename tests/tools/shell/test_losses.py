@@ -70,6 +70,8 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
         "cp big.bin copy",
         "cp ../outside.txt here",
         "mv a.txt b.txt",
+        "mv a.txt ..",
+        "cp src/dist/kept.js .",
         "sed s/a/b/ big.bin",
         "node_modules/.bin/lint > report",
         "for f in src; do node_modules/.bin/lint $f > report; done",

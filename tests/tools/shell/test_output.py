@@ -31,6 +31,9 @@ def test_a_long_output_keeps_both_ends_and_true_numbers():
     text, is_cut = kept.shown()
     assert is_cut
     assert text == "first\nx\nx\n[... 199,992 bytes (99,996 lines) left out ...]\nx\nx\nlast"
+    wide, is_cut = kept_of("\U0001f600".encode() * 100, most_chars=10).shown()
+    assert is_cut
+    assert "[... 360 bytes left out ...]" in wide
 
 
 @given(st.lists(st.binary(max_size=200), max_size=30), st.integers(1, 60))
@@ -60,9 +63,10 @@ def test_taken_in_parts_nothing_is_lost_and_no_character_is_torn(text: str, plac
     assert "".join(parts) == data.decode()
 
 
-def test_a_character_that_never_ends_is_told_at_the_end():
+@every_row("begun", [b"\xc3", b"\xe0", b"\xe0\xa0", b"\xf0", b"\xf0\x90\x80"])
+def test_a_character_that_never_ends_is_told_at_the_end(begun: bytes):
     taken = Output(100, streams=1)
-    taken.add(0, b"a\xc3")
+    taken.add(0, b"a" + begun)
     assert taken.take(is_last=False).text() == "a"
     assert taken.take(is_last=True).text() == "\ufffd"
 

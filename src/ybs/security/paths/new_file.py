@@ -66,7 +66,6 @@ def write_new(roots: "Roots", place: Path, data: bytes) -> None:
             handle = os.open(fresh, _FLAGS, _MODE, dir_fd=folder)
             try:
                 with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
-                    os.fchmod(handle, _MODE)
                     file.write(data)
                     file.flush()
                     os.fsync(handle)
