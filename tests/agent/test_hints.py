@@ -3,17 +3,24 @@
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from rows import every_row
 from ybs.agent.hints import (
+    ABSENT,
     ACT,
     ANSWER,
+    ASKED,
     CHANGED,
     FAILED,
+    LINES,
+    MISSING,
     RAN,
     REFUSED,
+    ROWS,
     RUN_AGAIN,
     RUN_FAILED,
+    asked_again,
     hint_after,
 )
 from ybs.agent.prefix import SharedPrefix
@@ -79,3 +86,28 @@ async def test_what_failed_is_run_again_after_an_edit_until_it_works():
     assert [event async for event in shared.stream(request)]
     outputs = [m.output for m in model.requests[0].messages if isinstance(m, ToolResult)]
     assert outputs == [f"x\n({hint})" for hint in (RUN_FAILED, RUN_AGAIN, RAN, CHANGED)]
+
+
+@every_row(
+    "words, name, output, more",
+    [
+        ("How many?", "read_file", "1\tmoon,planet\n2\tIo,Jupiter\n3\t", " " + ROWS.format(1)),
+        ("How many?", "read_file", "1\tmilk\n2\t\n3\teggs, two", " " + LINES.format(2)),
+        ("How many?", "search_files", "a:1: b", ""),
+        ("What does a harp cost?", "read_file", "1\tflute 3", " " + ABSENT.format("harp or cost")),
+        ("What does a harp cost?", "read_file", "1\tHarps: 3", ""),
+        ("What does a harp cost?", "search_files", "flute", ""),
+    ],
+)
+def test_the_task_is_told_again_with_what_a_small_model_overlooks(
+    words: str, name: str, output: str, more: str
+):
+    result = ToolResult(call_id="1", name=name, output=output)
+    assert asked_again(words, result) == ASKED.format(words) + more
+    failed = replace(result, is_error=True)
+    assert asked_again(words, failed) == ASKED.format(words)
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing():
+    none = ToolResult(call_id="1", name="list_files", output="No files match.")
+    assert asked_again("Set the volume in x.ini to 3.", none) == MISSING

@@ -5,7 +5,7 @@ from typing import Any
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.model_choice import is_small, is_tiny
+from ybs.agent.model_choice import is_small, size_of
 from ybs.config.layers import load
 from ybs.config.schema import PromptForm
 from ybs.providers.in_process import InProcessModel
@@ -62,6 +62,6 @@ def test_a_model_that_was_handed_in_is_judged_by_window_and_name(
     assert is_small(this_host(), "in-process", model, config_of(project)) is is_short
 
 
-def test_models_of_at_most_a_billion_parameters_are_guided():
+def test_the_size_of_a_model_is_what_its_name_says():
     names = ("smollm2:360m", "llama3.2:1b", "qwen2.5-coder-1.5b", "gpt-4o")
-    assert [is_tiny(ScriptedModel(name=name)) for name in names] == [True, True, False, False]
+    assert [size_of(ScriptedModel(name=name)) for name in names] == [0.36, 1.0, 1.5, None]

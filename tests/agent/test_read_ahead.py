@@ -9,9 +9,16 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.read_ahead import MOST_BYTES, ReadAhead, missing_in, new_words
+from ybs.agent.read_ahead import (
+    MOST_BYTES,
+    MOST_ENTRIES,
+    MOST_LINES,
+    ReadAhead,
+    missing_in,
+    new_words,
+)
 from ybs.core.events import AssistantSaid
-from ybs.core.messages import AssistantMessage, Message, Text, UserMessage
+from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.paths.roots import Roots
 from ybs.testing import ScriptedModel
@@ -41,6 +48,10 @@ async def calls_for(messages: Sequence[Message], roots: Roots, tools: Any = TOOL
     return [[call.name, *msgspec.json.decode(call.arguments).values()] for call in calls]
 
 
+def searched(pattern: str, path: str = ".") -> list[Any]:
+    return ["search_files", pattern, path, MOST_LINES, 1, True]
+
+
 @pytest.mark.integration
 @every_row(
     "words, calls",
@@ -55,12 +66,15 @@ async def calls_for(messages: Sequence[Message], roots: Roots, tools: Any = TOOL
             [["read_file", "app.py"], ["read_file", "AUTHORS"]],
         ),
         ("What lies in the folder docs?", [["list_files", "*", "docs"]]),
-        ("Where is MAX_SIZE set?", [["search_files", "MAX_SIZE"]]),
+        ("Where is MAX_SIZE set?", [searched("MAX_SIZE")]),
         (
             "Who calls readAll and parse_line?",
-            [["search_files", "readAll"], ["search_files", "parse_line"]],
+            [searched("readAll|parse_line")],
         ),
-        ("Is there a FIXME?", [["search_files", "FIXME"]]),
+        ("Which of the docs mention ports?", [searched("port", "docs")]),
+        ("Does anybody speak Danish?", [searched("Danish")]),
+        ("Is there a link to http://a.example?", [searched("http://a\\.example")]),
+        ("Is there a FIXME?", [searched("FIXME")]),
         ("In colours.css replace red by blue.", [["list_files", "**/colours.css"]]),
         ("Make a file motto.txt with a motto.", []),
         ("Run app.py with python3.", []),
@@ -117,3 +131,24 @@ def test_of_a_file_that_is_to_be_made_it_is_said_that_it_is_not_there(
 ):
     said = list(missing_in(words, written(project)))
     assert said == [f"{path} is not there yet: write_file makes it." for path in missing]
+
+
+async def test_a_folder_in_which_nothing_was_found_is_listed(tmp_path: Path):
+    roots = written(tmp_path)
+    asked = [UserMessage.of("Which of the docs mention ports?")]
+    model = ReadAhead(ScriptedModel([]), roots)
+    events = [event async for event in model.stream(Request("", asked, TOOLS))]
+    last = events[-1]
+    assert isinstance(last, AssistantSaid)
+
+    def with_result(output: str) -> list[Message]:
+        id_ = last.message.calls[0].id
+        return [*asked, last.message, ToolResult(call_id=id_, name="search_files", output=output)]
+
+    assert await calls_for(with_result("No matches."), roots) == [["list_files", "*", "docs"]]
+    assert await calls_for(with_result("docs/usage.md:1: port"), roots) == []
+    for number in range(MOST_ENTRIES):
+        (tmp_path / f"docs/{number}.md").touch()
+    assert await calls_for(with_result("No matches."), roots) == []
+    (tmp_path / "docs").rename(tmp_path / "gone")
+    assert await calls_for(with_result("No matches."), roots) == []

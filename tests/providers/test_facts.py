@@ -81,7 +81,7 @@ def test_ollama_and_llama_cpp_tell_abilities():
     assert shown == ModelFacts(window=9, sees_images=False, thinks=False, calls_tools=True)
     assert in_show({}) == ModelFacts()
     props = {"default_generation_settings": {"n_ctx": 4096}, "modalities": {"vision": True}}
-    assert in_props(props) == ModelFacts(window=4096, sees_images=True)
+    assert in_props(props) == ModelFacts(window=4096, sees_images=True, takes_grammar=True)
     known = in_props({"model_path": "/m/Qwen3-4B-Q4_K_M.gguf"})
     assert known == ModelFacts(billions=4, thinks=True, calls_tools=True)
 

@@ -62,7 +62,7 @@ async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one
 class LlamaWire(OpenAIWire):
     """llama.cpp's own server: any name does for the one model that it has, and `/props` names the file."""
 
-    file = "/models/smollm2-1.7b-instruct-q4_k_m.gguf"
+    file = "/models/smollm3-3b-q4_k_m.gguf"
 
     def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
         """Answer `/props` as well."""
@@ -105,6 +105,24 @@ async def test_a_model_whose_file_is_known_to_write_calls_as_text_is_asked_for_t
     body = server.requests[0].body
     assert "tools" not in body
     assert "- read_file(path" in body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("file", ["smollm2-1.7b-instruct.gguf", "smollm3-3b.gguf"])
+async def test_one_of_the_smallest_models_behind_llama_cpp_is_told_what_it_may_write_next(
+    file: str, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(LlamaWire, "file", f"/models/{file}")
+    is_smallest = "1.7b" in file
+    for name in ("local", file):  # also where the name itself tells the size
+        async with LlamaServer(["Done."]) as server:
+            options = Options.of(project, {"endpoint": server.url, "model": name})
+            async with Session(options) as session:
+                await session.send("Run the tests.")
+        body = server.requests[0].body
+        assert ("grammar" in body) is is_smallest
+        assert ("tools" in body) is not is_smallest
+        asked = [request.path for request in server.other_requests]
+        assert asked == ["/props"] * (is_smallest or name == "local")
 
 
 async def test_a_large_model_behind_such_a_name_and_a_server_that_says_nothing_get_the_long_one(

@@ -1,9 +1,14 @@
 """What makes sense after the result of a tool: a line for small models, which else stop too early or too late."""
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
+from ybs.core.lazy import lazy
 from ybs.core.messages import ToolResult
 from ybs.core.ports import Effect
+from ybs.core.topics import is_about_one, topics_in
+from ybs.core.wishes import files_in, wishes_count
 
 ACT: Final = "Now do what was asked for: make the next call."
 ANSWER: Final = "If this answers the question, answer it in words now. If it is not in there, say so, or look elsewhere."
@@ -11,6 +16,11 @@ RAN: Final = "If this is all that was asked for, answer in words now. Else make 
 CHANGED: Final = "If nothing else was asked for, say so in words now."
 #: In the place of the others, for a model that loses its task over what it reads.
 ASKED: Final = "You were asked: {}"
+LINES: Final = "It has {} lines that are not empty."
+ROWS: Final = "The table has {} rows below its heading."
+ABSENT: Final = "{} is not in there: say so."
+MISSING: Final = "No such file is there: say so."
+_LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After an edit where a command has failed before.
 RUN_AGAIN: Final = "Now run again what failed."
 RUN_FAILED: Final = "This failed. Find out why: read the code to blame, not the test."
@@ -32,3 +42,37 @@ def hint_after(result: ToolResult, effect: Effect, *, is_due: bool, has_failed: 
     if effect == "execute":
         return RAN
     return RUN_AGAIN if has_failed else CHANGED
+
+
+def asked_again(words: str, result: ToolResult) -> str:
+    """Return the line behind a result for a model that loses its task over what it reads: the task, and what it counts or does not find by itself."""
+    if result.name == "list_files" and result.output.startswith("No "):
+        return MISSING
+    told = [ASKED.format(words)]
+    if wishes_count(words) and (lines := _lines_of(result)):
+        told.append((ROWS if _is_table(lines) else LINES).format(len(lines) - _is_table(lines)))
+    if absent := absent_in(words, result):
+        told.append(ABSENT.format(" or ".join(absent)))
+    return " ".join(told)
+
+
+def absent_in(words: str, result: ToolResult) -> Sequence[str]:
+    """Return what a question is about, where none of it stands in the file that was read for it."""
+    if not is_about_one(words) or not _lines_of(result):
+        return ()
+    topics = topics_in(words, files_in(words))
+    text = result.output.casefold()
+    return () if any(each.casefold() in text for each in topics) else topics
+
+
+def _lines_of(result: ToolResult) -> list[str]:
+    """Return the lines that a result has of a file, without empty ones."""
+    if result.name != "read_file" or result.is_error:
+        return []
+    return [line for line in re.findall(_LINE(), result.output) if line.strip()]
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Return whether the lines are those of a table, by the commas, semicolons or tabs in each."""
+    counts = {tuple(map(line.count, ",;\t")) for line in lines}
+    return len(counts) == 1 and any(*counts)

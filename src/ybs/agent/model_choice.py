@@ -13,7 +13,7 @@ from ybs.providers.catalog import ModelFacts, facts_of
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.providers.remote import RemoteModel
-from ybs.providers.sizes import SMALL_BILLIONS, TINY_BILLIONS, billions_of
+from ybs.providers.sizes import SMALL_BILLIONS, billions_of
 from ybs.security.incognito import Incognito
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def is_small(
     asked = form or config.llm.prompt
     if asked != "auto":
         return asked == "short"
-    size = _size_of(model)
+    size = size_of(model)
     if model.window < SMALL_WINDOW or (size is not None and size <= SMALL_BILLIONS):
         return True
     if isinstance(model, InProcessModel):
@@ -169,22 +169,20 @@ def is_small(
     return runs_here(host, provider, model.name, config)
 
 
-def is_tiny(model: Model) -> bool:
-    """Return whether the model is so small that it is told what it may write next."""
-    return (_size_of(model) or TINY_BILLIONS + 1) <= TINY_BILLIONS
-
-
-def _size_of(model: Model) -> float | None:
+def size_of(model: Model) -> float | None:
+    """Return the model's parameters in billions, where its name or its server has told them."""
     return model.billions if isinstance(model, RemoteModel) else billions_of(model.name)
 
 
 def may_turn_out_small(
     model: Model, host: Host, provider: str, config: Config, form: PromptForm | None = None
 ) -> TypeGuard[RemoteModel]:
-    """Return whether only its server knows how large a model is: llama.cpp's answers to any name."""
+    """Return whether only its server knows how large a model is, or how a small one may be helped: llama.cpp's answers to any name."""
     if (form or config.llm.prompt) != "auto" or not isinstance(model, RemoteModel):
         return False
-    if not model.may_tell_size or facts_of(model.name) != ModelFacts():
+    if not model.may_tell_more:
+        return False
+    if model.billions is None and facts_of(model.name) != ModelFacts():
         return False
     from ybs.providers.whereabouts import runs_here  # most names say it
 

@@ -7,23 +7,33 @@ https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ybs.core.events import Event
+from ybs.agent.hints import absent_in
+from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
-from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Request, ToolSpec
+from ybs.core.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Message,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.topics import is_topic
 from ybs.core.wishes import (
     files_in,
     output_wanted_of,
     paths_in,
     wishes_change,
+    wishes_everywhere,
     wishes_gone,
     wishes_last,
     wishes_more,
@@ -38,13 +48,21 @@ MOST_LINES: Final = 80
 _NUMBERED = lazy(r"(?m)^ *\d+\t(.*)$")
 #: Words that say what a line is about: names, numbers and longer words.
 _WORD = lazy(r"\w*[A-Z_\d]\w*|\w{4,}")
+_SIGN = lazy(r"\w")
+_IDENTIFIER = lazy(r"\b[A-Za-z_]\w{2,}\b")
 _SIGNS = lazy(r"[\s#*>-]*(?=\w)")
+#: Arguments that may be of any length; a model of this size does not always find the end of another one.
+_LONG: Final = frozenset({"content", "new_text", "old_text"})
 _READING: Final = frozenset({"read_file", "search_files", "list_files"})
 _TEXTS: Final = r"""
-text ::= "\"" (char | "\\n")* "\""
-line ::= char{1,200}
+text ::= "\"" (char | "\\" [nt])* "\""
+short ::= "\"" char{1,200} "\""
+name ::= [A-Za-z_] [A-Za-z0-9_]{0,60}
+line ::= ("\\t")* char{1,200}
+end ::= "\\n"?
+lines ::= line ("\\n" line){0,40} end
 part ::= ([^"\\:\x00-\x1F] | "\\" ["\\/t]){1,100} ":"
-char ::= [^"\\\x00-\x1F] | "\\" ["\\/t]
+char ::= [^"\\\x00-\x1F] | "\\" ["\\/]
 """
 #: Words, with blocks of code in them that are not JSON.
 _FREE: Final = r"""
@@ -53,19 +71,53 @@ first ::= [^`{<\n]
 plain ::= [^`] | "`" [^`] | "``" [^`]
 block ::= "```" [a-ik-z] [^`]* "```"
 """
-#: An answer in words, on one line.
-WORDS: Final = r"root ::= [^`{<(\n] [^`\n]*"
+#: An answer in words, on one line, which does not tell what "you were asked".
+WORDS: Final = r"""root ::= ([^`{<(\nY] | "Y" [^o`\n]) [^`\n]*"""
+#: One that says that something is not there.
+NOT_THERE: Final = r"""root ::= "There is no " [^`\n]+"""
+#: How often an edit that failed is tried with another line.
+MOST_RETRIES: Final = 2
 
 
 class Guided(ModelWrapper):
-    """A Model that is told with each request what it may write next."""
+    """A Model that is told with each request what it may write next. A tiny one makes one change and is then done."""
+
+    def __init__(self, model: Model, *, is_tiny: bool) -> None:
+        super().__init__(model)
+        self._is_tiny = is_tiny
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer."""
-        guided = replace(request, grammar=grammar_of(request))
+        guided = replace(request, grammar=grammar_of(request, is_tiny=self._is_tiny))
         async with aclosing(self._model.stream(guided)) as events:
             async for event in events:
-                yield event
+                yield (
+                    AssistantSaid.of(_trimmed(event.message))
+                    if isinstance(event, AssistantSaid)
+                    else event
+                )
+
+
+def _trimmed(message: AssistantMessage) -> AssistantMessage:
+    """Return an answer without the line end behind the new text of an edit: the grammar lets a model end a line as it is used to."""
+    return replace(message, content=tuple(map(_part_of, message.content)))
+
+
+def _part_of(part: AssistantPart) -> AssistantPart:
+    if not isinstance(part, ToolCall) or part.name != "edit_file" or part.invalid:
+        return part
+    try:
+        edit = msgspec.json.decode(part.arguments, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return part
+    old, new = edit.get("old_text"), edit.get("new_text")
+    if (
+        not (isinstance(old, str) and isinstance(new, str))
+        or old.endswith("\n")
+        or not new.endswith("\n")
+    ):
+        return part
+    return replace(part, arguments=Raw(msgspec.json.encode({**edit, "new_text": new[:-1]})))
 
 
 class _File(Struct, frozen=True):
@@ -81,23 +133,32 @@ class _Parameters(Struct, frozen=True):
     required: tuple[str, ...] = ()
 
 
-def grammar_of(request: Request) -> str:
+def grammar_of(request: Request, *, is_tiny: bool) -> str:
     """Return the grammar of the next answer: the call that is due, words, or either; nothing without tools."""
     if not request.tools:
         return ""
     words, since = _asked(request.messages)
     results = [each for each in since if isinstance(each, ToolResult)]
-    if not words or any(each.is_error for each in results):
-        return _any_of(request.tools)
-    is_done = any(each.name not in _READING for each in results)
+    failed = [each for each in results if each.is_error]
+    may_retry = len(failed) <= MOST_RETRIES and all(each.name == "edit_file" for each in failed)
+    if not words or not may_retry:
+        return WORDS if is_tiny and len(failed) > MOST_RETRIES else _any_of(request.tools)
+    is_done = any(each.name not in _READING and not each.is_error for each in results)
     has_looked = any(each.output and not each.output.startswith("No ") for each in results)
     if is_done or (has_looked and not wishes_change(words)):
-        return WORDS
+        return _words(words, results) if is_tiny else _any_of(request.tools)
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
     offered = {tool.name for tool in request.tools}
-    calls = [call for name, call in _calls(words, list(_read(since))) if name in offered]
+    tried = {_text_of(call, "old_text") for call in _calls_in(since) if call.name == "edit_file"}
+    due = _due(words, list(_read(since)), tried, is_tiny=is_tiny)
+    calls = [call for name, call in due if name in offered]
     return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else _any_of(request.tools)
+
+
+def _words(words: str, results: Sequence[ToolResult]) -> str:
+    """Return the grammar of an answer in words, which begins by saying so where what was asked for is not there."""
+    return NOT_THERE if any(absent_in(words, each) for each in results) else WORDS
 
 
 def _any_of(tools: Sequence[ToolSpec]) -> str:
@@ -121,18 +182,21 @@ def _asked(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
 
 def _read(since: Sequence[Message]) -> Iterator[_File]:
     """Yield the files that were read since the person spoke."""
-    paths = {
-        call.id: _path_of(call)
-        for message in since
-        if isinstance(message, AssistantMessage)
-        for call in message.calls
-    }
+    paths = {call.id: _text_of(call, "path") for call in _calls_in(since)}
     for each in since:
         if isinstance(each, ToolResult) and each.name == "read_file" and paths.get(each.call_id):
             yield _File(paths[each.call_id], re.findall(_NUMBERED(), each.output))
 
 
-def _calls(words: str, files: Sequence[_File]) -> Iterator[tuple[str, str]]:
+def _calls_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            yield from message.calls
+
+
+def _due(
+    words: str, files: Sequence[_File], tried: Container[str], *, is_tiny: bool
+) -> Iterator[tuple[str, str]]:
     """Yield the tools to call next and the grammars of their calls."""
     named = files_in(words)
     commands = output_wanted_of(words)
@@ -144,51 +208,69 @@ def _calls(words: str, files: Sequence[_File]) -> Iterator[tuple[str, str]]:
     elif wishes_change(words) and files:
         meant = set(paths_in(without_commands(words)))
         for file in [each for each in files if each.path in meant] or files:
-            yield "edit_file", _edit(file, words)
+            yield "edit_file", _edit(file, words, tried, is_tiny=is_tiny)
     elif wishes_change(words) and wishes_new(words):
         for path in named:
             yield "write_file", _call("write_file", path=[path], content=())
 
 
-def _edit(file: _File, words: str) -> str:
-    """Return the grammar of an edit that replaces a line of a file by another one, or adds one below it.
+def _edit(file: _File, words: str, tried: Container[str], *, is_tiny: bool) -> str:
+    """Return the grammar of an edit that replaces a line of a file by another one, or adds some below it.
 
-    What a line begins with before its first word stays, such as its indentation or the sign of a heading or a list.
+    What a line begins with before its first word stays, such as the sign of a heading or a list.
     What ends with a colon or comma still does: a model of this size goes on with the line below it, or forgets the comma.
+    What was `tried` in vain is left out.
     """
     lines = [line for line in file.lines if line.strip()]
     if not 0 < len(lines) <= MOST_LINES:
         return _call("edit_file", path=[file.path], old_text=(), new_text=())
-    adds = wishes_more(words)
-    if adds:
-        olds = list(_unique(file.lines, range(len(file.lines))))
-        olds = olds[-1:] if wishes_last(words) else olds
-    else:
-        olds = list(_unique(file.lines, _about(words, file.lines)))
-    places: list[str] = []
-    for old in olds:
-        kept = f"{old}\n" if adds else _beginning(old)
-        place = _literal(f'{_inside(old)}","new_text":"{_inside(kept)}')
-        places.append(f"{place} {_rest(old, adds=adds)}")
     begin = f'```json\n{{"name":"edit_file","arguments":{{"path":{_json(file.path)},"old_text":"'
+    if wishes_everywhere(words) and (names := list(_names(words, file.lines))):
+        olds = " | ".join(_literal(f'{name}","new_text":"') for name in names)
+        return f"{_literal(begin)} ({olds}) name {_literal(_EVERYWHERE)}"
+    every = [old for old in _unique(file.lines, range(len(file.lines))) if old not in tried]
+    if wishes_more(words):
+        olds = every[-1:] if wishes_last(words) else every
+        more = "line end" if is_tiny else "lines"
+        places = [f"{_pair(old, old + _NEWLINE)} {more}" for old in olds]
+    else:
+        olds = [old for old in _unique(file.lines, _about(words, file.lines)) if old not in tried]
+        olds = [old for old in olds or every if re.search(_SIGN(), old)] or every
+        places = [f"{_pair(old, _beginning(old))} {_rest(old)}" for old in olds]
+    if not places:
+        return _call("edit_file", path=[file.path], old_text=(), new_text=())
     return f"{_literal(begin)} ({' | '.join(places)}) {_literal(_END)}"
 
 
+def _pair(old: str, new: str) -> str:
+    """Return the grammar of what is replaced, and of what the new text begins with."""
+    return _literal(f'{_inside(old)}","new_text":"{_inside(new)}')
+
+
+_NEWLINE: Final = "\n"
+_EVERYWHERE: Final = '","replace_all":true}}\n```'
 _END: Final = '"}}\n```'
 
 
-def _rest(old: str, *, adds: bool) -> str:
+def _rest(old: str) -> str:
     """Return the grammar of what follows the beginning of a new line."""
-    if adds:
-        return "line"
     if old.endswith(":"):
-        return " ".join(["part"] * old.count(":"))
-    return 'line ","' if old.endswith(",") else "line"
+        return " ".join([*["part"] * old.count(":"), "end"])
+    return 'line "," end' if old.endswith(",") else "line end"
+
+
+def _names(words: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield the names in the words that stand in the lines, and not as a part of another one."""
+    text = "\n".join(lines)
+    for name in dict.fromkeys(re.findall(_IDENTIFIER(), without_commands(words))):
+        if is_topic(name) and len(re.findall(rf"\b{name}\b", text)) == text.count(name) > 0:
+            yield name
 
 
 def _about(words: str, lines: Sequence[str]) -> list[int]:
     """Return the lines that have a word of the request, with the blocks that they begin; where there are none, all."""
-    asked = set(re.findall(_WORD(), without_commands(words)))
+    words = re.sub("|".join(map(re.escape, files_in(words))) or "$^", " ", without_commands(words))
+    asked = set(re.findall(_WORD(), words))
     found = dict[int, None]()
     block = None
     for place, line in enumerate(lines):
@@ -204,14 +286,13 @@ def _about(words: str, lines: Sequence[str]) -> list[int]:
 
 
 def _unique(lines: Sequence[str], places: Iterable[int]) -> Iterator[str]:
-    """Yield each of these lines, with as many of those below it as it takes to be found once."""
+    """Yield each of these lines from its first sign, with as many of those below it as it takes to be found once."""
     whole = "\n".join(lines)
     for place in places:
-        line = lines[place]
         ends = range(place + 1, len(lines) + 1)
-        texts = ("\n".join(lines[place:end]) for end in ends)
+        texts = ("\n".join(lines[place:end]).lstrip() for end in ends)
         text = next((text for text in texts if whole.count(text) == 1), "")
-        if line.strip() and text:
+        if lines[place].strip() and text:
             yield text
 
 
@@ -220,7 +301,8 @@ def _call(name: str, **arguments: Iterable[str]) -> str:
     parts = [_literal(f'```json\n{{"name":"{name}","arguments":{{')]
     for number, (argument, values) in enumerate(arguments.items()):
         parts.append(_literal(f'{"," if number else ""}"{argument}":'))
-        parts.append(f"({' | '.join(_literal(_json(value)) for value in values) or 'text'})")
+        kind = "text" if argument in _LONG else "short"
+        parts.append(f"({' | '.join(_literal(_json(value)) for value in values) or kind})")
     return " ".join([*parts, _literal("}}\n```")])
 
 
@@ -242,9 +324,9 @@ def _beginning(line: str) -> str:
     return found[0] if found else ""
 
 
-def _path_of(call: ToolCall) -> str:
+def _text_of(call: ToolCall, name: str) -> str:
     try:
-        found = msgspec.json.decode(call.arguments, type=dict[str, object]).get("path")
+        found = msgspec.json.decode(call.arguments, type=dict[str, object]).get(name)
     except msgspec.MsgspecError:
         return ""
     return found if isinstance(found, str) else ""

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from ybs.agent.hints import ASKED, hint_after
+from ybs.agent.hints import asked_again, hint_after
 from ybs.core.events import Event
 from ybs.core.messages import Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Effect, Model, Request
@@ -63,7 +63,7 @@ class SharedPrefix(ModelWrapper):
                 effect = effects.get(message.name, "read")
                 hint = f"({hint_after(message, effect, is_due=is_due, has_failed=has_failed)})"
                 if self._repeats and effect in ("read", "execute"):
-                    hint = ASKED.format(words)
+                    hint = asked_again(words, message)
                 is_due = is_due and (effect == "read" or message.is_error)
                 has_failed = message.is_error if effect == "execute" else has_failed
                 message = self._hinted(message, hint)

@@ -5,6 +5,7 @@ is made for it: calls that only read, which run under the same rules as any othe
 conversation as its own.
 """
 
+import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -16,11 +17,12 @@ from msgspec import Raw
 
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
-from ybs.core.lazy import lazy
-from ybs.core.messages import AssistantMessage, Message, ToolCall, UserMessage
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Model, Request
+from ybs.core.topics import topics_in
 from ybs.core.wishes import (
     files_in,
+    output_wanted_of,
     paths_in,
     wishes_change,
     wishes_gone,
@@ -36,8 +38,10 @@ MOST_BYTES = 6_000
 MOST_CALLS = 2
 #: How the ids of these calls begin.
 _SIGN = "ahead_"
-#: A name in a program: in capitals, or with an underscore or a capital within.
-_NAME = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+)\b")
+#: A folder with more entries is searched, not listed.
+MOST_ENTRIES = 60
+#: How many lines a search shows.
+MOST_LINES = 10
 
 
 class ReadAhead(ModelWrapper):
@@ -51,8 +55,8 @@ class ReadAhead(ModelWrapper):
         """Yield the calls that look ahead, else stream the model's answer."""
         words = new_words(request.messages)
         offered = {tool.name for tool in request.tools}
-        found = (call for call in self._calls(words) if call.name in offered) if words else ()
-        if calls := tuple(islice(found, MOST_CALLS)):
+        due = self._calls(words) if words else self._lists(request.messages)
+        if calls := tuple(islice((call for call in due if call.name in offered), MOST_CALLS)):
             message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
             yield AssistantSaid.of(message)
             return
@@ -63,17 +67,46 @@ class ReadAhead(ModelWrapper):
     def _calls(self, words: str) -> Iterator[ToolCall]:
         """Yield calls that look at the files and folders that the words have, else for what may be one, and for names."""
         # Whoever wants something run wants its output; nor is what is to go away read first.
-        if wishes_run(words) or wishes_gone(words):
+        if wishes_run(words) or wishes_gone(words) or output_wanted_of(words):
             return
         if not wishes_change(words):  # else what a failing command names is worth reading
             words = without_commands(words)
         paths = paths_in(words)
         kinds = {path: self._kind(path) for path in paths}
         yield from (_call("read_file", path=path) for path in paths if kinds[path] == "file")
-        for path in (path for path in paths if kinds[path] == "folder"):
-            yield _call("list_files", pattern="*", path=path)
-        if not (any(kinds.values()) or wishes_new(words)):
-            yield from _searches(words)
+        folders = [path for path in paths if kinds[path] == "folder"]
+        topics = [] if wishes_change(words) else topics_in(words, folders)
+        for path in dict.fromkeys(path.rstrip("/") for path in folders):
+            yield _search(topics, path) if topics else _list(path)
+        if any(kinds.values()) or wishes_new(words):
+            return
+        if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
+            yield _call("list_files", pattern=f"**/{name}")
+        elif topics := topics or topics_in(words, ()):
+            yield _search(topics, ".")
+
+    def _lists(self, messages: Sequence[Message]) -> Iterator[ToolCall]:
+        """Yield calls that list the folders in which a search that was made ahead found nothing."""
+        results: dict[str, str] = {}
+        for message in reversed(messages):
+            if isinstance(message, ToolResult):
+                results[message.call_id] = message.output
+                continue
+            if isinstance(message, AssistantMessage) and looks_ahead(message):
+                for call in message.calls:
+                    path = _path_of(call)
+                    found_none = results.get(call.id, "").startswith("No matches")
+                    if found_none and path not in ("", ".") and not self._is_full(path):
+                        yield _list(path)
+            return
+
+    def _is_full(self, path: str) -> bool:
+        """Return whether a folder has more than a small model should read of."""
+        try:
+            with os.scandir(self._roots.resolve(path)) as entries:
+                return len(list(islice(entries, MOST_ENTRIES + 1))) > MOST_ENTRIES
+        except (ToolError, OSError):
+            return True
 
     def _kind(self, path: str) -> str:
         """Return whether there is a small file of this name, or a folder; nothing where tools may not look."""
@@ -100,14 +133,6 @@ def missing_in(words: str, roots: Roots) -> Iterator[str]:
             continue
 
 
-def _searches(words: str) -> Iterator[ToolCall]:
-    """Yield calls that look for the first file that the words name, else for names in the code."""
-    if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
-        yield _call("list_files", pattern=f"**/{name}")
-    else:
-        yield from (_call("search_files", pattern=each) for each in re.findall(_NAME(), words))
-
-
 def new_words(messages: Sequence[Message]) -> str:
     """Return what the person said last, where the model has not answered to it yet; else nothing."""
     for message in reversed(messages):
@@ -123,6 +148,28 @@ def looks_ahead(message: AssistantMessage) -> bool:
     return any(call.id.startswith(_SIGN) for call in message.calls)
 
 
-def _call(name: str, **arguments: str) -> ToolCall:
+def _search(topics: Sequence[str], path: str) -> ToolCall:
+    pattern = "|".join(map(re.escape, topics))
+    return _call(
+        "search_files",
+        pattern=pattern,
+        path=path,
+        max_results=MOST_LINES,
+        context_lines=1,
+        ignore_case=True,
+    )
+
+
+def _list(path: str) -> ToolCall:
+    return _call("list_files", pattern="*", path=path)
+
+
+def _path_of(call: ToolCall) -> str:
+    return str(msgspec.json.decode(call.arguments, type=dict[str, object]).get("path", ""))
+
+
+def _call(name: str, **arguments: str | int) -> ToolCall:
     made = Raw(msgspec.json.encode(arguments))
-    return ToolCall(id=f"{_SIGN}{'_'.join(arguments.values())}"[:40], name=name, arguments=made)
+    return ToolCall(
+        id=f"{_SIGN}{'_'.join(map(str, arguments.values()))}"[:40], name=name, arguments=made
+    )

@@ -9,6 +9,7 @@ from ybs.context.prompt import rules
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Guard, Model
 from ybs.guards.endings import Endings
+from ybs.providers.sizes import GUIDED_BILLIONS, TINY_BILLIONS
 from ybs.security.paths.roots import Roots
 
 
@@ -17,20 +18,23 @@ def supported(
     roots: Roots,
     reads_only: Callable[[ToolCall], bool],
     *,
-    is_tiny: bool = False,
+    billions: float | None = None,
 ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
     """Return what puts around a small model what helps it, and the guards that go with that.
 
-    `brief` returns what of the documents goes with some words, `reads_only` whether a call changes nothing. A tiny model is
-    told what it may write next as well.
+    `brief` returns what of the documents goes with some words, `reads_only` whether a call changes nothing. The smallest models,
+    by their parameters in `billions`, are told what they may write next as well.
     """
     endings = Endings(reads_only)
+    is_guided = billions is not None and billions <= GUIDED_BILLIONS
+    is_tiny = billions is not None and billions <= TINY_BILLIONS
 
     def note(words: str) -> str:
         return " ".join(missing_in(words, roots))
 
     def around(model: Model) -> Model:
-        ordered = SharedPrefix(model, rules(is_short=True), brief, note, repeats=is_tiny)
-        return endings.bounding(ReadAhead(Guided(ordered) if is_tiny else ordered, roots))
+        ordered = SharedPrefix(model, rules(is_short=True), brief, note, repeats=is_guided)
+        ahead = Guided(ordered, is_tiny=is_tiny) if is_guided else ordered
+        return endings.bounding(ReadAhead(ahead, roots))
 
     return around, (endings,)

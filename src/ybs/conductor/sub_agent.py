@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.model_choice import is_small, is_tiny
+from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
 from ybs.conductor.budget import Budget, Used
 from ybs.conductor.guards import LastWord, Spending
@@ -134,7 +134,7 @@ class SubAgent:
             from ybs.agent.small import supported  # for small models only
 
             support, guards = supported(
-                home.context.brief, own.roots, reads_only, is_tiny=is_tiny(chosen.model)
+                home.context.brief, own.roots, reads_only, billions=size_of(chosen.model)
             )
         spec = AgentSpec(
             name=self.name,

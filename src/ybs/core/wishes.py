@@ -7,14 +7,15 @@ from ybs.core.lazy import lazy
 
 #: Who begins so wants to know something.
 _ASKS: Final = lazy(
-    r"(?i)\W*(?:what|which|who|whose|where|when|why|how|is|are|was|were|do|does|did|has|have|explain|describe|tell|list|name|count)\b"
+    r"(?i)\W*(?:(?:what|who|where|when|how)(?:'?s|'?re)?|which|whose|why|is|are|was|were|do|does|did|has|have|explain|describe|tell|list"
+    r"|name|count)\b"
 )
 _CHANGES: Final = lazy(
     r"(?i)\b(?:add|append|bump|change|clean|convert|correct|create|cut|delete|drop|edit|erase|extend|fill|fix|get\s+rid|implement"
     r"|improve|insert|lower|make|mend|move|put|raise|refactor|remove|rename|repair|replace|rewrite|set|shorten|sort|swap|throw"
     r"|turn|update|write)\b|\btranslate\b.*?\w\.\w"  # what is translated may be a word
     r"|\b(?:(?:has|have|needs?|ought)\s+to|should|must|shall)\s+(?:be|become|contain|have|read|say)\b|\bI\s+(?:need|want)\s+an?\b"
-    r"|\bneeds?\s+(?:an?|another|one|some|two)\s+(?:\w+\s+){0,2}?(?:column|comment|entry|field|function|import|item|key|line|option|row|section|test)s?\b"
+    r"|\binstead\s+of\b|\bno\s+longer\b|\bneeds?\s+(?:an?|another|one|some|two)\s+(?:\w+\s+){0,2}?(?:column|comment|entry|field|function|import|item|key|line|option|row|section|test)s?\b"
 )
 
 #: Whoever wants something run wants to know what comes of it, not what stands in the file.
@@ -28,6 +29,15 @@ _GONE: Final = lazy(
 _COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
 _PRINTS: Final = lazy(r"(?i)\bwhat\b.*`\s+(?:print|output|show|say)")
 _MORE: Final = lazy(r"(?i)\b(?:add|append|insert|needs?\s+another|one\s+more|put)\b|\bis missing\b")
+#: What is added within a line, not as one.
+_WITHIN: Final = lazy(
+    r"(?i)\b(?:argument|attribute|brace|bracket|character|colon|comma|dot|parameter|parenthes[ie]s|period|prefix|quote|quotation"
+    r"|semicolon|space|suffix)s?\b|\bput\b.*\bright\b"
+)
+_EVERYWHERE: Final = lazy(
+    r"(?i)\brename\b|\beverywhere\b|\bboth (?:lines|places|times)\b|\b(?:all|each|every)\s+(?:of\s+the\s+)?(?:occurrences?|places?|uses?)\b"
+)
+_MANY: Final = lazy(r"(?i)\bhow\s+many\b|\bcount\b|\bnumber\s+of\b")
 _LAST: Final = lazy(r"(?i)\b(?:end|last|bottom|append)\b")
 _PATH: Final = lazy(r"[\w./-]*\w/?")
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$")
@@ -37,6 +47,11 @@ _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 def wishes_change(words: str) -> bool:
     """Return whether the words ask for something to be changed or made, not for an answer."""
     return not re.match(_ASKS(), words) and re.search(_CHANGES(), words) is not None
+
+
+def wishes_answer(words: str) -> bool:
+    """Return whether the words are a question: they begin as one does, or have one and ask for no change."""
+    return re.match(_ASKS(), words) is not None or ("?" in words and not wishes_change(words))
 
 
 def wishes_run(words: str) -> bool:
@@ -56,8 +71,19 @@ def output_wanted_of(words: str) -> list[str]:
 
 
 def wishes_more(words: str) -> bool:
-    """Return whether the words ask for something to be added to what there is."""
-    return re.search(_MORE(), words) is not None
+    """Return whether the words ask for lines to be added to those there are."""
+    is_within = re.search(_WITHIN(), words) is not None and not wishes_last(words)
+    return re.search(_MORE(), words) is not None and not is_within
+
+
+def wishes_everywhere(words: str) -> bool:
+    """Return whether something is to be changed wherever it stands, as a name that is to be another one."""
+    return re.search(_EVERYWHERE(), words) is not None
+
+
+def wishes_count(words: str) -> bool:
+    """Return whether it is asked how many there are of something."""
+    return re.search(_MANY(), words) is not None
 
 
 def wishes_last(words: str) -> bool:

@@ -80,6 +80,8 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
     takes_budget: bool | None = None
     #: Whether it calls tools as its server expects; one that does not writes calls as text.
     calls_tools: bool | None = None
+    #: Whether its server takes a grammar for the answer, as llama.cpp's does.
+    takes_grammar: bool | None = None
 
 
 def over(*facts: ModelFacts) -> ModelFacts:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, Price, facts_of, over
-from ybs.providers.sizes import SMALL_BILLIONS, billions_of
+from ybs.providers.sizes import GUIDED_BILLIONS, SMALL_BILLIONS, billions_of
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.quirks import Quirks
 
@@ -66,6 +66,16 @@ def fitted(quirks: Quirks, facts: ModelFacts, stated: ModelFacts | None = None) 
     return replace(quirks, **changes)
 
 
+def guided(quirks: Quirks, facts: ModelFacts, billions: float | None) -> Quirks:
+    """Return the quirks with which one of the smallest models is told by a grammar what it may write next.
+
+    llama.cpp takes a grammar or tools, not both, so calls are then written as text.
+    """
+    if not facts.takes_grammar or billions is None or billions > GUIDED_BILLIONS:
+        return quirks
+    return replace(quirks, takes_grammar=True, takes_tools=False)
+
+
 def fitting_temperature(
     asked: float | None, billions: float | None, facts: ModelFacts
 ) -> float | None:
@@ -107,6 +117,7 @@ def in_props(answer: Mapping[str, Any]) -> ModelFacts:
         sees_images=sees if isinstance(sees, bool) else None,
         thinks=catalogued.thinks,
         calls_tools=catalogued.calls_tools,
+        takes_grammar="default_generation_settings" in answer or None,
     )
 
 

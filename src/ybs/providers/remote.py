@@ -16,12 +16,12 @@ from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
-from ybs.providers.facts import fitted, fitting_temperature
+from ybs.providers.facts import fitted, fitting_temperature, guided
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
 from ybs.providers.http.failures import BadRequest, Unavailable
 from ybs.providers.probe import find_facts, find_models, find_props
-from ybs.providers.sizes import billions_of
+from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
@@ -105,7 +105,7 @@ class RemoteModel:
         self._calls = TextCalls()
         self._needed: NeededWindow | None = None
         self._told = ModelFacts()
-        self._has_asked_size = False
+        self._has_asked = False
 
     @property
     def name(self) -> str:
@@ -133,10 +133,11 @@ class RemoteModel:
         return billions_of(self.name) or self._told.billions
 
     @property
-    def may_tell_size(self) -> bool:
-        """Whether the size is not known and the server has not been asked for it."""
-        is_open = self.billions is None and not self._has_asked_size
-        return is_open and self._adapter.name == "openai"
+    def may_tell_more(self) -> bool:
+        """Whether a server as llama.cpp's may tell the size, or take a grammar for one of the smallest models, and was not asked yet."""
+        size = self.billions
+        is_open = size is None or (size <= GUIDED_BILLIONS and not self.quirks.takes_grammar)
+        return is_open and not self._has_asked and self._adapter.name == "openai"
 
     @property
     def max_tokens(self) -> int:
@@ -157,9 +158,9 @@ class RemoteModel:
         """Close all connections."""
         await self._client.aclose()
 
-    async def ask_size(self) -> None:
+    async def ask_server(self) -> None:
         """Ask a server on this machine which model it has, as llama.cpp's tells, and how large that is. Never fails."""
-        self._has_asked_size = True
+        self._has_asked = True
         with suppress(TimeoutError):
             async with asyncio.timeout(_FACTS_SECONDS):
                 self._take(await find_props(self._client))
@@ -202,7 +203,7 @@ class RemoteModel:
                 self._options.temperature, self.billions, over(facts, facts_of(self.name))
             ),
             effort=None if facts.thinks is False else self._options.effort,
-            quirks=fitted(self.quirks, facts),
+            quirks=guided(fitted(self.quirks, facts), facts, self.billions),
         )
 
     async def list_models(self) -> list[str]:

@@ -13,11 +13,11 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import (
     check_place,
     is_small,
-    is_tiny,
     may_turn_out_small,
     next_model,
     open_model,
     routed,
+    size_of,
 )
 from ybs.agent.prompt_context import PromptContext
 from ybs.conductor.delegating import Delegating
@@ -335,7 +335,7 @@ class SessionParts:
             host, provider, model = self.loaded.host, old.provider, old.model
             if not may_turn_out_small(model, host, provider, config, form):
                 return
-            await model.ask_size()
+            await model.ask_server()
             if is_small(host, provider, model, config, form):
                 self.agent = self.build(provider, model, form)
                 await old.toolbox.aclose()
@@ -360,7 +360,7 @@ class SessionParts:
             self.context.brief,
             self.environment.roots,
             lambda call: self.agent.toolbox.is_read_only(call),
-            is_tiny=is_tiny(model),
+            billions=size_of(model),
         )
 
     def take_up(self, name: str, *, is_fork: bool) -> None:
