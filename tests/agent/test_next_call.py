@@ -121,6 +121,12 @@ def test_a_name_is_replaced_wherever_it_stands():
     assert accepts(after("Rename cup in tea.py.", *part), edit("def brew(cup, cups):", "def b():"))
 
 
+def test_a_name_that_is_nowhere_is_said_not_to_be_there_and_a_file_is_not_edited_for_its_name():
+    assert after("In tea.py, rename brewTea to steepTea.", *BREW) == NOT_THERE
+    renamed = after("Rename tea.py to pot.py.", *BREW)
+    assert accepts(renamed, called("run_shell", command="mv tea.py pot.py"))
+
+
 def test_an_edit_that_failed_is_tried_with_another_line_and_then_not_again():
     def failed(old: str) -> list[Message]:
         call, result = looked("edit_file", "not found", path="tea.py", old_text=old)

@@ -135,7 +135,7 @@ def test_of_a_file_that_is_to_be_made_it_is_said_that_it_is_not_there(
 
 async def test_a_folder_in_which_nothing_was_found_is_listed(tmp_path: Path):
     roots = written(tmp_path)
-    asked = [UserMessage.of("Which of the docs mention ports?")]
+    asked = [UserMessage.of("Which of the docs mention harbours or ports?")]
     model = ReadAhead(ScriptedModel([]), roots)
     events = [event async for event in model.stream(Request("", asked, TOOLS))]
     last = events[-1]
@@ -145,6 +145,9 @@ async def test_a_folder_in_which_nothing_was_found_is_listed(tmp_path: Path):
         id_ = last.message.calls[0].id
         return [*asked, last.message, ToolResult(call_id=id_, name="search_files", output=output)]
 
+    assert last.message.calls[0].id.startswith("ahead_harbour")
+    assert await calls_for(with_result("No matches."), roots) == [searched("port", "docs")]
+    asked = [UserMessage.of("Which of the docs mention harbours?")]
     assert await calls_for(with_result("No matches."), roots) == [["list_files", "*", "docs"]]
     assert await calls_for(with_result("docs/usage.md:1: port"), roots) == []
     for number in range(MOST_ENTRIES):

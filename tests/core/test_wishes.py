@@ -29,6 +29,11 @@ from ybs.core.wishes import (
         "config.toml must contain debug = true.",
         "notes.txt needs another line: milk",
         "The parser needs two more tests.",
+        "Owner in notes.md: Juno instead of Basil, thanks",
+        "run.sh: variable TGT -> TARGET. it appears twice",
+        "New value for rain.csv, it goes at the bottom: 2024-06-03,18",
+        "As we stopped selling them, the file candles.yaml has to go.",
+        "Could you put that right?",
     ],
 )
 def test_a_change_is_asked_for(words: str):
@@ -50,6 +55,12 @@ def test_a_change_is_asked_for(words: str):
         "Translate cat into French.",
         "Which table needs a new column?",
         "A good cake needs a walnut.",
+        "whats the port? should be in a.toml",
+        "Im trying to remember which song it is, can you check the folder?",
+        "Be so kind and tell me the day, it is in days.md.",
+        "One page links to a.html. Tell me which.",
+        "pls list the targets of the Makefile",
+        "Run a.py",
     ],
 )
 def test_an_answer_is_asked_for(words: str):

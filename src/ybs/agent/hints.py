@@ -21,6 +21,8 @@ ROWS: Final = "The table has {} rows below its heading."
 ABSENT: Final = "{} is not in there: say so."
 MISSING: Final = "No such file is there: say so."
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
+#: After a change that left a file which cannot be read as what it is.
+MEND: Final = "{} Mend it."
 #: After an edit where a command has failed before.
 RUN_AGAIN: Final = "Now run again what failed."
 RUN_FAILED: Final = "This failed. Find out why: read the code to blame, not the test."

@@ -27,7 +27,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Model, Request, ToolSpec
-from ybs.core.topics import is_topic
+from ybs.core.topics import is_topic, names_in
 from ybs.core.wishes import (
     files_in,
     output_wanted_of,
@@ -140,20 +140,34 @@ def grammar_of(request: Request, *, is_tiny: bool) -> str:
     words, since = _asked(request.messages)
     results = [each for each in since if isinstance(each, ToolResult)]
     failed = [each for each in results if each.is_error]
-    may_retry = len(failed) <= MOST_RETRIES and all(each.name == "edit_file" for each in failed)
-    if not words or not may_retry:
-        return WORDS if is_tiny and len(failed) > MOST_RETRIES else _any_of(request.tools)
+    gives_up = len(failed) > MOST_RETRIES
+    is_other = any(each.name != "edit_file" for each in failed)
+    is_files = (
+        wishes_everywhere(words) and len(files_in(words)) > 1
+    )  # one is to be called as the other
+    if not words or gives_up or is_other or is_files:
+        return WORDS if is_tiny and gives_up else _any_of(request.tools)
     is_done = any(each.name not in _READING and not each.is_error for each in results)
     has_looked = any(each.output and not each.output.startswith("No ") for each in results)
     if is_done or (has_looked and not wishes_change(words)):
         return _words(words, results) if is_tiny else _any_of(request.tools)
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
+    files = list(_read(since))
+    if _is_without_name(words, files):
+        return NOT_THERE
     offered = {tool.name for tool in request.tools}
     tried = {_text_of(call, "old_text") for call in _calls_in(since) if call.name == "edit_file"}
-    due = _due(words, list(_read(since)), tried, is_tiny=is_tiny)
+    due = _due(words, files, tried, is_tiny=is_tiny)
     calls = [call for name, call in due if name in offered]
     return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else _any_of(request.tools)
+
+
+def _is_without_name(words: str, files: Sequence[_File]) -> bool:
+    """Return whether a name in a program is to be another one, and stands in none of the files."""
+    text = "\n".join("\n".join(file.lines) for file in files)
+    names = names_in(words) if files and wishes_everywhere(words) else ()
+    return bool(names) and not any(name in text for name in names)
 
 
 def _words(words: str, results: Sequence[ToolResult]) -> str:

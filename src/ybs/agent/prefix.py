@@ -7,11 +7,13 @@ result of a tool stands what makes sense next.
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.hints import asked_again, hint_after
+from ybs.agent.hints import MEND, asked_again, hint_after
 from ybs.core.events import Event
-from ybs.core.messages import Message, Text, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Model, Request
 from ybs.core.wishes import wishes_change
 from ybs.core.wrapper import ModelWrapper
@@ -20,7 +22,8 @@ from ybs.core.wrapper import ModelWrapper
 class SharedPrefix(ModelWrapper):
     """A Model whose system prompt is `rules` alone: what follows them goes before the first words of the conversation.
 
-    `brief` returns what of the documents goes with some words, `note` what is told behind them. With `repeats` the words are
+    `brief` returns what of the documents goes with some words, `note` what is told behind them, and
+    `problem` what is wrong with a file after a change. With `repeats` the words are
     told again behind what was found.
     """
 
@@ -30,11 +33,13 @@ class SharedPrefix(ModelWrapper):
         rules: str,
         brief: Callable[[str], str],
         note: Callable[[str], str] = lambda _words: "",
+        problem: Callable[[str], str] = lambda _path: "",
         *,
         repeats: bool = False,
     ) -> None:
         super().__init__(model)
         self._rules, self._brief, self._note = rules, brief, note
+        self._problem = problem
         self._repeats = repeats
         self._written: dict[tuple[str, UserMessage], UserMessage] = {}
         self._results: dict[str, tuple[ToolResult, ToolResult]] = {}
@@ -54,6 +59,7 @@ class SharedPrefix(ModelWrapper):
         messages: list[Message] = []
         is_due = has_failed = False
         words = ""
+        paths: dict[str, str] = {}
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
                 is_due, has_failed = wishes_change(message.words), False
@@ -61,23 +67,26 @@ class SharedPrefix(ModelWrapper):
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
                 effect = effects.get(message.name, "read")
-                hint = f"({hint_after(message, effect, is_due=is_due, has_failed=has_failed)})"
-                if self._repeats and effect in ("read", "execute"):
-                    hint = asked_again(words, message)
+                known = self._results.get(message.call_id)
+                if known is None or known[0] is not message:
+                    hint = f"({hint_after(message, effect, is_due=is_due, has_failed=has_failed)})"
+                    path = paths.get(message.call_id, "")
+                    hint = self._special_hint(message, effect, words, path) or hint
+                    known = self._results[message.call_id] = (message, _hinted(message, hint))
                 is_due = is_due and (effect == "read" or message.is_error)
                 has_failed = message.is_error if effect == "execute" else has_failed
-                message = self._hinted(message, hint)
+                message = known[1]
+            elif isinstance(message, AssistantMessage):
+                paths |= {call.id: _path_of(call) for call in message.calls}
             messages.append(message)
         return replace(request, system=self._rules, messages=messages)
 
-    def _hinted(self, result: ToolResult, hint: str) -> ToolResult:
-        """Return a result with what makes sense next; the same one each time."""
-        known = self._results.get(result.call_id)
-        if known is not None and known[0] is result:
-            return known[1]
-        made = replace(result, output=f"{result.output.rstrip()}\n{hint}")
-        self._results[result.call_id] = (result, made)
-        return made
+    def _special_hint(self, result: ToolResult, effect: Effect, words: str, path: str) -> str:
+        """Return what stands behind a result in the place of the usual hint, if anything does."""
+        if effect in ("edit", "write") and not result.is_error:
+            problem = self._problem(path)
+            return f"({MEND.format(problem)})" if problem else ""
+        return asked_again(words, result) if self._repeats and effect in ("read", "execute") else ""
 
     def _introduced(self, facts: str, message: UserMessage) -> UserMessage:
         """Return a message with what is told before it; the same one each time, as what was sent is kept."""
@@ -92,3 +101,21 @@ class SharedPrefix(ModelWrapper):
         made = replace(message, content=content) if texts or behind else message
         self._written[facts, message] = made
         return made
+
+
+def _hinted(result: ToolResult, hint: str) -> ToolResult:
+    """Return a result with what makes sense next."""
+    return replace(result, output=f"{result.output.rstrip()}\n{hint}")
+
+
+class _Arguments(Struct, frozen=True):
+    """What is read of the arguments of a call."""
+
+    path: str = ""
+
+
+def _path_of(call: ToolCall) -> str:
+    try:
+        return msgspec.json.decode(call.arguments, type=_Arguments).path
+    except msgspec.MsgspecError:
+        return ""

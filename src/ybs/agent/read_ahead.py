@@ -7,13 +7,14 @@ conversation as its own.
 
 import os
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Container, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
@@ -40,6 +41,8 @@ MOST_CALLS = 2
 _SIGN = "ahead_"
 #: A folder with more entries is searched, not listed.
 MOST_ENTRIES = 60
+#: How many words are searched for, one after the other, until one is found.
+MOST_TRIES = 3
 #: How many lines a search shows.
 MOST_LINES = 10
 
@@ -55,7 +58,7 @@ class ReadAhead(ModelWrapper):
         """Yield the calls that look ahead, else stream the model's answer."""
         words = new_words(request.messages)
         offered = {tool.name for tool in request.tools}
-        due = self._calls(words) if words else self._lists(request.messages)
+        due = self._calls(words) if words else self._next_tries(request.messages)
         if calls := tuple(islice((call for call in due if call.name in offered), MOST_CALLS)):
             message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
             yield AssistantSaid.of(message)
@@ -77,28 +80,41 @@ class ReadAhead(ModelWrapper):
         folders = [path for path in paths if kinds[path] == "folder"]
         topics = [] if wishes_change(words) else topics_in(words, folders)
         for path in dict.fromkeys(path.rstrip("/") for path in folders):
-            yield _search(topics, path) if topics else _list(path)
+            yield _search(next(_patterns(topics)), path) if topics else _list(path)
         if any(kinds.values()) or wishes_new(words):
             return
         if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
             yield _call("list_files", pattern=f"**/{name}")
         elif topics := topics or topics_in(words, ()):
-            yield _search(topics, ".")
+            yield _search(next(_patterns(topics)), ".")
 
-    def _lists(self, messages: Sequence[Message]) -> Iterator[ToolCall]:
-        """Yield calls that list the folders in which a search that was made ahead found nothing."""
-        results: dict[str, str] = {}
+    def _next_tries(self, messages: Sequence[Message]) -> Iterator[ToolCall]:
+        """Yield what comes after searches that were made ahead and found nothing: other words, else a list of the folder."""
+        found: dict[str, str] = {}
+        searched: dict[str, set[str]] = {}  # what, by where
         for message in reversed(messages):
             if isinstance(message, ToolResult):
-                results[message.call_id] = message.output
-                continue
-            if isinstance(message, AssistantMessage) and looks_ahead(message):
+                found[message.call_id] = message.output
+            elif isinstance(message, UserMessage):
+                if message.origin == "person":
+                    yield from self._tries(message.words, searched)
+                return
+            elif not looks_ahead(message):
+                return
+            else:
                 for call in message.calls:
-                    path = _path_of(call)
-                    found_none = results.get(call.id, "").startswith("No matches")
-                    if found_none and path not in ("", ".") and not self._is_full(path):
-                        yield _list(path)
-            return
+                    arguments = _Searched.of(call)
+                    if not found.get(call.id, "").startswith("No matches"):
+                        return
+                    searched.setdefault(arguments.path, set()).add(arguments.pattern)
+
+    def _tries(self, words: str, searched: Mapping[str, Container[str]]) -> Iterator[ToolCall]:
+        for path, patterns in searched.items():
+            left = (each for each in _patterns(topics_in(words, searched)) if each not in patterns)
+            if pattern := next(left, ""):
+                yield _search(pattern, path)
+            elif path != "." and not self._is_full(path):
+                yield _list(path)
 
     def _is_full(self, path: str) -> bool:
         """Return whether a folder has more than a small model should read of."""
@@ -148,8 +164,27 @@ def looks_ahead(message: AssistantMessage) -> bool:
     return any(call.id.startswith(_SIGN) for call in message.calls)
 
 
-def _search(topics: Sequence[str], path: str) -> ToolCall:
-    pattern = "|".join(map(re.escape, topics))
+class _Searched(Struct, frozen=True):
+    """The arguments of a call that was made ahead, as far as they matter."""
+
+    path: str = ""
+    pattern: str = ""
+
+    @classmethod
+    def of(cls, call: ToolCall) -> Self:
+        """Read them."""
+        return msgspec.json.decode(call.arguments, type=cls)
+
+
+def _patterns(topics: Sequence[str]) -> Iterator[str]:
+    """Yield what to search for, one after the other until something is found: all names at once, words one by one."""
+    words = [topic for topic in topics if topic.isalpha() and topic.islower()]
+    if named := [re.escape(topic) for topic in topics if topic not in words]:
+        yield "|".join(named)
+    yield from words[:MOST_TRIES]
+
+
+def _search(pattern: str, path: str) -> ToolCall:
     return _call(
         "search_files",
         pattern=pattern,
@@ -162,10 +197,6 @@ def _search(topics: Sequence[str], path: str) -> ToolCall:
 
 def _list(path: str) -> ToolCall:
     return _call("list_files", pattern="*", path=path)
-
-
-def _path_of(call: ToolCall) -> str:
-    return str(msgspec.json.decode(call.arguments, type=dict[str, object]).get("path", ""))
 
 
 def _call(name: str, **arguments: str | int) -> ToolCall:

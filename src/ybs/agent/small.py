@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ybs.agent.next_call import Guided
 from ybs.agent.prefix import SharedPrefix
 from ybs.agent.read_ahead import ReadAhead, missing_in
+from ybs.agent.validity import problem_in
 from ybs.context.prompt import rules
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Guard, Model
@@ -32,8 +33,11 @@ def supported(
     def note(words: str) -> str:
         return " ".join(missing_in(words, roots))
 
+    def problem(path: str) -> str:
+        return problem_in(path, roots)
+
     def around(model: Model) -> Model:
-        ordered = SharedPrefix(model, rules(is_short=True), brief, note, repeats=is_guided)
+        ordered = SharedPrefix(model, rules(is_short=True), brief, note, problem, repeats=is_guided)
         ahead = Guided(ordered, is_tiny=is_tiny) if is_guided else ordered
         return endings.bounding(ReadAhead(ahead, roots))
 

@@ -26,8 +26,9 @@ _LINK: Final = lazy(r"[a-z]+://[\w./-]*\w")
 _QUOTED: Final = lazy(r"[\"`'\u201c]([^\"`'\n\u201d]{2,60})[\"`'\u201d](?!\w)")
 #: A name in a program: in capitals, or with an underscore or a capital within.
 _NAME: Final = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+)\b")
-_PROPER: Final = lazy(r"(?<=[a-z,;] )[A-Z][a-z]+\b")
+_PROPER: Final = lazy(r"(?<=[a-z,;] )[A-Z][a-z]{3,}\b")
 _CONTENT: Final = lazy(r"\b[a-z]{4,}\b")
+_SLASHED: Final = lazy(r"\S*/\S*")
 _PLURAL: Final = lazy(r"(?<!s)s$|(?<=\w\w\w)(?:ies|es)$")
 #: What is most, or a sum, has words that stand nowhere.
 _OVERALL: Final = lazy(
@@ -38,7 +39,7 @@ _OVERALL: Final = lazy(
 def topics_in(words: str, but: Iterable[str]) -> list[str]:
     """Return what the words are about, as it may stand in files: links, quotations, names in programs, or else other names.
 
-    Where there are none, a question is about its words that say something. `but` are paths that are named.
+    Where there are none, a question is about its words that say something, of which the longest say most. `but` are paths that are named.
     """
     words = without_commands(words)
     if links := re.findall(_LINK(), words):
@@ -51,9 +52,16 @@ def topics_in(words: str, but: Iterable[str]) -> list[str]:
             return list(dict.fromkeys(found))
     found = re.findall(_PROPER(), words)
     if not found and wishes_answer(words):
-        found = filter(is_topic, re.findall(_CONTENT(), words.partition("?")[0]))
+        question = re.sub(_SLASHED(), " ", words.partition("?")[0])
+        plain = filter(is_topic, re.findall(_CONTENT(), question))
+        found = sorted(plain, key=len, reverse=True)
     stems = dict.fromkeys(re.sub(_PLURAL(), "", word) for word in found)
     return [stem for stem in stems if stem not in known]
+
+
+def names_in(words: str) -> list[str]:
+    """Return the names in programs among the words."""
+    return re.findall(_NAME(), without_commands(words))
 
 
 def is_topic(word: str) -> bool:

@@ -5,10 +5,16 @@ from typing import Final
 
 from ybs.core.lazy import lazy
 
-#: Who begins so wants to know something.
+#: Who begins so wants to know something,
 _ASKS: Final = lazy(
     r"(?i)\W*(?:(?:what|who|where|when|how)(?:'?s|'?re)?|which|whose|why|is|are|was|were|do|does|did|has|have|explain|describe|tell|list"
     r"|name|count)\b"
+)
+#: and who begins a sentence so as well, unless it is said what to change.
+_LOOKS: Final = lazy(
+    r"(?i)(?:^|[.!?;:])\W*(?:(?:a|and|can|could|hello|hey|hi|i|if|i'?d|i'?m|just|kindly|like|me|need|ok|please|pls|quickly?|so|to|trying|u|want|we|will"
+    r"|wonder(?:ing)?|would|you)\W+)*(?:check|compare|count|describe|explain|find|give\s+(?:me|us)|know|list|look|print|read|remember|review"
+    r"|search|see|show|summari[sz]e|tell|what|which|who|where|when|why|how)\b|\btell\s+(?:me|us)\b|\blet\s+(?:me|us)\s+know\b"
 )
 _CHANGES: Final = lazy(
     r"(?i)\b(?:add|append|bump|change|clean|convert|correct|create|cut|delete|drop|edit|erase|extend|fill|fix|get\s+rid|implement"
@@ -19,39 +25,54 @@ _CHANGES: Final = lazy(
 )
 
 #: Whoever wants something run wants to know what comes of it, not what stands in the file.
-_RUN: Final = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)\b")
-_NEW: Final = lazy(r"(?i)\b(?:new|create|make|write|save|called|named)\b")
+_RUN: Final = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)(?=\s)")
+_NEW: Final = lazy(
+    r"(?i)\b(?:new|create|make|write|save|called|named)\b|\b(?:I|we)\s+(?:also\s+|still\s+)?(?:need|want)\b|\bthere\s+should\s+be\b"
+)
 _GONE: Final = lazy(
     r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
     r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
+    r"|\w\.\w+[`'\"]?\s+(?:(?:can|must|should)|(?:has|have|needs?)\s+to)\s+(?:go|be\s+(?:deleted|removed))\b"
 )
 #: A command as people quote one: of several words.
 _COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
 _PRINTS: Final = lazy(r"(?i)\bwhat\b.*`\s+(?:print|output|show|say)")
-_MORE: Final = lazy(r"(?i)\b(?:add|append|insert|needs?\s+another|one\s+more|put)\b|\bis missing\b")
+_MORE: Final = lazy(
+    r"(?i)\b(?:add|append|insert|goes|needs?\s+another|one\s+more|put)\b|\bis missing\b"
+)
 #: What is added within a line, not as one.
 _WITHIN: Final = lazy(
     r"(?i)\b(?:argument|attribute|brace|bracket|character|colon|comma|dot|parameter|parenthes[ie]s|period|prefix|quote|quotation"
     r"|semicolon|space|suffix)s?\b|\bput\b.*\bright\b"
 )
 _EVERYWHERE: Final = lazy(
-    r"(?i)\brename\b|\beverywhere\b|\bboth (?:lines|places|times)\b|\b(?:all|each|every)\s+(?:of\s+the\s+)?(?:occurrences?|places?|uses?)\b"
+    r"(?i)\brename\b|\w\s*(?:->|=>|\u2192)\s*\w|\beverywhere\b|\btwice\b|\bboth (?:lines|places|times)\b|\b(?:all|each|every)\s+(?:of\s+the\s+)?(?:occurrences?|places?|uses?)\b"
 )
 _MANY: Final = lazy(r"(?i)\bhow\s+many\b|\bcount\b|\bnumber\s+of\b")
-_LAST: Final = lazy(r"(?i)\b(?:end|last|bottom|append)\b")
+_LAST: Final = lazy(
+    r"(?i)\bappend|\bat\s+the\s+(?:very\s+)?(?:end|bottom)\b|\bto\s+the\s+(?:end|bottom)\b|\bas\s+(?:the\s+|its\s+)?last\b|\blast\s+line\b"
+)
 _PATH: Final = lazy(r"[\w./-]*\w/?")
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 
 
 def wishes_change(words: str) -> bool:
-    """Return whether the words ask for something to be changed or made, not for an answer."""
-    return not re.match(_ASKS(), words) and re.search(_CHANGES(), words) is not None
+    """Return whether the words ask for something to be changed or made, not for an answer.
+
+    Who names a file and asks nothing, as in a note, wants something of it.
+    """
+    if wishes_answer(words) or wishes_run(words):
+        return False
+    return re.search(_CHANGES(), words) is not None or bool(files_in(words))
 
 
 def wishes_answer(words: str) -> bool:
-    """Return whether the words are a question: they begin as one does, or have one and ask for no change."""
-    return re.match(_ASKS(), words) is not None or ("?" in words and not wishes_change(words))
+    """Return whether the words are a question, or ask to be shown something, and not for a change."""
+    if re.match(_ASKS(), words):
+        return True
+    is_question = "?" in words or re.search(_LOOKS(), words) is not None
+    return is_question and not re.search(_CHANGES(), words)
 
 
 def wishes_run(words: str) -> bool:
