@@ -41,17 +41,14 @@ def test_what_cannot_be_read_is_named_with_the_reason(
     assert bool(found) == bool(problem)
 
 
-def test_a_file_elsewhere_and_a_pipe_are_not_read(project: Path, tmp_path: Path):
+def test_a_file_elsewhere_is_not_read_and_a_pipe_not_waited_for(project: Path, tmp_path: Path):
     (tmp_path / "out.json").write_text("{")
     (project / "link.json").symlink_to(tmp_path / "out.json")
     os.mkfifo(project / "pipe.json")
     roots = Roots(this_host(), project)
-    names = ("link.json", "pipe.json", str(tmp_path / "out.json"), "../out.json")
-    assert [problem_in(name, roots) for name in names[:1] + names[2:]] == [""] * 3
-    assert problem_in("pipe.json", roots) in (
-        "",
-        "pipe.json cannot be read: Expecting value: line 1 column 1 (char 0).",
-    )
+    for name in ("link.json", str(tmp_path / "out.json"), "../out.json"):
+        assert problem_in(name, roots) == ""
+    assert problem_in("pipe.json", roots).startswith("pipe.json cannot be read: Expecting value")
 
 
 async def test_the_problem_stands_behind_the_result_of_the_change():
