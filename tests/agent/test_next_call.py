@@ -11,7 +11,7 @@ from rows import every_row
 from ybs.agent.next_call import MOST_LINES, NOT_THERE, WORDS, Guided, grammar_of
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Request, ToolSpec
+from ybs.core.ports import Effect, Request, ToolSpec
 from ybs.testing import ScriptedModel
 
 NAMES = ("read_file", "list_files", "edit_file", "write_file", "delete_file", "run_shell")
@@ -21,11 +21,18 @@ NEEDS = {
     "write_file": ["path", "content"],
     "run_shell": ["command"],
 }
+EFFECTS: dict[str, Effect] = {
+    "edit_file": "edit",
+    "write_file": "write",
+    "delete_file": "delete",
+    "run_shell": "execute",
+}
 TOOLS = [
     ToolSpec(
         name=name,
         description="",
         parameters=Raw(msgspec.json.encode({"required": NEEDS.get(name, ["path"])})),
+        effect=EFFECTS.get(name, "read"),
     )
     for name in NAMES
 ]
@@ -151,6 +158,15 @@ def test_what_is_not_in_the_file_is_said_so():
     assert after("What does a violin cost? See prices.csv.", *prices) == WORDS
 
 
+def test_a_question_lets_a_larger_model_look_further_and_change_nothing():
+    grammar = after("What does tea.py do?", *BREW, is_tiny=False)
+    assert accepts(grammar, called("read_file", path="pot.py"))
+    assert accepts(grammar, called("run_shell", command="python3 tea.py"))
+    assert not accepts(grammar, called("delete_file", path="tea.py"))
+    folders = looked("list_files", "No files match.\nFolders: a/ b/", path="src")
+    assert accepts(after("What is in src?", *folders, is_tiny=False), "The folders a and b.")
+
+
 def test_a_larger_model_may_go_on_after_a_change_or_a_look():
     done = looked("edit_file", "Edited.", path="tea.py")
     more = called("list_files", pattern="*")
@@ -271,6 +287,13 @@ def test_an_edit_is_of_what_the_words_are_about():
     assert not accepts(grammar, edit("MIN_CUPS = 1", "MIN_CUPS = 7"))
     grammar = after("Repair pour of tea.py.", *lines)
     assert accepts(grammar, edit("x = 1", "x = 2"))
+    assert not accepts(grammar, edit("def pour(tea):", "def pour(cups):"))
+    assert accepts(
+        after("Change pour of tea.py.", *lines), edit("def pour(tea):", "def pour(cups):")
+    )
+    grammar = after("The line x = 1 in tea.py has a wrong indentation.", *lines)
+    assert accepts(grammar, edit("    x = 1", "  x = 1"))
+    assert not accepts(grammar, edit("x = 1", "x = 2"))
     assert not accepts(grammar, edit("pass", "stop"))
 
 

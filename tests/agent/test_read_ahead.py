@@ -10,6 +10,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.agent.read_ahead import (
+    DECLARES,
     MOST_BYTES,
     MOST_ENTRIES,
     MOST_LINES,
@@ -72,6 +73,11 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
             [searched("readAll|parse_line")],
         ),
         ("Which of the docs mention ports?", [searched("port", "docs")]),
+        (
+            "Where is the struct TidalClock declared?",
+            [searched(rf"\b(?:{DECLARES})\s+(?:TidalClock)\b")],
+        ),
+        ("Add docs/new.md with a title.", []),
         ("Does anybody speak Danish?", [searched("Danish")]),
         ("Is there a link to http://a.example?", [searched("http://a\\.example")]),
         ("Is there a FIXME?", [searched("FIXME")]),

@@ -23,9 +23,6 @@ from ybs.testing import ScriptedModel
         ("a.json", "[" * 100_000, "a.json cannot be read: "),
         ("a.toml", "a = 1\n", ""),
         ("a.toml", "a = \n", "a.toml cannot be read: Invalid value"),
-        ("a.py", "def f(): pass\n", ""),
-        ("a.py", "def f(:\n", "a.py cannot be read: "),
-        ("a.py", 'x = "\\d"\n', ""),  # a warning, no more
         ("a.txt", "def f(:\n", ""),
         ("a.json", " " * (MOST_BYTES + 1), ""),
         ("b.json", None, ""),

@@ -34,6 +34,7 @@ from ybs.core.wishes import (
         "New value for rain.csv, it goes at the bottom: 2024-06-03,18",
         "As we stopped selling them, the file candles.yaml has to go.",
         "Could you put that right?",
+        "We are moving to 16. Update the image in compose.yml.",
     ],
 )
 def test_a_change_is_asked_for(words: str):
@@ -57,6 +58,8 @@ def test_a_change_is_asked_for(words: str):
         "A good cake needs a walnut.",
         "whats the port? should be in a.toml",
         "Im trying to remember which song it is, can you check the folder?",
+        "Could you tell me what level is set in a.ini?",
+        "I can't make sense of a.js, what is it good for?",
         "Be so kind and tell me the day, it is in days.md.",
         "One page links to a.html. Tell me which.",
         "pls list the targets of the Makefile",

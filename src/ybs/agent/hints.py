@@ -18,8 +18,9 @@ CHANGED: Final = "If nothing else was asked for, say so in words now."
 ASKED: Final = "You were asked: {}"
 LINES: Final = "It has {} lines that are not empty."
 ROWS: Final = "The table has {} rows below its heading."
-ABSENT: Final = "{} is not in there: say so."
-MISSING: Final = "No such file is there: say so."
+ABSENT: Final = "There is nothing about {} in it."
+MISSING: Final = "There is no such file."
+_CODE = lazy(r"[(){};=]")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
 MEND: Final = "{} Mend it."
@@ -48,14 +49,22 @@ def hint_after(result: ToolResult, effect: Effect, *, is_due: bool, has_failed: 
 
 def asked_again(words: str, result: ToolResult) -> str:
     """Return the line behind a result for a model that loses its task over what it reads: the task, and what it counts or does not find by itself."""
-    if result.name == "list_files" and result.output.startswith("No "):
+    if result.name == "list_files" and is_missing(result):
         return MISSING
     told = [ASKED.format(words)]
     if wishes_count(words) and (lines := _lines_of(result)):
-        told.append((ROWS if _is_table(lines) else LINES).format(len(lines) - _is_table(lines)))
+        if _is_table(lines):
+            told.append(ROWS.format(len(lines) - 1))
+        elif not re.search(_CODE(), result.output):
+            told.append(LINES.format(len(lines)))
     if absent := absent_in(words, result):
         told.append(ABSENT.format(" or ".join(absent)))
     return " ".join(told)
+
+
+def is_missing(result: ToolResult) -> bool:
+    """Return whether nothing was found, no folder either."""
+    return result.output.startswith("No ") and "Folders: " not in result.output
 
 
 def absent_in(words: str, result: ToolResult) -> Sequence[str]:

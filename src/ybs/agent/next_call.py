@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ybs.agent.hints import absent_in
+from ybs.agent.hints import absent_in, is_missing
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import (
@@ -32,10 +32,12 @@ from ybs.core.wishes import (
     files_in,
     output_wanted_of,
     paths_in,
+    wishes_blanks,
     wishes_change,
     wishes_everywhere,
     wishes_gone,
     wishes_last,
+    wishes_mended,
     wishes_more,
     wishes_new,
     wishes_run,
@@ -51,6 +53,8 @@ _WORD = lazy(r"\w*[A-Z_\d]\w*|\w{4,}")
 _SIGN = lazy(r"\w")
 _IDENTIFIER = lazy(r"\b[A-Za-z_]\w{2,}\b")
 _SIGNS = lazy(r"[\s#*>-]*(?=\w)")
+#: What tools may do for an answer.
+_LOOKS: Final = ("read", "execute")
 #: Arguments that may be of any length; a model of this size does not always find the end of another one.
 _LONG: Final = frozenset({"content", "new_text", "old_text"})
 _READING: Final = frozenset({"read_file", "search_files", "list_files"})
@@ -142,17 +146,22 @@ def grammar_of(request: Request, *, is_tiny: bool) -> str:
     failed = [each for each in results if each.is_error]
     gives_up = len(failed) > MOST_RETRIES
     is_other = any(each.name != "edit_file" for each in failed)
-    is_files = (
-        wishes_everywhere(words) and len(files_in(words)) > 1
-    )  # one is to be called as the other
-    if not words or gives_up or is_other or is_files:
+    is_moved = wishes_everywhere(words) and len(files_in(words)) > 1  # it is a file's name
+    if not words or gives_up or is_other or is_moved:
         return WORDS if is_tiny and gives_up else _any_of(request.tools)
     is_done = any(each.name not in _READING and not each.is_error for each in results)
-    has_looked = any(each.output and not each.output.startswith("No ") for each in results)
+    has_looked = any(each.output and not is_missing(each) for each in results)
     if is_done or (has_looked and not wishes_change(words)):
-        return _words(words, results) if is_tiny else _any_of(request.tools)
+        if is_tiny:
+            return _words(words, results)
+        return _any_of([tool for tool in request.tools if is_done or tool.effect in _LOOKS])
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
+    return _due_calls(request, words, since, is_tiny=is_tiny) or _any_of(request.tools)
+
+
+def _due_calls(request: Request, words: str, since: Sequence[Message], *, is_tiny: bool) -> str:
+    """Return the grammar of the calls that are due, of an answer where none can be made, or nothing where none are."""
     files = list(_read(since))
     if _is_without_name(words, files):
         return NOT_THERE
@@ -160,7 +169,7 @@ def grammar_of(request: Request, *, is_tiny: bool) -> str:
     tried = {_text_of(call, "old_text") for call in _calls_in(since) if call.name == "edit_file"}
     due = _due(words, files, tried, is_tiny=is_tiny)
     calls = [call for name, call in due if name in offered]
-    return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else _any_of(request.tools)
+    return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else ""
 
 
 def _is_without_name(words: str, files: Sequence[_File]) -> bool:
@@ -178,7 +187,7 @@ def _words(words: str, results: Sequence[ToolResult]) -> str:
 def _any_of(tools: Sequence[ToolSpec]) -> str:
     """Return the grammar of words, or of a call of any tool with what it cannot do without."""
     calls = (_call(tool.name, **dict.fromkeys(_needed(tool), ())) for tool in tools)
-    return f"root ::= words | {' | '.join(calls)}{_FREE}{_TEXTS}"
+    return f"root ::= {' | '.join(['words', *calls])}{_FREE}{_TEXTS}"
 
 
 def _needed(tool: ToolSpec) -> Sequence[str]:
@@ -238,22 +247,24 @@ def _edit(file: _File, words: str, tried: Container[str], *, is_tiny: bool) -> s
     lines = [line for line in file.lines if line.strip()]
     if not 0 < len(lines) <= MOST_LINES:
         return _call("edit_file", path=[file.path], old_text=(), new_text=())
-    begin = f'```json\n{{"name":"edit_file","arguments":{{"path":{_json(file.path)},"old_text":"'
+    head = f'```json\n{{"name":"edit_file","arguments":{{"path":{_json(file.path)},"old_text":"'
     if wishes_everywhere(words) and (names := list(_names(words, file.lines))):
         olds = " | ".join(_literal(f'{name}","new_text":"') for name in names)
-        return f"{_literal(begin)} ({olds}) name {_literal(_EVERYWHERE)}"
-    every = [old for old in _unique(file.lines, range(len(file.lines))) if old not in tried]
+        return f"{_literal(head)} ({olds}) name {_literal(_EVERYWHERE)}"
+    every = [old for old in _unique(file.lines, range(len(file.lines)), words) if old not in tried]
     if wishes_more(words):
         olds = every[-1:] if wishes_last(words) else every
         more = "line end" if is_tiny else "lines"
         places = [f"{_pair(old, old + _NEWLINE)} {more}" for old in olds]
     else:
-        olds = [old for old in _unique(file.lines, _about(words, file.lines)) if old not in tried]
+        about = _about(words, file.lines)
+        olds = [old for old in _unique(file.lines, about, words) if old not in tried]
         olds = [old for old in olds or every if re.search(_SIGN(), old)] or every
-        places = [f"{_pair(old, _beginning(old))} {_rest(old)}" for old in olds]
+        kept = [("" if wishes_blanks(words) else _beginning(old), old) for old in olds]
+        places = [f"{_pair(old, begin)} {_rest(old)}" for begin, old in kept]
     if not places:
         return _call("edit_file", path=[file.path], old_text=(), new_text=())
-    return f"{_literal(begin)} ({' | '.join(places)}) {_literal(_END)}"
+    return f"{_literal(head)} ({' | '.join(places)}) {_literal(_END)}"
 
 
 def _pair(old: str, new: str) -> str:
@@ -282,29 +293,37 @@ def _names(words: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _about(words: str, lines: Sequence[str]) -> list[int]:
-    """Return the lines that have a word of the request, with the blocks that they begin; where there are none, all."""
+    """Return the lines that have a word of the request, with the blocks that they begin; where there are none, all.
+
+    Where something is to be put right, it is within such a block.
+    """
     words = re.sub("|".join(map(re.escape, files_in(words))) or "$^", " ", without_commands(words))
     asked = set(re.findall(_WORD(), words))
     found = dict[int, None]()
+    heads = set[int]()
     block = None
     for place, line in enumerate(lines):
         depth = len(line) - len(line.lstrip())
         if block is not None and line.strip() and depth <= block:
             block = None
         has_word = not asked.isdisjoint(re.findall(_WORD(), line))
-        if has_word and line.endswith(":") and block is None:
+        if has_word and line.endswith((":", "{")) and block is None:
             block = depth
+            heads.add(place)
         if has_word or block is not None:
             found[place] = None
-    return list(found or range(len(lines)))
+    within = [place for place in found if place not in heads]
+    return within if within and wishes_mended(words) else list(found or range(len(lines)))
 
 
-def _unique(lines: Sequence[str], places: Iterable[int]) -> Iterator[str]:
+def _unique(lines: Sequence[str], places: Iterable[int], words: str) -> Iterator[str]:
     """Yield each of these lines from its first sign, with as many of those below it as it takes to be found once."""
     whole = "\n".join(lines)
     for place in places:
         ends = range(place + 1, len(lines) + 1)
-        texts = ("\n".join(lines[place:end]).lstrip() for end in ends)
+        texts = ("\n".join(lines[place:end]) for end in ends)
+        if not wishes_blanks(words):
+            texts = (text.lstrip() for text in texts)
         text = next((text for text in texts if whole.count(text) == 1), "")
         if lines[place].strip() and text:
             yield text

@@ -7,7 +7,7 @@ conversation as its own.
 
 import os
 import re
-from collections.abc import AsyncGenerator, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
+from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Model, Request
 from ybs.core.topics import topics_in
@@ -45,6 +46,12 @@ MOST_ENTRIES = 60
 MOST_TRIES = 3
 #: How many lines a search shows.
 MOST_LINES = 10
+
+
+_DECLARED = lazy(r"(?i)\b(?:declar|defin|implement)")
+DECLARES = (
+    "class|const|def|enum|fn|func|function|impl|interface|let|module|static|struct|trait|type|var"
+)
 
 
 class ReadAhead(ModelWrapper):
@@ -78,15 +85,15 @@ class ReadAhead(ModelWrapper):
         kinds = {path: self._kind(path) for path in paths}
         yield from (_call("read_file", path=path) for path in paths if kinds[path] == "file")
         folders = [path for path in paths if kinds[path] == "folder"]
-        topics = [] if wishes_change(words) else topics_in(words, folders)
+        pattern = "" if wishes_change(words) else next(_patterns(words, folders), "")
         for path in dict.fromkeys(path.rstrip("/") for path in folders):
-            yield _search(next(_patterns(topics)), path) if topics else _list(path)
+            yield _search(pattern, path) if pattern else _list(path)
         if any(kinds.values()) or wishes_new(words):
             return
         if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
             yield _call("list_files", pattern=f"**/{name}")
-        elif topics := topics or topics_in(words, ()):
-            yield _search(next(_patterns(topics)), ".")
+        elif pattern := pattern or next(_patterns(words, ()), ""):
+            yield _search(pattern, ".")
 
     def _next_tries(self, messages: Sequence[Message]) -> Iterator[ToolCall]:
         """Yield what comes after searches that were made ahead and found nothing: other words, else a list of the folder."""
@@ -110,7 +117,7 @@ class ReadAhead(ModelWrapper):
 
     def _tries(self, words: str, searched: Mapping[str, Container[str]]) -> Iterator[ToolCall]:
         for path, patterns in searched.items():
-            left = (each for each in _patterns(topics_in(words, searched)) if each not in patterns)
+            left = (each for each in _patterns(words, searched) if each not in patterns)
             if pattern := next(left, ""):
                 yield _search(pattern, path)
             elif path != "." and not self._is_full(path):
@@ -176,12 +183,17 @@ class _Searched(Struct, frozen=True):
         return msgspec.json.decode(call.arguments, type=cls)
 
 
-def _patterns(topics: Sequence[str]) -> Iterator[str]:
-    """Yield what to search for, one after the other until something is found: all names at once, words one by one."""
-    words = [topic for topic in topics if topic.isalpha() and topic.islower()]
-    if named := [re.escape(topic) for topic in topics if topic not in words]:
-        yield "|".join(named)
-    yield from words[:MOST_TRIES]
+def _patterns(words: str, but: Iterable[str]) -> Iterator[str]:
+    """Yield what to search for, one after the other until something is found: all names at once, other words one by one.
+
+    Where it is asked what declares a name, that comes first.
+    """
+    topics, is_declared = topics_in(words, but), re.search(_DECLARED(), words)
+    plain = [topic for topic in topics if topic.isalpha() and topic.islower()]
+    if named := "|".join(re.escape(topic) for topic in topics if topic not in plain):
+        yield from [rf"\b(?:{DECLARES})\s+(?:{named})\b"] if is_declared else []
+        yield named
+    yield from plain[:MOST_TRIES]
 
 
 def _search(pattern: str, path: str) -> ToolCall:

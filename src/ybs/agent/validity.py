@@ -3,7 +3,6 @@
 import json
 import os
 import tomllib
-import warnings
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
@@ -16,7 +15,7 @@ MOST_BYTES: Final = 200_000
 
 
 def problem_in(path: str, roots: Roots) -> str:
-    """Return why a JSON, TOML or Python file cannot be read as one; nothing where it can, or is something else."""
+    """Return why a JSON or TOML file cannot be read as one; nothing where it can, or is something else."""
     read = _READERS.get(PurePath(path).suffix)
     if read is None:
         return ""
@@ -31,19 +30,12 @@ def problem_in(path: str, roots: Roots) -> str:
         return ""
     try:
         read(data.decode())
-    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError) as error:
         return f"{path} cannot be read: {error}."
     return ""
-
-
-def _compiled(text: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        compile(text, "file", "exec", dont_inherit=True)
 
 
 _READERS: Final[dict[str, Callable[[str], object]]] = {
     ".json": json.loads,
     ".toml": tomllib.loads,
-    ".py": _compiled,
 }

@@ -5,20 +5,24 @@ from typing import Final
 
 from ybs.core.lazy import lazy
 
+_POLITE: Final = (
+    r"(?:(?:a|again|and|can|could|hello|hey|hi|i|if|i'?d|i'?m|just|kindly|like|me|ok|please|pls|quickly?|so|then|to|trying|u|us|want|we|will"
+    r"|wonder(?:ing)?|would|you)\W+)*"
+)
 #: Who begins so wants to know something,
 _ASKS: Final = lazy(
-    r"(?i)\W*(?:(?:what|who|where|when|how)(?:'?s|'?re)?|which|whose|why|is|are|was|were|do|does|did|has|have|explain|describe|tell|list"
-    r"|name|count)\b"
+    rf"(?i)\W*(?:(?:is|are|was|were|do|does|did|has|have)\b|{_POLITE}(?:(?:what|who|where|when|how)(?:'?s|'?re)?|which|whose|why|explain"
+    r"|describe|know|tell|list|name|count|show)\b)"
 )
+_TOLD: Final = lazy(r"(?i)\btell\s+(?:me|us)\b|\blet\s+(?:me|us)\s+know\b")
 #: and who begins a sentence so as well, unless it is said what to change.
 _LOOKS: Final = lazy(
-    r"(?i)(?:^|[.!?;:])\W*(?:(?:a|and|can|could|hello|hey|hi|i|if|i'?d|i'?m|just|kindly|like|me|need|ok|please|pls|quickly?|so|to|trying|u|want|we|will"
-    r"|wonder(?:ing)?|would|you)\W+)*(?:check|compare|count|describe|explain|find|give\s+(?:me|us)|know|list|look|print|read|remember|review"
-    r"|search|see|show|summari[sz]e|tell|what|which|who|where|when|why|how)\b|\btell\s+(?:me|us)\b|\blet\s+(?:me|us)\s+know\b"
+    rf"(?i)(?:^|[.!?;:,])\W*{_POLITE}(?:check|compare|find|give\s+(?:me|us)|look|need\s+to\s+know|print|read|remember|review|search|see"
+    r"|summari[sz]e|what|which|who|where|when|why|how)\b"
 )
 _CHANGES: Final = lazy(
     r"(?i)\b(?:add|append|bump|change|clean|convert|correct|create|cut|delete|drop|edit|erase|extend|fill|fix|get\s+rid|implement"
-    r"|improve|insert|lower|make|mend|move|put|raise|refactor|remove|rename|repair|replace|rewrite|set|shorten|sort|swap|throw"
+    r"|improve|insert|lower|make(?!\s+(?:sense|sure))|mend|move|put|raise|refactor|remove|rename|repair|replace|rewrite|set|shorten|sort|swap|throw"
     r"|turn|update|write)\b|\btranslate\b.*?\w\.\w"  # what is translated may be a word
     r"|\b(?:(?:has|have|needs?|ought)\s+to|should|must|shall)\s+(?:be|become|contain|have|read|say)\b|\bI\s+(?:need|want)\s+an?\b"
     r"|\binstead\s+of\b|\bno\s+longer\b|\bneeds?\s+(?:an?|another|one|some|two)\s+(?:\w+\s+){0,2}?(?:column|comment|entry|field|function|import|item|key|line|option|row|section|test)s?\b"
@@ -28,7 +32,13 @@ _CHANGES: Final = lazy(
 _RUN: Final = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)(?=\s)")
 _NEW: Final = lazy(
     r"(?i)\b(?:new|create|make|write|save|called|named)\b|\b(?:I|we)\s+(?:also\s+|still\s+)?(?:need|want)\b|\bthere\s+should\s+be\b"
+    r"|\b(?:add|draft|generate|need|prepare|produce|provide|start|want)\s+(?:(?:a|an|another|file|me|new|the|us)\s+)*[`'\"]?[\w./-]*\w\.[A-Za-z]\w{0,5}\b"
 )
+#: What is wrong is within, not where it begins.
+_MENDS: Final = lazy(
+    r"(?i)\b(?:broken|bug|correct|crash\w*|error|fail\w*|fault|fix|mend|mistake|repair|right|wrong)\b"
+)
+_BLANKS: Final = lazy(r"(?i)\b(?:blanks?|indent\w*|spaces?|tabs?|whitespace)\b")
 _GONE: Final = lazy(
     r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
     r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
@@ -69,7 +79,7 @@ def wishes_change(words: str) -> bool:
 
 def wishes_answer(words: str) -> bool:
     """Return whether the words are a question, or ask to be shown something, and not for a change."""
-    if re.match(_ASKS(), words):
+    if re.match(_ASKS(), words) or re.search(_TOLD(), words):
         return True
     is_question = "?" in words or re.search(_LOOKS(), words) is not None
     return is_question and not re.search(_CHANGES(), words)
@@ -100,6 +110,16 @@ def wishes_more(words: str) -> bool:
 def wishes_everywhere(words: str) -> bool:
     """Return whether something is to be changed wherever it stands, as a name that is to be another one."""
     return re.search(_EVERYWHERE(), words) is not None
+
+
+def wishes_mended(words: str) -> bool:
+    """Return whether something is wrong, and is to be put right."""
+    return re.search(_MENDS(), words) is not None
+
+
+def wishes_blanks(words: str) -> bool:
+    """Return whether it is about blanks, such as an indentation."""
+    return re.search(_BLANKS(), words) is not None
 
 
 def wishes_count(words: str) -> bool:
