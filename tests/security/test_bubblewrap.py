@@ -65,6 +65,28 @@ def test_nothing_is_shared_and_everything_dies_together(launched) -> None:
     assert argv.index("--seccomp") < argv.index("--")
 
 
+@every_row(
+    "options, enters, temporary",
+    [
+        ({}, True, "/tmp"),
+        ({"network": True}, False, "/tmp"),
+        ({"read_only": True}, False, "/var/tmp"),
+    ],
+)
+def test_what_nobody_was_asked_about_does_not_enter_the_network_that_commands_share(
+    project: Path, home: Path, options: dict[str, bool], enters: bool, temporary: str
+) -> None:
+    places = see(Host.of({"HOME": str(home)}), project, uid=1000)
+    shared = SimpleNamespace(prefix=lambda _program: ("enter",))
+    made = Bubblewrap(places, "/usr/bin/bwrap", (), "", None, shared).launch(
+        ("x",), project, {}, **options
+    )
+    for descriptor in made.descriptors:
+        os.close(descriptor)
+    assert ("enter" in made.argv) is enters
+    assert made.environ["TMPDIR"] == temporary
+
+
 def test_no_variable_stands_where_everybody_can_read_it(launched) -> None:
     argv = launched()
     assert "--setenv" not in argv

@@ -80,6 +80,12 @@ def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
     assert protected(this_host(), str(project)) == [str(project)]
 
 
+def test_the_deepest_folder_that_suffices_stands_for_what_is_in_it() -> None:
+    paths = [f"/r/{path}" for path in ("a/b/1", "a/b/2", "a/b/3", "a/c", "x")]
+    assert protected_module._folded(paths, "/r", 3) == ["/r/a/b", "/r/a/c", "/r/x"]
+    assert protected_module._folded(paths, "/r", 1) == ["/r"]
+
+
 def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
     for place in (".", "sub"):
         (project / place).mkdir(exist_ok=True)

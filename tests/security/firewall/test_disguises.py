@@ -15,6 +15,7 @@ from secrets_corpus.shapes import tokens
 
 from rows import every_row
 from timing import takes_at_most
+from ybs.security.firewall import decode
 from ybs.security.firewall.decode import LEAST_BASE64, packed
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
@@ -238,3 +239,8 @@ def test_short_base64_is_not_decoded() -> None:
 def test_a_line_end_of_a_shell_within_draws_is_one_word(firewall: Firewall) -> None:
     value = draw("glpat-[A-Za-z0-9]{20}", Random(4))
     assert firewall.mask(f"export A={value[:15]}\\\n{value[15:]}\n").startswith("export A=[ybs:")
+
+
+def test_each_line_of_utf_16_has_its_own_place() -> None:
+    data = b"plain\na\0b\0\nc\0d\0"
+    assert list(decode.wide(data)) == [(6, 10, b"ab"), (11, 15, b"cd")]

@@ -188,6 +188,9 @@ def test_texts_in_json_are_masked_after_decoding(firewall: Firewall, token: str)
         masked
         == b'{"a":["[ybs:secret:github-token#1]",1,null],"[ybs:secret:github-token#1]":true,"b":"plain"}'
     )
+    # Only who decodes it sees that this is one word.
+    apart = Raw(b'{"api_key": "%b\\/%b"}' % (token[4:6].encode(), token[6:].encode()))
+    assert token[6:].encode() not in bytes(firewall.mask_json(apart))
     plain = Raw(b'{ "a" : 1.0 }')
     assert firewall.mask_json(plain) is plain
 

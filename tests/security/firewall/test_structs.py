@@ -47,6 +47,13 @@ def test_every_secret_is_masked_as_if_each_text_had_been_looked_at_alone() -> No
     assert changed > len(texts)
 
 
+def test_an_id_that_looks_like_a_secret_stays_so_that_the_result_finds_its_call() -> None:
+    token = next(iter(tokens(Random(5))))[1]
+    seen = masked(Firewall(), ToolFinished(id=token, success=True, output=token))
+    assert seen.id == token
+    assert token not in seen.output
+
+
 def test_what_cannot_be_read_is_looked_at_piece_by_piece() -> None:
     broken = ToolFinished(id="1", success=True, output="", display=Raw(b'{"a": "\\q"}'))
     assert masked(Firewall(), broken) == broken

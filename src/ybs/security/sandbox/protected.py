@@ -76,7 +76,7 @@ def git_folders(root: str) -> list[str]:
     git writes that for its worktrees, and nobody in the sandbox can write it outside of the project.
     """
     pointer = Path(root, ".git")
-    if pointer.is_symlink() or not pointer.is_file():
+    if not pointer.is_file():
         return []
     named = _text_of(pointer)
     if not named.startswith("gitdir:"):
