@@ -35,6 +35,7 @@ def _left(store: CheckpointStore) -> tuple[set[str], set[str]]:
 def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project: Path):
     store, other = store_of(this_host(), project), store_of(this_host(), project / "other")
     kept = _keep(store, "alive", b"kept", days=2)
+    assert not store.objects.drop(digest_of(b"kept"), before=time() - 3 * DAY)
     shared = _keep(other, "alive", b"gone", days=2)  # the same content, in another project
     _keep(store, "gone", b"gone", days=2)
     _keep(store, "alive", b"old", days=31)

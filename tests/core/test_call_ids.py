@@ -10,7 +10,7 @@ from ybs.core.agent import Agent
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, ToolCallStreamed, ToolFinished, ToolStarted
-from ybs.core.messages import ToolCall, UserMessage
+from ybs.core.messages import Text, ToolCall, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
@@ -23,7 +23,7 @@ CALL = ToolCall(id="call_1", name="look", arguments=Raw(b"{}"))
 
 
 def agent_of(ids: CallIds, name: str, answers: int = 1) -> tuple[Agent, RecordedEvents]:
-    script = [ScriptedAnswer(parts=(CALL, replace(CALL, id="other")))] * answers
+    script = [ScriptedAnswer(parts=(Text(text="Wait."), CALL, replace(CALL, id="other")))] * answers
     events = RecordedEvents()
     model = ids.naming(ScriptedModel([*script, "done"]), name)
     return Agent(model, ScriptedToolbox(), events, Conversation()), events

@@ -28,6 +28,7 @@ def test_many_names_are_told_in_part():
     [
         ("a b\n c", 5, "a b c"),
         ("a b\n c", 4, "a b…"),
+        ("a" + " " * 40 + "b", 6, "a b"),
         ("abcd efgh", 6, "abcd…"),
         ("日本語", 6, "日本語"),
         ("日本語", 5, "日本…"),
