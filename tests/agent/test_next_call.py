@@ -161,8 +161,9 @@ def test_what_is_not_in_the_file_is_said_so():
 def test_a_question_lets_a_larger_model_look_further_and_change_nothing():
     grammar = after("What does tea.py do?", *BREW, is_tiny=False)
     assert accepts(grammar, called("read_file", path="pot.py"))
-    assert accepts(grammar, called("run_shell", command="python3 tea.py"))
     assert not accepts(grammar, called("delete_file", path="tea.py"))
+    pot = looked("read_file", "1\tpot", path="pot.py")
+    assert after("What does tea.py do?", *BREW, *pot, is_tiny=False) == WORDS
     folders = looked("list_files", "No files match.\nFolders: a/ b/", path="src")
     assert accepts(after("What is in src?", *folders, is_tiny=False), "The folders a and b.")
 
