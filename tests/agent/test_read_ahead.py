@@ -19,7 +19,7 @@ from ybs.agent.read_ahead import (
     new_words,
 )
 from ybs.core.events import AssistantSaid
-from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.paths.roots import Roots
 from ybs.testing import ScriptedModel
@@ -161,3 +161,21 @@ async def test_a_folder_in_which_nothing_was_found_is_listed(tmp_path: Path):
     assert await calls_for(with_result("No matches."), roots) == []
     (tmp_path / "docs").rename(tmp_path / "gone")
     assert await calls_for(with_result("No matches."), roots) == []
+
+
+async def test_the_model_does_not_see_searches_in_vain_that_another_look_followed(tmp_path: Path):
+    def look(number: int, output: str) -> list[Message]:
+        call = ToolCall(id=f"ahead_{number}", name="search_files", arguments=msgspec.Raw(b"{}"))
+        said = AssistantMessage(content=(call,), stop_reason="tool_calls")
+        return [said, ToolResult(call_id=call.id, name="search_files", output=output)]
+
+    asked = UserMessage.of("Which of the docs mention harbours or ports?")
+    none, found = look(1, "No matches."), look(2, "a.md:1: port")
+    last_in_vain = look(3, "No matches.")
+    inner = ScriptedModel(["Yes.", "No."])
+    for looks in ([*none, *found], [*none, *last_in_vain]):
+        request = Request("", [asked, *looks], [])
+        async for _event in ReadAhead(inner, written(tmp_path)).stream(request):
+            pass
+    sent = [list(request.messages) for request in inner.requests]
+    assert sent == [[asked, *found], [asked, *last_in_vain]]

@@ -16,7 +16,6 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.agent.hints import absent_in, is_missing
-from ybs.agent.read_ahead import looks_ahead
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import (
@@ -80,8 +79,6 @@ WORDS: Final = r"""root ::= ([^`{<(\nY] | "Y" [^o`\n]) [^`\n]*"""
 NOT_THERE: Final = r"""root ::= "There is no " [^`\n]+"""
 #: How often an edit that failed is tried with another line.
 MOST_RETRIES: Final = 2
-#: How often a model looks for an answer by itself.
-MOST_LOOKS: Final = 2
 
 
 class Guided(ModelWrapper):
@@ -155,18 +152,10 @@ def grammar_of(request: Request, *, is_tiny: bool) -> str:
     if is_done or (has_looked and not wishes_change(words)):
         if is_tiny:
             return _words(words, results)
-        return _any_of(request.tools) if is_done else _next_look(request, since)
+        return _any_of(request.tools) if is_done else _any_of(())
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
     return _due_calls(request, words, since, is_tiny=is_tiny) or _any_of(request.tools)
-
-
-def _next_look(request: Request, since: Sequence[Message]) -> str:
-    """Return the grammar of an answer, or of another look: two of its own are enough."""
-    made = [m for m in since if isinstance(m, AssistantMessage) and not looks_ahead(m)]
-    if len(made) >= MOST_LOOKS:
-        return WORDS
-    return _any_of([tool for tool in request.tools if tool.effect == "read"])
 
 
 def _due_calls(request: Request, words: str, since: Sequence[Message], *, is_tiny: bool) -> str:

@@ -15,6 +15,7 @@ from typing import Self
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
@@ -70,7 +71,8 @@ class ReadAhead(ModelWrapper):
             message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
             yield AssistantSaid.of(message)
             return
-        async with aclosing(self._model.stream(request)) as events:
+        told = replace(request, messages=_without_vain(request.messages))
+        async with aclosing(self._model.stream(told)) as events:
             async for event in events:
                 yield event
 
@@ -164,6 +166,28 @@ def new_words(messages: Sequence[Message]) -> str:
         if message.origin == "person":
             return message.words
     return ""
+
+
+def _without_vain(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return messages without the searches that were made ahead, found nothing, and were followed by another look."""
+    vain = {m.call_id for m in messages if isinstance(m, ToolResult) and _found_nothing(m)}
+    kept: list[Message] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, AssistantMessage) and looks_ahead(message):
+            is_vain = all(call.id in vain for call in message.calls)
+            rest = (m for m in messages[place + 1 :] if not isinstance(m, ToolResult))
+            after = next(rest, None)
+            if is_vain and isinstance(after, AssistantMessage) and looks_ahead(after):
+                continue
+            vain -= {call.id for call in message.calls}
+        elif isinstance(message, ToolResult) and message.call_id in vain:
+            continue
+        kept.append(message)
+    return kept
+
+
+def _found_nothing(result: ToolResult) -> bool:
+    return result.call_id.startswith(_SIGN) and result.output.startswith("No matches")
 
 
 def looks_ahead(message: AssistantMessage) -> bool:
