@@ -20,6 +20,7 @@ from ybs.agent.hints import (
     ROWS,
     RUN_AGAIN,
     RUN_FAILED,
+    WITH,
     asked_again,
     hint_after,
 )
@@ -93,6 +94,7 @@ async def test_what_failed_is_run_again_after_an_edit_until_it_works():
     [
         ("How many?", "read_file", "1\tmoon,planet\n2\tIo,Jupiter\n3\t", " " + ROWS.format(1)),
         ("How many?", "read_file", "1\tmilk\n2\t\n3\teggs, two", " " + LINES.format(2)),
+        ("Count the teapots", "read_file", "1\tTeapot a\n2\tend", " " + WITH.format(1, "teapot")),
         ("How many?", "search_files", "a:1: b", ""),
         ("What does a harp cost?", "read_file", "1\tflute 3", " " + ABSENT.format("harp or cost")),
         ("What does a harp cost?", "read_file", "1\tHarps: 3", ""),

@@ -130,6 +130,7 @@ def test_a_name_is_replaced_wherever_it_stands():
 
 def test_a_name_that_is_nowhere_is_said_not_to_be_there_and_a_file_is_not_edited_for_its_name():
     assert after("In tea.py, rename brewTea to steepTea.", *BREW) == NOT_THERE
+    assert after("In tea.py, rename brew to steep_tea.", *BREW) != NOT_THERE
     renamed = after("Rename tea.py to pot.py.", *BREW)
     assert accepts(renamed, called("run_shell", command="mv tea.py pot.py"))
 

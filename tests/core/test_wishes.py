@@ -34,6 +34,9 @@ from ybs.core.wishes import (
         "New value for rain.csv, it goes at the bottom: 2024-06-03,18",
         "As we stopped selling them, the file candles.yaml has to go.",
         "Could you put that right?",
+        "When I run check.py it stops with an error. Sort it out, please.",
+        "Give this project a .ruby-version file with 3.3.0 in it.",
+        "nothing uses logo.svg any more -> get rid of it",
         "We are moving to 16. Update the image in compose.yml.",
     ],
 )
@@ -60,6 +63,8 @@ def test_a_change_is_asked_for(words: str):
         "Im trying to remember which song it is, can you check the folder?",
         "Could you tell me what level is set in a.ini?",
         "I can't make sense of a.js, what is it good for?",
+        "I need the name of the bucket, it ought to be in a.properties",
+        "When is the next release?",
         "Be so kind and tell me the day, it is in days.md.",
         "One page links to a.html. Tell me which.",
         "pls list the targets of the Makefile",

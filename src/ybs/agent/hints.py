@@ -17,10 +17,10 @@ CHANGED: Final = "If nothing else was asked for, say so in words now."
 #: In the place of the others, for a model that loses its task over what it reads.
 ASKED: Final = "You were asked: {}"
 LINES: Final = "It has {} lines that are not empty."
+WITH: Final = "{} lines have {} in them."
 ROWS: Final = "The table has {} rows below its heading."
 ABSENT: Final = "There is nothing about {} in it."
 MISSING: Final = "There is no such file."
-_CODE = lazy(r"[(){};=]")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
 MEND: Final = "{} Mend it."
@@ -53,13 +53,20 @@ def asked_again(words: str, result: ToolResult) -> str:
         return MISSING
     told = [ASKED.format(words)]
     if wishes_count(words) and (lines := _lines_of(result)):
-        if _is_table(lines):
-            told.append(ROWS.format(len(lines) - 1))
-        elif not re.search(_CODE(), result.output):
-            told.append(LINES.format(len(lines)))
+        told.append(_counted(words, lines))
     if absent := absent_in(words, result):
         told.append(ABSENT.format(" or ".join(absent)))
     return " ".join(told)
+
+
+def _counted(words: str, lines: Sequence[str]) -> str:
+    """Return how many of the lines there may be a question of."""
+    if _is_table(lines):
+        return ROWS.format(len(lines) - 1)
+    for topic in topics_in(words, files_in(words)):
+        if count := sum(topic.casefold() in line.casefold() for line in lines):
+            return WITH.format(count, topic)
+    return LINES.format(len(lines))
 
 
 def is_missing(result: ToolResult) -> bool:

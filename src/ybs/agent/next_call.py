@@ -172,9 +172,9 @@ def _due_calls(request: Request, words: str, since: Sequence[Message], *, is_tin
 
 def _is_without_name(words: str, files: Sequence[_File]) -> bool:
     """Return whether a name in a program is to be another one, and stands in none of the files."""
-    text = "\n".join("\n".join(file.lines) for file in files)
-    names = names_in(words) if files and wishes_everywhere(words) else ()
-    return bool(names) and not any(name in text for name in names)
+    if not files or not wishes_everywhere(words) or not names_in(words):
+        return False
+    return not any(name for file in files for name in _names(words, file.lines))
 
 
 def _words(words: str, results: Sequence[ToolResult]) -> str:

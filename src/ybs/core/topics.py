@@ -25,7 +25,7 @@ where whether which whole whose will with without word words work works would wr
 _LINK: Final = lazy(r"[a-z]+://[\w./-]*\w")
 _QUOTED: Final = lazy(r"[\"`'\u201c]([^\"`'\n\u201d]{2,60})[\"`'\u201d](?!\w)")
 #: A name in a program: in capitals, or with an underscore or a capital within.
-_NAME: Final = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+)\b")
+_NAME: Final = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+|[A-Z]+\d+)\b")
 _PROPER: Final = lazy(r"(?<=[a-z,;] )[A-Z][a-z]{3,}\b")
 _CONTENT: Final = lazy(r"\b[a-z]{4,}\b")
 _SLASHED: Final = lazy(r"\S*/\S*")

@@ -11,8 +11,8 @@ _POLITE: Final = (
 )
 #: Who begins so wants to know something,
 _ASKS: Final = lazy(
-    rf"(?i)\W*(?:(?:is|are|was|were|do|does|did|has|have)\b|{_POLITE}(?:(?:what|who|where|when|how)(?:'?s|'?re)?|which|whose|why|explain"
-    r"|describe|know|tell|list|name|count|show)\b)"
+    rf"(?i)\W*(?:(?:is|are|was|were|do|does|did|has|have)\b|{_POLITE}(?:(?:what|who|where|how)(?:'?s|'?re)?|when(?!\s+(?:I|we|you)\b)|which|whose|why|explain"
+    r"|describe|know|tell|list|name|count|show|need\s+the\s+(?:list|names?|number|path|value|version)s?)\b)"
 )
 _TOLD: Final = lazy(r"(?i)\btell\s+(?:me|us)\b|\blet\s+(?:me|us)\s+know\b")
 #: and who begins a sentence so as well, unless it is said what to change.
@@ -32,7 +32,8 @@ _CHANGES: Final = lazy(
 _RUN: Final = lazy(r"(?i)\W*(?:please\s+)?(?:run|start|execute|launch)(?=\s)")
 _NEW: Final = lazy(
     r"(?i)\b(?:new|create|make|write|save|called|named)\b|\b(?:I|we)\s+(?:also\s+|still\s+)?(?:need|want)\b|\bthere\s+should\s+be\b"
-    r"|\b(?:add|draft|generate|need|prepare|produce|provide|start|want)\s+(?:(?:a|an|another|file|me|new|the|us)\s+)*[`'\"]?[\w./-]*\w\.[A-Za-z]\w{0,5}\b"
+    r"|\b(?:add|draft|generate|give|need|prepare|produce|provide|start|want)\s+(?:(?:a|an|another|file|it|me|new|project|the|this|us)\s+)*"
+    r"[`'\"]?[\w./-]*\.[A-Za-z][\w-]*"
 )
 #: What is wrong is within, not where it begins.
 _MENDS: Final = lazy(
@@ -41,7 +42,7 @@ _MENDS: Final = lazy(
 _BLANKS: Final = lazy(r"(?i)\b(?:blanks?|indent\w*|spaces?|tabs?|whitespace)\b")
 _GONE: Final = lazy(
     r"(?i)\b(?:delete|drop|erase|remove|trash|throw\s+away|get\s+rid\s+of)\s+(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./-]*\w\.\w"
-    r"|\b(?:delete|drop|erase|remove|trash|throw)\s+(?:it|them|this|that)\b"
+    r"|\b(?:delete|drop|erase|get\s+rid\s+of|remove|trash|throw)\s+(?:it|them|this|that)\b"
     r"|\w\.\w+[`'\"]?\s+(?:(?:can|must|should)|(?:has|have|needs?)\s+to)\s+(?:go|be\s+(?:deleted|removed))\b"
 )
 #: A command as people quote one: of several words.
@@ -60,10 +61,10 @@ _EVERYWHERE: Final = lazy(
 )
 _MANY: Final = lazy(r"(?i)\bhow\s+many\b|\bcount\b|\bnumber\s+of\b")
 _LAST: Final = lazy(
-    r"(?i)\bappend|\bat\s+the\s+(?:very\s+)?(?:end|bottom)\b|\bto\s+the\s+(?:end|bottom)\b|\bas\s+(?:the\s+|its\s+)?last\b|\blast\s+line\b"
+    r"(?i)\bappend|\bat\s+the\s+(?:very\s+)?(?:end|bottom)\b|\bto\s+the\s+(?:end|bottom)\b|\bas\s+(?:the\s+|its\s+)?last\b|\blast\s+line\b|\b(?:below|under|after)\s+(?:all\s+)?the\s+(?:others?|rest)\b"
 )
 _PATH: Final = lazy(r"[\w./-]*\w/?")
-_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$")
+_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]*$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 
 
