@@ -92,3 +92,8 @@ def test_a_file_is_named_by_its_ending_or_by_being_called_one():
     assert files_in("Make a file named VERSION with 1.0 in it, and a.txt.") == ["VERSION", "a.txt"]
     assert files_in("Save it in a file called `notes`.") == ["notes"]
     assert files_in("Is JSON written to out/b.json?") == ["out/b.json"]
+
+
+def test_an_ending_alone_names_no_file():
+    assert files_in("Which .sh and .map files are there?") == []
+    assert files_in("Add dist/ to .gitignore and .ruby-version.") == [".gitignore", ".ruby-version"]

@@ -21,6 +21,7 @@ WITH: Final = "{} lines have {} in them."
 ROWS: Final = "The table has {} rows below its heading."
 ABSENT: Final = "There is nothing about {} in it."
 MISSING: Final = "There is no such file."
+_OF_LINES = lazy(r"(?i)\blines?\b")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
 MEND: Final = "{} Mend it."
@@ -61,7 +62,7 @@ def asked_again(words: str, result: ToolResult) -> str:
 
 def _counted(words: str, lines: Sequence[str]) -> str:
     """Return how many of the lines there may be a question of."""
-    if _is_table(lines):
+    if _is_table(lines) and not re.search(_OF_LINES(), words):
         return ROWS.format(len(lines) - 1)
     for topic in topics_in(words, files_in(words)):
         if count := sum(topic.casefold() in line.casefold() for line in lines):
@@ -76,9 +77,12 @@ def is_missing(result: ToolResult) -> bool:
 
 def absent_in(words: str, result: ToolResult) -> Sequence[str]:
     """Return what a question is about, where none of it stands in the file that was read for it."""
-    if not is_about_one(words) or not _lines_of(result):
+    lines = _lines_of(result)
+    if not is_about_one(words) or not lines:
         return ()
     topics = topics_in(words, files_in(words))
+    if not _is_table(lines):  # other words than names may be said in another way there
+        topics = [topic for topic in topics if not topic.islower()]
     text = result.output.casefold()
     return () if any(each.casefold() in text for each in topics) else topics
 

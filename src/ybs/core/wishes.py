@@ -64,7 +64,8 @@ _LAST: Final = lazy(
     r"(?i)\bappend|\bat\s+the\s+(?:very\s+)?(?:end|bottom)\b|\bto\s+the\s+(?:end|bottom)\b|\bas\s+(?:the\s+|its\s+)?last\b|\blast\s+line\b|\b(?:below|under|after)\s+(?:all\s+)?the\s+(?:others?|rest)\b"
 )
 _PATH: Final = lazy(r"[\w./-]*\w/?")
-_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]*$")
+#: A dot and a short word is an ending (`.sh`), with a longer one it is a file (`.gitignore`).
+_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 
 
