@@ -9,7 +9,7 @@ from ybs.core.lazy import lazy
 #: A model of at most so many billion parameters is a small one wherever it runs.
 SMALL_BILLIONS: Final = 4.5
 #: One of at most so many is told what it may write next, where its server takes that.
-GUIDED_BILLIONS: Final = 2.0
+GUIDED_BILLIONS: Final = 1.0
 #: One of at most so many makes one change in a turn and then says so.
 TINY_BILLIONS: Final = 1.0
 
