@@ -60,8 +60,8 @@ def looked(name: str, output: str, **arguments: str) -> list[Message]:
     return [AssistantMessage(content=(call,)), result]
 
 
-def after(words: str, *more: Message, is_tiny: bool = True) -> str:
-    return grammar_of(Request("", [UserMessage.of(words), *more], TOOLS), is_tiny=is_tiny)
+def after(words: str, *more: Message) -> str:
+    return grammar_of(Request("", [UserMessage.of(words), *more], TOOLS))
 
 
 def called(name: str, **arguments: str) -> str:
@@ -148,9 +148,6 @@ def test_an_edit_that_failed_is_tried_with_another_line_and_then_not_again():
     any_text = after("Correct tea.py.", *BREW, *often[:4])
     assert accepts(any_text, edit("re", "x"))
     assert after("Correct tea.py.", *BREW, *often) == WORDS
-    assert accepts(
-        after("Correct tea.py.", *BREW, *often, is_tiny=False), called("list_files", pattern="*")
-    )
 
 
 def test_what_is_not_in_the_file_is_said_so():
@@ -159,26 +156,13 @@ def test_what_is_not_in_the_file_is_said_so():
     assert after("What does a violin cost? See prices.csv.", *prices) == WORDS
 
 
-def test_a_question_that_was_looked_up_is_answered():
-    grammar = after("What does tea.py do?", *BREW, is_tiny=False)
-    assert accepts(grammar, "It brews:\n```python\nbrew(2)\n```")
-    for name in ("delete_file", "read_file"):
-        assert not accepts(grammar, called(name, path="tea.py"))
+def test_a_folder_that_was_listed_is_an_answer_and_a_line_is_added_alone():
     folders = looked("list_files", "No files match.\nFolders: a/ b/", path="src")
-    assert not accepts(
-        after("What is in src?", *folders, is_tiny=False), called("read_file", path="a")
-    )
-
-
-def test_a_larger_model_may_go_on_after_a_change():
-    done = looked("edit_file", "Edited.", path="tea.py")
-    grammar = after("Rename brew in tea.py.", *done, is_tiny=False)
-    assert accepts(grammar, called("list_files", pattern="*"))
-    assert accepts(grammar, "It brews tea.")
+    assert after("What is in src?", *folders) == WORDS
     lines = looked("read_file", "1\t- oolong", path="teas.md")
-    two = edit("- oolong", "- oolong\n- sencha\n- mint", "teas.md")
-    assert accepts(after("Add two teas to teas.md.", *lines, is_tiny=False), two)
-    assert not accepts(after("Add two teas to teas.md.", *lines), two)
+    grammar = after("Add a tea to teas.md.", *lines)
+    assert accepts(grammar, edit("- oolong", "- oolong\n- sencha", "teas.md"))
+    assert not accepts(grammar, edit("- oolong", "- oolong\n- sencha\n- mint", "teas.md"))
 
 
 @every_row(
@@ -194,7 +178,7 @@ def test_a_larger_model_may_go_on_after_a_change():
 async def test_the_line_end_behind_the_new_text_of_an_edit_goes(arguments: Any, new: str | None):
     call = ToolCall(id="1", name="edit_file", arguments=Raw(msgspec.json.encode(arguments)))
     said = AssistantMessage(content=(Text(text="So."), call), stop_reason="tool_calls")
-    model = Guided(ScriptedModel([said]), is_tiny=False)
+    model = Guided(ScriptedModel([said]))
     events = [e async for e in model.stream(Request("", [UserMessage.of("Go on.")], TOOLS))]
     last = events[-1]
     assert isinstance(last, AssistantSaid)
@@ -264,17 +248,17 @@ def test_a_model_says_words_or_a_whole_call_where_nothing_says_what_comes_next(
         after("Make it better."),
         after("Why is `rm -rf build` dangerous?"),
         after("Where is it?", *missing),
-        grammar_of(Request("", [], TOOLS), is_tiny=True),
+        grammar_of(Request("", [], TOOLS)),
     ):
         assert accepts(grammar, answer) is is_taken
 
 
 def test_without_tools_there_is_no_grammar():
-    assert grammar_of(Request("", [UserMessage.of("Run the tests.")]), is_tiny=True) == ""
+    assert grammar_of(Request("", [UserMessage.of("Run the tests.")])) == ""
 
 
 def test_a_tool_that_is_not_on_offer_is_not_called():
-    grammar = grammar_of(Request("", [UserMessage.of("Run the tests.")], TOOLS[:2]), is_tiny=True)
+    grammar = grammar_of(Request("", [UserMessage.of("Run the tests.")], TOOLS[:2]))
     assert not accepts(grammar, called("run_shell", command="make"))
     assert accepts(grammar, called("list_files", pattern="*"))
 
@@ -308,7 +292,7 @@ def test_a_call_without_a_path_says_nothing_of_a_file(arguments: bytes):
 async def test_the_grammar_goes_with_the_request():
     inner = ScriptedModel(["Done."])
     request = Request("", [UserMessage.of("Run the tests.")], TOOLS)
-    events = [event async for event in Guided(inner, is_tiny=True).stream(request)]
+    events = [event async for event in Guided(inner).stream(request)]
     assert isinstance(events[-1], AssistantSaid)
-    assert inner.requests[0].grammar == grammar_of(request, is_tiny=True)
+    assert inner.requests[0].grammar == grammar_of(request)
     assert "run_shell" in inner.requests[0].grammar

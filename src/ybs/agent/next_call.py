@@ -26,7 +26,7 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.ports import Request, ToolSpec
 from ybs.core.topics import is_topic, names_in
 from ybs.core.wishes import (
     files_in,
@@ -37,9 +37,9 @@ from ybs.core.wishes import (
     wishes_everywhere,
     wishes_gone,
     wishes_last,
-    wishes_mended,
     wishes_more,
     wishes_new,
+    wishes_repair,
     wishes_run,
     without_commands,
 )
@@ -62,7 +62,6 @@ short ::= "\"" char{1,200} "\""
 name ::= [A-Za-z_] [A-Za-z0-9_]{0,60}
 line ::= ("\\t")* char{1,200}
 end ::= "\\n"?
-lines ::= line ("\\n" line){0,40} end
 part ::= ([^"\\:\x00-\x1F] | "\\" ["\\/t]){1,100} ":"
 char ::= [^"\\\x00-\x1F] | "\\" ["\\/]
 """
@@ -82,15 +81,11 @@ MOST_RETRIES: Final = 2
 
 
 class Guided(ModelWrapper):
-    """A Model that is told with each request what it may write next. A tiny one makes one change and is then done."""
-
-    def __init__(self, model: Model, *, is_tiny: bool) -> None:
-        super().__init__(model)
-        self._is_tiny = is_tiny
+    """A Model that is told with each request what it may write next: it makes one change and is then done."""
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer."""
-        guided = replace(request, grammar=grammar_of(request, is_tiny=self._is_tiny))
+        guided = replace(request, grammar=grammar_of(request))
         async with aclosing(self._model.stream(guided)) as events:
             async for event in events:
                 yield (
@@ -135,7 +130,7 @@ class _Parameters(Struct, frozen=True):
     required: tuple[str, ...] = ()
 
 
-def grammar_of(request: Request, *, is_tiny: bool) -> str:
+def grammar_of(request: Request) -> str:
     """Return the grammar of the next answer: the call that is due, words, or either; nothing without tools."""
     if not request.tools:
         return ""
@@ -146,26 +141,24 @@ def grammar_of(request: Request, *, is_tiny: bool) -> str:
     is_other = any(each.name != "edit_file" for each in failed)
     is_moved = wishes_everywhere(words) and len(files_in(words)) > 1  # it is a file's name
     if not words or gives_up or is_other or is_moved:
-        return WORDS if is_tiny and gives_up else _any_of(request.tools)
+        return WORDS if gives_up else _any_of(request.tools)
     is_done = any(each.name not in _READING and not each.is_error for each in results)
     has_looked = any(each.output and not is_missing(each) for each in results)
     if is_done or (has_looked and not wishes_change(words)):
-        if is_tiny:
-            return _words(words, results)
-        return _any_of(request.tools) if is_done else _any_of(())
+        return _words(words, results)
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
-    return _due_calls(request, words, since, is_tiny=is_tiny) or _any_of(request.tools)
+    return _due_calls(request, words, since) or _any_of(request.tools)
 
 
-def _due_calls(request: Request, words: str, since: Sequence[Message], *, is_tiny: bool) -> str:
+def _due_calls(request: Request, words: str, since: Sequence[Message]) -> str:
     """Return the grammar of the calls that are due, of an answer where none can be made, or nothing where none are."""
     files = list(_read(since))
     if _is_without_name(words, files):
         return NOT_THERE
     offered = {tool.name for tool in request.tools}
     tried = {_text_of(call, "old_text") for call in _calls_in(since) if call.name == "edit_file"}
-    due = _due(words, files, tried, is_tiny=is_tiny)
+    due = _due(words, files, tried)
     calls = [call for name, call in due if name in offered]
     return f"root ::= {' | '.join(calls)}{_TEXTS}" if calls else ""
 
@@ -215,9 +208,7 @@ def _calls_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
             yield from message.calls
 
 
-def _due(
-    words: str, files: Sequence[_File], tried: Container[str], *, is_tiny: bool
-) -> Iterator[tuple[str, str]]:
+def _due(words: str, files: Sequence[_File], tried: Container[str]) -> Iterator[tuple[str, str]]:
     """Yield the tools to call next and the grammars of their calls."""
     named = files_in(words)
     commands = output_wanted_of(words)
@@ -229,13 +220,13 @@ def _due(
     elif wishes_change(words) and files:
         meant = set(paths_in(without_commands(words)))
         for file in [each for each in files if each.path in meant] or files:
-            yield "edit_file", _edit(file, words, tried, is_tiny=is_tiny)
+            yield "edit_file", _edit(file, words, tried)
     elif wishes_change(words) and wishes_new(words):
         for path in named:
             yield "write_file", _call("write_file", path=[path], content=())
 
 
-def _edit(file: _File, words: str, tried: Container[str], *, is_tiny: bool) -> str:
+def _edit(file: _File, words: str, tried: Container[str]) -> str:
     """Return the grammar of an edit that replaces a line of a file by another one, or adds some below it.
 
     What a line begins with before its first word stays, such as the sign of a heading or a list.
@@ -252,8 +243,7 @@ def _edit(file: _File, words: str, tried: Container[str], *, is_tiny: bool) -> s
     every = [old for old in _unique(file.lines, range(len(file.lines)), words) if old not in tried]
     if wishes_more(words):
         olds = every[-1:] if wishes_last(words) else every
-        more = "line end" if is_tiny else "lines"
-        places = [f"{_pair(old, old + _NEWLINE)} {more}" for old in olds]
+        places = [f"{_pair(old, old + _NEWLINE)} line end" for old in olds]
     else:
         about = _about(words, file.lines)
         olds = [old for old in _unique(file.lines, about, words) if old not in tried]
@@ -311,7 +301,7 @@ def _about(words: str, lines: Sequence[str]) -> list[int]:
         if has_word or block is not None:
             found[place] = None
     within = [place for place in found if place not in heads]
-    return within if within and wishes_mended(words) else list(found or range(len(lines)))
+    return within if within and wishes_repair(words) else list(found or range(len(lines)))
 
 
 def _unique(lines: Sequence[str], places: Iterable[int], words: str) -> Iterator[str]:

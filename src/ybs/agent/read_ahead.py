@@ -22,7 +22,7 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Model, Request
-from ybs.core.topics import topics_in
+from ybs.core.topics import names_in, topics_in
 from ybs.core.wishes import (
     files_in,
     output_wanted_of,
@@ -94,8 +94,8 @@ class ReadAhead(ModelWrapper):
             return
         if name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
             yield _call("list_files", pattern=f"**/{name}")
-        elif pattern := pattern or next(_patterns(words, ()), ""):
-            yield _search(pattern, ".")
+        elif names_in(words):  # other words may be about anything: "What is the capital of France?"
+            yield _search(pattern or next(_patterns(words, ())), ".")
 
     def _next_tries(self, messages: Sequence[Message]) -> Iterator[ToolCall]:
         """Yield what comes after searches that were made ahead and found nothing: other words, else a list of the folder."""

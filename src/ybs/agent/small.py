@@ -10,7 +10,7 @@ from ybs.context.prompt import rules
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Guard, Model
 from ybs.guards.endings import Endings
-from ybs.providers.sizes import GUIDED_BILLIONS, TINY_BILLIONS
+from ybs.providers.sizes import GUIDED_BILLIONS
 from ybs.security.paths.roots import Roots
 
 
@@ -28,7 +28,6 @@ def supported(
     """
     endings = Endings(reads_only)
     is_guided = billions is not None and billions <= GUIDED_BILLIONS
-    is_tiny = billions is not None and billions <= TINY_BILLIONS
 
     def note(words: str) -> str:
         return " ".join(missing_in(words, roots))
@@ -38,7 +37,7 @@ def supported(
 
     def around(model: Model) -> Model:
         ordered = SharedPrefix(model, rules(is_short=True), brief, note, problem, repeats=is_guided)
-        ahead = Guided(ordered, is_tiny=is_tiny) if is_guided else ordered
+        ahead = Guided(ordered) if is_guided else ordered
         return endings.bounding(ReadAhead(ahead, roots))
 
     return around, (endings,)

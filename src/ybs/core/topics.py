@@ -24,8 +24,10 @@ where whether which whole whose will with without word words work works would wr
 """
 _LINK: Final = lazy(r"[a-z]+://[\w./-]*\w")
 _QUOTED: Final = lazy(r"[\"`'\u201c]([^\"`'\n\u201d]{2,60})[\"`'\u201d](?!\w)")
-#: A name in a program: in capitals, or with an underscore or a capital within.
-_NAME: Final = lazy(r"\b(?:[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+|[A-Z]+\d+)\b")
+#: A name in a program: in capitals, or with an underscore, a capital or two dots within.
+_NAME: Final = lazy(
+    r"\b(?:[A-Za-z]\w*(?:\.\w+){2,}|[A-Z]{4,}|[A-Za-z]\w*_\w+|[A-Za-z]?[a-z]+[A-Z]\w+|[A-Z]+\d+)\b"
+)
 _PROPER: Final = lazy(r"(?<=[a-z,;] )[A-Z][a-z]{3,}\b")
 _CONTENT: Final = lazy(r"\b[a-z]{4,}\b")
 _SLASHED: Final = lazy(r"\S*/\S*")
@@ -60,8 +62,9 @@ def topics_in(words: str, but: Iterable[str]) -> list[str]:
 
 
 def names_in(words: str) -> list[str]:
-    """Return the names in programs among the words."""
-    return re.findall(_NAME(), without_commands(words))
+    """Return the names in programs among the words, and the links."""
+    words = without_commands(words)
+    return re.findall(_LINK(), words) or re.findall(_NAME(), words)
 
 
 def is_topic(word: str) -> bool:

@@ -36,7 +36,7 @@ _NEW: Final = lazy(
     r"[`'\"]?[\w./-]*\.[A-Za-z][\w-]*"
 )
 #: What is wrong is within, not where it begins.
-_MENDS: Final = lazy(
+_WRONG: Final = lazy(
     r"(?i)\b(?:broken|bug|correct|crash\w*|error|fail\w*|fault|fix|mend|mistake|repair|right|wrong)\b"
 )
 _BLANKS: Final = lazy(r"(?i)\b(?:blanks?|indent\w*|spaces?|tabs?|whitespace)\b")
@@ -114,9 +114,9 @@ def wishes_everywhere(words: str) -> bool:
     return re.search(_EVERYWHERE(), words) is not None
 
 
-def wishes_mended(words: str) -> bool:
+def wishes_repair(words: str) -> bool:
     """Return whether something is wrong, and is to be put right."""
-    return re.search(_MENDS(), words) is not None
+    return re.search(_WRONG(), words) is not None
 
 
 def wishes_blanks(words: str) -> bool:
