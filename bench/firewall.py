@@ -37,6 +37,7 @@ ADVERSARIAL = {
     "spaces": "token" + " " * 90, "equals": "key====", "placeholders": "[ybs:secret:jwt#1]", "xoxb": "xoxb-1", "pat": "pat-", "0/1": "0/1", "machine": "machine a login b ",
     "entities": "&#65;", "octal": "\\101", "hex": "41", "hex with spaces": "41 ", "bytes of C": "0x41, ", "zero width": "a\u200b", "full width": "\uff41", "colours": "\x1b[0mA1",
     "literals": "\"aB3456789\" + ", "words on lines": "aB3456789x\n", "percent twice": "%2541", "base64 twice": "VVVKRFJFVkdSMGhKU2t0TVRVNVA",
+    "escapes in quotes": 'token="a\\"b', "escapes without quotes": "token=a\\$b", "escapes in escapes": 'key=\\"a\\\\\\"b',
 }  # fmt: skip
 
 

@@ -39,6 +39,9 @@ _CODE = lazy(
     rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[;,]?"  # a.b.c, as code names things
     rb"|(?:\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*|https?:.*|[\w-]+\.(?:py|js|ts|json|ya?ml|pem|key|crt|txt|md|html|cer|p12|jks)"
 )
+_ESCAPE = lazy(
+    rb"\\+(?:u(?:[0-9a-fA-F]{4}|\{\w{1,6}\})|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[01][0-7]{2}|[^\\]|$)"
+)
 _CLOSED = lazy(rb"[\s\"'`;,)}<&|\\\]]|$")
 _DATE = lazy(
     rb"\d{4}-\d\d-\d\d\b.*|v?\d+(?:\.\d+)+.*|\^?~?\d+(?:\.\d+)*(?:-[a-z]+[.\d]*)|[\d.:,/%+-]{1,14}|.*[-_]v?\d+\.\d+(?:\.\d+)?\S*"
@@ -89,7 +92,8 @@ def _is_basic(value: bytes) -> bool:
 
 def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     """Judge a value that was given to a name with a word of secrecy in it."""
-    value = match[2].rstrip(b",;.")
+    value = _ESCAPE().sub(b"", match[2]) if b"\\" in match[2] else match[2]
+    value = value.rstrip(b",;.")
     start, end = match.span(2)
     whole_name = _name_before(data, match.start()) + data[match.start() : start]
     word = match[1].lower()

@@ -20,6 +20,8 @@ from ybs.security.firewall.vault import Vault
 from ybs.security.firewall.views import View
 
 _LONGEST_MEMBER = 400
+#: A sign that may be in a value, for those that would end it.
+_WITHIN = dict.fromkeys(map(ord, "\"'`\\"), "^")
 #: Between texts that are searched together: no word goes on over it.
 _APART = "\n\x01\n"
 #: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
@@ -189,14 +191,22 @@ class Firewall:
         masked = self.mask_data(value, place)
         if not isinstance(masked, str) or len(masked) > _LONGEST_MEMBER:
             return masked
-        before = f'"{name}": "'
-        shift = len(before)
+        text = member_text(name, masked)
+        shift = len(text) - len(masked) - 1
         inner = [
             Finding(one.kind, one.start - shift, one.end - shift)
-            for one in self.find(f'{before}{masked}"')
-            if one.start >= shift and one.end <= shift + len(masked)
+            for one in self.find(text)
+            if one.start >= shift
+            and one.end <= shift + len(masked)
+            and not self._allowed.holds(masked[one.start - shift : one.end - shift])
         ]
         return self.mask(self._replaced(masked, inner, place), place) if inner else masked
+
+
+def member_text(name: str, value: str) -> str:
+    """Return a member of plain data as it is searched. The value is in place at its end, before a quote."""
+    within = value.translate(_WITHIN) if len(value) <= _LONGEST_MEMBER else value
+    return f'"{name}": "{within}"'
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

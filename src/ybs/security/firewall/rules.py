@@ -107,11 +107,26 @@ _SPOKEN = (
     ),
 )
 
-_VALUE = rb"([\w.~+/=!@#$%^&*?-]{8,400})"
+_CHARS = rb"[\w.~+/=!@#$%^&*?-]"
+#: What follows the backslash of an escape: a sign, or how a number begins. Letters of white space end a value.
+_ESCAPED = rb"(?:[!-/:-@\[-`{-~xU01]|u(?:\{\w{1,6}\})?)"
+#: The escapes that do not end a value: within quotes, a quote too, and without a backslash one of another kind or one
+#: that is doubled; within the quotes of a text that is in quotes itself, each with a backslash more for each of theirs;
+#: without quotes, signs that a shell would read.
+_WITHIN = (
+    (rb"(?<=[^\\][\"'`])", rb"(?:\\" + _ESCAPED + rb"|(?<=\w)[\"'`]{1,2}(?=\w))"),
+    (rb"(?<=[^\\]\\[\"'`])", rb"\\\\(?:\\" + _ESCAPED + rb"|[/xu01])"),
+    (rb"(?<![\"'`\\])", rb"\\[!#$%&()*+,:;=?@^~-]"),
+)
+_ESCAPING = b"".join(
+    opening + _CHARS + rb"{0,200}+(?:" + escape + _CHARS + rb"{0,200}+){1,20}+|"
+    for opening, escape in _WITHIN
+)
+_VALUE = rb"(" + _ESCAPING + _CHARS + rb"{8,400})"
 _ASSIGN = (
-    rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"  # the rest of the name, a type
+    rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:\\{0,3}[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"  # the rest of the name, a type
     rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|(?<=[\"'`]),|value[ \t]?=)"
-    rb"[\s=]{0,20}[\"'`\\]{0,3}"
+    rb"[\s=]{0,20}[\"'`\\]{0,4}"
 )
 ASSIGNED = Rule(
     "assigned-secret",

@@ -7,7 +7,7 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
 from ybs.security.firewall.images import metadata, stripped
-from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.masking import Firewall, member_text
 
 _T = TypeVar("_T")
 #: What a program made up and another compares or checks.
@@ -94,7 +94,7 @@ def _gather_data(data: Any, texts: list[str]) -> None:
                 _gather_data(item, texts)
         case dict():
             for name, inner in cast("dict[str, Any]", data).items():
-                texts.append(f'"{name}": "{inner}"' if isinstance(inner, str) else name)
+                texts.append(member_text(name, inner) if isinstance(inner, str) else name)
                 _gather_data(inner, texts)
         case _:
             pass

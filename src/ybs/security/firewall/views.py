@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from ybs.core.lazy import lazy
 
 #: Stands between parts that have nothing to do with each other; no rule reaches across it.
-SEPARATOR = b"\x01\n"
+SEPARATOR = b"\n\x01\n"
 #: How much is read along with what was undone, in bytes, before and behind.
 _BEFORE, _BEHIND = 200, 400
 #: What is undone counts where it makes a part of a long word, which may be encoded itself, or where there is much of it.
 _LONG, _LEAST_LONG, _MANY = 64, 16, 8
-_WORD = lazy(rb"[0-9A-Za-z_.:/~|$%&#;\\+=@-]{0,64}")
-_WORD_BEFORE = lazy(rb"[0-9A-Za-z_.:/~|$%&#;\\+=@-]{0,64}\Z")
+_WORD = lazy(rb"[0-9A-Za-z_.:/~|$%&#;\\+=@!^*?-]{0,64}")
+_WORD_BEFORE = lazy(rb"[0-9A-Za-z_.:/~|$%&#;\\+=@!^*?-]{0,64}\Z")
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_.:/=;#-"
 
 
