@@ -75,7 +75,7 @@ class Mutant:
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """Yield every mutant of a module."""
     tree = ast.parse(file.read_text())
-    untouched = _annotations(tree)
+    untouched = _declarations(tree)
     for node, statement in _with_statements(tree, 0):
         if id(node) in untouched:
             continue
@@ -94,15 +94,20 @@ def _with_statements(node: ast.AST, statement: int) -> Iterator[tuple[ast.AST, i
         yield from _with_statements(below, line)
 
 
-def _annotations(tree: ast.AST) -> set[int]:
-    """Return the identities of the nodes that only say what type something has."""
-    return {
-        id(below)
-        for node in ast.walk(tree)
-        for field in ("annotation", "returns")
-        if isinstance(note := getattr(node, field, None), ast.AST)
-        for below in ast.walk(note)
-    }
+def _declarations(tree: ast.AST) -> set[int]:
+    """Return the identities of the nodes that only the type checker reads: what type something has, how a record is made."""
+    found: list[ast.AST] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(keywords=keywords):
+                found += [each.value for each in keywords if each.arg in ("frozen", "kw_only")]
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                found.append(node)
+            case _:
+                pass
+        notes = (getattr(node, field, None) for field in ("annotation", "returns"))
+        found += [note for note in notes if isinstance(note, ast.AST)]
+    return {id(below) for each in found for below in ast.walk(each)}
 
 
 def _changes(node: ast.AST) -> Iterator[str]:
