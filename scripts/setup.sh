@@ -87,10 +87,10 @@ case ${1:-} in
 venv) make_venv ;;
 install)
     say "installing $2"
-    install --require-hashes -r "$2"
+    install --no-deps --require-hashes -r "$2" # the set is whole; some pips look for newer ones of what it pins
     ;;
 project)
-    install --require-hashes -r requirements/build.txt
+    install --no-deps --require-hashes -r requirements/build.txt
     install --no-deps --no-build-isolation --editable .
     ;;
 programs) install_programs ;;
