@@ -31,6 +31,7 @@ def read(text: str) -> tuple[str, list[tuple[str, Any]]]:
     return message.text, calls
 
 
+BARE = '{"name": "read_file", "arguments": {"path": "say "hi""}'
 CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
 
 
@@ -139,6 +140,11 @@ def test_what_is_not_a_call_stays_text(text: str):
             "{\"path\": 'a.py'}",
         ),
         ('<tool_call>{"name": "read_file", "arguments": {"path": "a.p', '{"path": "a.p'),
+        # quotes that are not escaped, with as many braces at the end as there should be, one less and one more
+        (f"```json\n{BARE}}}\n```", '{"path": "say "hi""}'),
+        (f"```json\n{BARE}\n}}\n```", '{"path": "say "hi""}'),
+        (f"```json\n{BARE}\n```", '{"path": "say "hi""}'),
+        (f"<tool_call>{BARE}}}}}</tool_call>", '{"path": "say "hi""}}'),
     ],
 )
 def test_half_json_is_handed_on_to_be_repaired_where_the_tool_is_known(text: str, arguments: str):

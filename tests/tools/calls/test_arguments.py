@@ -143,7 +143,6 @@ def test_slips_without_doubt_are_mended_for_a_tool_that_writes(
         "no json",
         '{"path": "a"]}',
         '{"path": "a = {"k": "v", "w": 2}\\nb = 3\\n"}',
-        '{"path": "print("hi")\\n"}',
         '{"path": "x = "}"}',
         "{'path': 'print('')'}",
         '{path: "a"}',

@@ -35,7 +35,12 @@ _EDIT = lazy(
 )
 _TAG = lazy(r"\{(ACTION|THOUGHT|UPDATE_IDENTITY|INVOKE_SKILL):((?:[^{}]|\{[^{}]*\})*)\}", re.S)
 _NAMED = lazy(r'"(?:name|tool|function|tool_name)"\s*:\s*"([\w.-]+)"')
-_ARGUMENTS = lazy(r'"(?:arguments|parameters|args|input|tool_input)"\s*:\s*(.*?)\s*\}?\s*\Z', re.S)
+#: The arguments to the end, without the brace that closes the call; a single one at the end closes the arguments.
+_ARGUMENTS = lazy(
+    r'"(?:arguments|parameters|args|input|tool_input)"\s*:\s*'
+    r"(\{.*\}(?=\s*\}\s*\Z)|\{.*\}(?=\s*\Z)|.*?)\s*\}?\s*\Z",
+    re.S,
+)
 #: What the tags of Yips call its tools, and the argument that stands behind the colon.
 _TAGS: Final = {
     "ls": ("list_files", "path"),

@@ -115,16 +115,18 @@ def _loaded(tool: _Wanted, call: ToolCall, notes: list[str]) -> Any:
             return msgspec.json.decode(call.arguments)
         except (ValueError, RecursionError):
             text = bytes(call.arguments).decode(errors="replace")
-    from ybs.tools.calls.broken_json import guessed, without_loss  # rarely needed
+    from ybs.tools.calls.broken_json import repaired  # rarely needed
 
-    notes.append("the arguments were not valid JSON and were repaired")
+    names = () if tool.form.is_open else tool.form.fields
     try:
-        return guessed(text) if tool.reads_only else without_loss(text)
+        given, note = repaired(text, names, is_careful=not tool.reads_only)
     except ValueError as error:
         raise ToolError(
             f"The arguments of {tool.name} were cut off or are not JSON; nothing was done. Send the call "
             f"again, whole; if it is very long, do it in smaller steps. Expected: {_schema(tool)}"
         ) from error
+    notes.append(note)
+    return given
 
 
 def _unwrapped(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:

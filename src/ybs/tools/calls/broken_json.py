@@ -1,15 +1,37 @@
 """A call's arguments that are not valid JSON: repaired where the meaning is certain, and for reading also by guessing."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
+from ybs.tools.calls.bare_quotes import split_at_names
+
+REPAIRED = "the arguments were not valid JSON and were repaired"
+UNESCAPED = rf"{REPAIRED}; write \" for a quote within a text"
 _MOST_CHARS = 100_000  # more is not worth guessing at
 #: Outside of strings: a comma before a closing bracket, or one of Python's words.
 _SLIP = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])|\b(?:True|False|None)\b', re.DOTALL)
 _MEANT = {",": "", "True": "true", "False": "false", "None": "null"}
 _PART_OF_JSON = re.compile(r"[\"'{}\[\]\\]")
+
+
+def repaired(text: str, names: Collection[str], *, is_careful: bool) -> tuple[Any, str]:
+    """Read what was meant, and return it with a note for the model. Raises ValueError.
+
+    `names` are all that the object may have; none where it may have any. `is_careful`: nothing is guessed.
+    """
+    try:
+        return without_loss(text), REPAIRED
+    except ValueError as error:
+        problem = error
+    try:
+        return split_at_names(text, names), UNESCAPED
+    except (ValueError, RecursionError):
+        if is_careful:
+            raise problem from None
+    return guessed(text), REPAIRED
 
 
 def guessed(text: str) -> Any:
