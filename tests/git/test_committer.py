@@ -17,6 +17,7 @@ from ybs.git.client import Git
 from ybs.git.committable import Seen
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
 from ybs.git.consent import Consent
+from ybs.git.way_back import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -210,9 +211,9 @@ async def test_the_first_commit_of_all_from_a_folder_within(tmp_path: Path, home
     assert made is not None
     assert (made.paths, made.title) == (("project/deep/one",), "[ybs] Add one")
     assert pit.plain("log", "--format=%an <%ae> %s").stdout == "ybs <ybs@localhost> [ybs] Add one\n"
-    assert await one.take_back(made.commit) == "added"  # a branch needs a commit
+    assert await one.set_back(take_back, made.commit) == "added"  # a branch needs a commit
     assert pit.plain("ls-files").stdout == ""
-    assert await one.bring_back(made.commit) == "moved"
+    assert await one.set_back(bring_back, made.commit) == "moved"
     assert pit.plain("ls-files").stdout == "project/deep/one\n"
     # A file takes the place of a folder, and a folder that of a file.
     await one.begin()

@@ -25,11 +25,11 @@ from ybs.git.committable import (
 from ybs.git.consent import Consent
 from ybs.git.hardening import GitError, plain_message
 from ybs.git.hooks import HookFailed, RunScript, checked, digest_of, hooks_folder, hooks_in
-from ybs.git.way_back import How, bring_back, take_back
 from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
     from ybs.git.sandbox import GitSandbox
+    from ybs.git.way_back import How
 
 #: The title of a commit has at most so many columns.
 COLUMNS = 72
@@ -137,15 +137,8 @@ class Committer:
         except (GitError, OSError) as error:
             return self._refused(str(error))
 
-    async def take_back(self, commit: str) -> How:
-        """Take ybs's commit back, and say how. The work tree is not touched."""
-        return await self._set_back(take_back, commit)
-
-    async def bring_back(self, commit: str) -> How:
-        """Make ybs's commit again, if that was taken back last. The work tree is not touched."""
-        return await self._set_back(bring_back, commit)
-
-    async def _set_back(self, act: Callable[[Git, str], Awaitable[How]], commit: str) -> How:
+    async def set_back(self, act: "Callable[[Git, str], Awaitable[How]]", commit: str) -> "How":
+        """Have `take_back` or `bring_back` act on ybs's commit, and say how. The work tree is not touched."""
         git = self._repository() if self._may_write else None
         if git is None:
             return "stays"

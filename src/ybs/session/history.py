@@ -216,12 +216,14 @@ class History:
 
     async def _take_back_commits(self, turns: "Sequence[Round]") -> tuple[CommitSet, ...]:
         """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
+        from ybs.git.way_back import take_back  # with the first undo
+
         done: list[CommitSet] = []
         for turn in reversed(turns):
             if turn.changed is not None and (commit := turn.changed.commit):
                 is_stuck = bool(done) and done[-1].how == "stays"
                 committer = self._recorder.committer
-                how = "stays" if is_stuck else await committer.take_back(commit)
+                how = "stays" if is_stuck else await committer.set_back(take_back, commit)
                 done.append(CommitSet(commit, how))
         return tuple(done)
 
@@ -245,8 +247,10 @@ class History:
                 files = await checkpoints.redo(last.checkpoints, only=last.paths, force=force)
             if not files.is_done:
                 return WayBack(files=files)
+            from ybs.git.way_back import bring_back  # with the first redo
+
             for commit in reversed(last.commits):
-                how = await self._recorder.committer.bring_back(commit)
+                how = await self._recorder.committer.set_back(bring_back, commit)
                 commits.append(CommitSet(commit, how))
             self._emit(FilesRestored(checkpoints=last.checkpoints, is_redo=True))
         self.undone.pop()
