@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ybs.session.options import Options
 
 #: After how many new objects garbage is looked for. Imports make many and no garbage, so Python's own 700 only slows a start.
-GARBAGE = (60_000, 10, 10)
+#: A start comes to 50,000 of them, a session with edits and commands to 70,000; a chat to 100,000.
+GARBAGE = (150_000, 10, 10)
 #: What the system says when a stream takes no more.
 UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 

@@ -1,0 +1,42 @@
+"""What a run of a few turns does without: modules that nobody needs, and searches for garbage that is not there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostile_git import needs_git
+from serving import serving
+from ybs.testing import call
+
+pytestmark = [pytest.mark.integration, needs_git]
+
+#: Runs the command and writes, at its end, how often garbage was looked for and which modules were loaded.
+TOLD = """
+import atexit, gc, sys
+from ybs.cli import main
+before = sum(each["collections"] for each in gc.get_stats())
+atexit.register(lambda: print(sum(each["collections"] for each in gc.get_stats()) - before, *sys.modules, file=sys.stderr))
+sys.exit(main())
+"""
+#: What only an undo, a commit of another branch or an archive needs.
+NEEDLESS = {"ybs.git.way_back", "ybs.git.moves", "ybs.git.checkout", "shutil", "lzma", "bz2"}
+
+
+def test_reading_an_edit_and_a_command_load_little_and_look_for_no_garbage(project: Path) -> None:
+    subprocess.run(("git", "init", "-q"), cwd=project, check=True)
+    (project / "app.py").write_text("VALUE = 1\n")
+    calls = (
+        call("read_file", path="app.py"),
+        call("edit_file", path="app.py", old_text="VALUE = 1", new_text="VALUE = 2"),
+        call("run_shell", command="echo fine"),
+    )
+    with serving([*calls, "Done."]) as server:
+        options = ("--endpoint", server.url, "-m", "scripted", "--mode", "bypass")
+        words = (sys.executable, "-c", TOLD, *options, "--print", "go")
+        done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert (project / "app.py").read_text() == "VALUE = 2\n"
+    collections, *loaded = done.stderr.splitlines()[-1].split()
+    assert (collections, NEEDLESS & set(loaded)) == ("0", set())
