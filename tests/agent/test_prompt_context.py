@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ybs.agent.map_guard import TITLE
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
+from ybs.context import commits, detect, documents
 from ybs.context.prompt import rules
 from ybs.context.section import Section
 from ybs.core.events import Compacted, Noticed, SystemPrompted
@@ -490,6 +492,28 @@ async def test_two_who_prepare_at_once_get_the_commits_both(
         async with session:
             await asyncio.gather(session.prepare(), session.prepare(has_time=False))
             assert "Begin it all" in session.conversation.system
+
+
+@pytest.mark.integration
+async def test_the_project_is_looked_at_while_git_names_the_commits(
+    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    git(project, "init", "-q")
+    done: list[str] = []
+
+    def noted(module: ModuleType, name: str) -> None:
+        function = getattr(module, name)
+        act = lambda *words, **more: (done.append(name), function(*words, **more))[1]  # noqa: E731
+        monkeypatch.setattr(module, name, act)
+
+    noted(commits, "recent_commits")
+    noted(detect, "detect")
+    noted(documents, "read_documents")
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.prepare(has_time=False)
+    assert done == ["detect", "read_documents", "recent_commits"]
 
 
 async def test_no_map_is_begun_after_the_end_of_a_session(open_session: Open):

@@ -213,11 +213,11 @@ class PromptContext(Guard):
             self._environment.fit_outputs(self._window)
         if self._own_prompt:
             return self._own_prompt
+        facts = self._facts()  # git is at work meanwhile
+        written = self._masked(filter(None, [*self._read(self._note), self._recent_memories()]))
         async with self._one_at_a_time:  # the frontend may prepare it while a turn begins
             commits = await self._commits()
-        facts = [*self._facts(), commits]
-        written = [*self._read(self._note), self._recent_memories()]
-        self.sections = [*filter(None, facts), *self._masked(filter(None, written))]
+        self.sections = [*filter(None, [*facts, commits]), *written]
         return system_prompt(
             self._environment.folder,
             today=date.today(),
