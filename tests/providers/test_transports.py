@@ -93,6 +93,42 @@ async def test_a_chunked_body_is_joined(serve, connect):
     assert await read(await connect(server.url).send(call(server.url))) == b"hello world"
 
 
+@every_row("size", [1, 2, 3, 7, 1000])
+async def test_a_chunked_body_is_joined_wherever_it_is_cut(serve, connect, size: int):
+    long = b"x" * 300
+    body = b"5\r\nhello\r\n12C;x=1\r\n%s\r\n0\r\nt: 1\r\n\r\n" % long
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+
+    async def write(writer: asyncio.StreamWriter) -> None:
+        for start in range(0, len(answer), size):
+            writer.write(answer[start : start + size])
+            await asyncio.sleep(0)
+
+    server = await serve(write)
+    transport = connect(server.url)
+    assert await read(await transport.send(call(server.url))) == b"hello" + long
+
+
+async def test_chunks_that_came_together_are_one_piece(serve):
+    body = b"".join(b"6\r\nhello\n\r\n" for _ in range(50)) + b"0\r\n\r\n"
+    server = await serve(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+    transport = PlainTransport(server.url, connect_seconds=5)
+    response = await transport.send(call(server.url))
+    await asyncio.sleep(0.05)  # all of it comes
+    async with aclosing(response.chunks()) as chunks:
+        assert [chunk async for chunk in chunks] == [b"hello\n" * 50]
+    await transport.aclose()
+
+
+async def test_what_comes_behind_a_chunked_body_is_not_the_next_answer(serve):
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server = await serve(head + b"3\r\none\r\n0\r\n\r\n" + http("forged"), http("two"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    answers = [await read(await transport.send(call(server.url))) for _ in range(2)]
+    assert answers == [b"one", b"two"]
+    await transport.aclose()
+
+
 async def test_a_body_may_end_with_the_connection(serve, connect):
     server = await serve(unending("hello"))
     assert await read(await connect(server.url).send(call(server.url))) == b"hello"
@@ -135,6 +171,8 @@ async def test_an_answer_that_is_no_http_is_cut_off(serve, connect, reply: bytes
         b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n-5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"5" * 200_000,
     ],
 )
 async def test_a_body_that_breaks_off_is_cut_off(serve, connect, reply: bytes):

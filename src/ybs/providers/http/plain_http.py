@@ -47,6 +47,7 @@ class PlainResponse:
         self.status, self.headers = status, headers
         self._transport = transport
         self._link: _Connection | None = link
+        self._unchunked = _Unchunked()
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it comes; the connection is kept for the next call where that is allowed."""
@@ -72,7 +73,7 @@ class PlainResponse:
 
     def _body(self, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
         if self._is_chunked():
-            return _read_chunked(reader)
+            return _read_chunked(reader, self._unchunked)
         length = self.headers.get("content-length")
         if self.status in _NO_BODY:
             length = "0"
@@ -83,7 +84,8 @@ class PlainResponse:
 
     def _may_stay_open(self) -> bool:
         has_end = self._is_chunked() or "content-length" in self.headers
-        return has_end and self.headers.get("connection", "").lower() != "close"
+        has_more = bool(self._unchunked.rest)  # which nobody asked for
+        return has_end and not has_more and self.headers.get("connection", "").lower() != "close"
 
 
 class PlainTransport:
@@ -199,16 +201,56 @@ async def _read_to_end(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, No
         yield chunk
 
 
-async def _read_chunked(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
-    while size := int((await reader.readuntil(b"\n")).split(b";")[0], 16):
-        while size > 0:
-            if not (chunk := await reader.read(min(size, _CHUNK_BYTES))):
-                raise EOFError
-            size -= len(chunk)
-            yield chunk
-        await reader.readuntil(b"\n")
-    while (await reader.readuntil(b"\n")).strip():
-        pass  # trailers
+async def _read_chunked(
+    reader: asyncio.StreamReader, unchunked: "_Unchunked"
+) -> AsyncGenerator[bytes, None]:
+    """Yield what has come, however many chunks that are: each piece costs more than to take a chunk apart."""
+    while not unchunked.is_over:
+        if not (data := await reader.read(_CHUNK_BYTES)):
+            raise EOFError
+        if said := unchunked.feed(data):
+            yield said
+
+
+class _Unchunked:
+    """Takes the sizes and line ends off a body in chunks (RFC 9112, 7.1). `rest`: what came and is not used yet."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self.is_over = False
+        self._left = 0  # bytes of the chunk
+        self._is_behind_chunk = self._is_behind_last = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the chunks say, as far as they have come. Raises ValueError."""
+        data, place = self.rest + data, 0
+        said: list[bytes] = []
+        while not self.is_over and place < len(data):
+            if self._left:
+                piece = data[place : place + self._left]
+                said.append(piece)
+                self._left -= len(piece)
+                place += len(piece)
+                self._is_behind_chunk = not self._left
+            elif (end := data.find(b"\n", place)) >= 0:
+                self._take_line(data[place:end])
+                place = end + 1
+            elif len(data) - place > _HEAD_BYTES:
+                raise ValueError("a line without an end")
+            else:
+                break
+        self.rest = data[place:]
+        return b"".join(said)
+
+    def _take_line(self, line: bytes) -> None:
+        if self._is_behind_chunk:
+            self._is_behind_chunk = False
+        elif self._is_behind_last:  # trailers
+            self.is_over = not line.strip()
+        elif (size := int(line.split(b";")[0], 16)) < 0:
+            raise ValueError("a chunk of less than nothing")
+        else:
+            self._left, self._is_behind_last = size, not size
 
 
 def _what_broke(error: Exception) -> str:
