@@ -24,6 +24,22 @@ async def test_lines_come_with_their_numbers(bench: Any, project: Path):
     assert answered.result.summary == "a: 3 lines"
 
 
+async def test_a_plain_file_takes_one_thread(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (project / "a.py").write_text("one")
+    calls: list[str] = []
+    to_thread = asyncio.to_thread
+
+    async def counted(function: Any, *words: Any) -> Any:
+        calls.append(function.__name__)
+        return await to_thread(function, *words)
+
+    monkeypatch.setattr(asyncio, "to_thread", counted)
+    assert (await bench.ok("read_file", path="a.py")).output == "1\tone"
+    assert calls == ["read"]
+
+
 async def test_a_part_says_where_to_go_on(bench: Any, project: Path):
     (project / "a").write_text("".join(f"{n}\n" for n in range(1, 11)))
     answered = await bench.ok("read_file", path="a", offset=4, limit=3)

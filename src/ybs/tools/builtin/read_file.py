@@ -26,6 +26,7 @@ MOST_LINES = 100_000
 TIME_LIMIT_SECONDS = 30.0
 _FAR = 10**12
 _NOTE_ROOM = 250
+_PDF, _NOTEBOOK = b"%PDF-", ".ipynb"
 #: What the bytes at a file's beginning say about a binary one, and what can be done with it.
 _KINDS = (
     (
@@ -94,7 +95,8 @@ class ReadFile(BuiltInTool):
             self.workspace.reads.note(path, content.status, content.whole)
             if picture := _picture(content, shown):
                 return picture
-            made = None if arguments.raw else await self._made(path, content, shown, deadline)
+            is_made = not arguments.raw and _may_be_made(path, content)
+            made = await self._made(path, content, shown, deadline) if is_made else None
         finally:
             deadline.cancel()
         if made is None and content.is_binary:
@@ -202,11 +204,16 @@ def _picture(content: "Content", shown: str) -> ToolOutput | None:
     )
 
 
+def _may_be_made(path: Path, content: "Content") -> bool:
+    """Return whether it may be a notebook or a PDF, which takes a thread to find out."""
+    return content.beginning.startswith(_PDF) or path.suffix.lower() == _NOTEBOOK
+
+
 def _made(path: Path, content: "Content", shown: str, deadline: Deadline) -> View | None:
     """Return the text made of a notebook or a PDF, from its first line on; None for anything else."""
     from ybs.tools.reading.content import lines_of  # not needed before the first call
 
-    if content.beginning.startswith(b"%PDF-"):
+    if content.beginning.startswith(_PDF):
         from ybs.tools.reading.pdf import text_of  # few files need it
 
         if content.whole is None:
@@ -218,7 +225,7 @@ def _made(path: Path, content: "Content", shown: str, deadline: Deadline) -> Vie
             f"[the text of a PDF of {plural(pdf.pages, 'page')}{late}; edit_file cannot change it]"
         )
         return View(lines, 1, len(lines), note)
-    if path.suffix.lower() == ".ipynb" and content.whole:
+    if path.suffix.lower() == _NOTEBOOK and content.whole:
         from ybs.tools.reading.notebook import rendered  # few files need it
 
         if book := rendered(content.whole):
