@@ -1,6 +1,7 @@
 """Characters that nobody sees, on their way to the model and back: U01 to U03, U05."""
 
 import unicodedata
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ybs.core.events import Event, Noticed
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
+from ybs.security import marks
 from ybs.security.legible import LegibleModel, legible
 from ybs.security.marks import marked, marked_data, note_of, unmarked, unmarked_edit
 from ybs.security.paths.names import real_name, shown_name
@@ -47,6 +49,23 @@ TROJAN = (
     "def pay(user):\n    x = 1\n"
     "    '''Subtract\u202e ''' ;return\n    if level != 'user\u202e \u2066// Check\u2069 \u2066':\n        steal()\n"
 )
+
+
+async def test_u01_a_tool_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    looked: list[str] = []
+    look = marks.marked
+    monkeypatch.setattr(
+        "ybs.security.legible.marked", lambda text: (looked.append(text), look(text))[1]
+    )
+    tools = [ToolSpec(name="a", description="says a\u200b", parameters=Raw(b"{}"))]
+    scripted = ScriptedModel(["one", "two"])
+    model = LegibleModel(scripted)
+    for count in (1, 2):
+        messages = [UserMessage.of("hello")] * count
+        async with aclosing(model.stream(Request("", messages, tools))) as events:
+            assert [event async for event in events]
+        assert scripted.requests[-1].tools[0].description == "says a<U+200B>"
+    assert looked.count(tools[0].description) == 1
 
 
 @pytest.mark.integration

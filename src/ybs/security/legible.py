@@ -21,10 +21,11 @@ class LegibleModel(ModelWrapper):
     def __init__(self, model: Model, known: Memo[Message, Message] | None = None) -> None:
         super().__init__(model)
         self._known = known or Memo()
+        self._tools: Memo[ToolSpec, ToolSpec] = Memo()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer to the legible request; say first if the new message was not legible."""
-        clean = legible(request, self._known)
+        clean = legible(request, self._known, self._tools)
         new = request.messages[-1] if request.messages else None
         if isinstance(new, UserMessage) and clean.messages[-1] is not new:
             count = sum(marked(part.text)[1] for part in new.content if isinstance(part, Text))
@@ -35,10 +36,16 @@ class LegibleModel(ModelWrapper):
                 yield event
 
 
-def legible(request: Request, known: Memo[Message, Message] | None = None) -> Request:
+def legible(
+    request: Request,
+    known: Memo[Message, Message] | None = None,
+    tools: Memo[ToolSpec, ToolSpec] | None = None,
+) -> Request:
     """Return the request with signs; the parts that need none are the same objects."""
     messages = (known or Memo()).each(request.messages, _message)
-    return Request(marked(request.system)[0], messages, [_spec(spec) for spec in request.tools])
+    return Request(
+        marked(request.system)[0], messages, (tools or Memo()).each(request.tools, _spec)
+    )
 
 
 def _message(message: Message) -> Message:
