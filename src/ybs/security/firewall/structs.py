@@ -1,5 +1,6 @@
 """Masks what the values of `core/` are made of: texts, JSON, pictures. Ids and signatures stay as they are."""
 
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from msgspec import DecodeError, Raw, Struct, json, structs
@@ -10,6 +11,8 @@ from ybs.security.firewall.images import metadata, stripped
 from ybs.security.firewall.masking import Firewall, member_text
 
 _T = TypeVar("_T")
+#: Most fields are of these, which hold no text.
+_WORDLESS = frozenset((bool, float, int, type(None)))
 #: What a program made up and another compares or checks.
 _OPAQUE = frozenset(("id", "call_id", "session"))
 #: Where a key was masked, or begins; where one ends; and a line of it.
@@ -69,11 +72,25 @@ def _gather(value: Any, texts: list[str]) -> bool:
         case tuple():
             return all(_gather(item, texts) for item in cast("tuple[Any, ...]", value))
         case Struct() if not isinstance(value, Thinking):
-            names = (name for name in value.__struct_fields__ if name not in _OPAQUE)
-            return all(_gather(getattr(value, name), texts) for name in names)
+            return _gather_fields(value, texts)
         case _:
             pass
     return True
+
+
+def _gather_fields(value: Struct, texts: list[str]) -> bool:
+    for name in _fields_of(type(value)):
+        item: object = getattr(value, name)
+        if isinstance(item, str):
+            texts.append(item)
+        elif type(item) not in _WORDLESS and not _gather(item, texts):
+            return False
+    return True
+
+
+@cache
+def _fields_of(kind: type[Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name not in _OPAQUE)
 
 
 def _gather_json(raw: bytes, texts: list[str]) -> bool:
