@@ -93,6 +93,21 @@ async def test_a_chunked_body_is_joined(serve, connect):
     assert await read(await connect(server.url).send(call(server.url))) == b"hello world"
 
 
+async def test_a_request_is_written_at_once(serve, monkeypatch: pytest.MonkeyPatch):
+    server = await serve(http("hello"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    written: list[bytes] = []
+    write = asyncio.StreamWriter.write
+    note = lambda self, data: (written.append(data), write(self, data))[1]  # noqa: E731
+    await transport.warm_up()
+    monkeypatch.setattr(asyncio.StreamWriter, "write", note)
+    response = await transport.send(call(server.url))
+    monkeypatch.undo()
+    own = [data for data in written if data.startswith(b"POST") or data.endswith(b'{"a":1}')]
+    assert (len(own), await read(response)) == (1, b"hello")
+    await transport.aclose()
+
+
 @every_row("size", [1, 2, 3, 7, 1000])
 async def test_a_chunked_body_is_joined_wherever_it_is_cut(serve, connect, size: int):
     long = b"x" * 300

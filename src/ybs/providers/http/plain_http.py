@@ -146,8 +146,7 @@ class PlainTransport:
 
     async def _exchange(self, link: _Connection, call: HttpRequest) -> PlainResponse:
         try:
-            link.writer.write(self._head(call))
-            link.writer.write(call.body)
+            link.writer.write(self._head(call) + call.body)
             with suppress(ConnectionError):  # a server may refuse a long body before its end
                 await link.writer.drain()
             status, headers = await _read_head(link.reader)
