@@ -20,6 +20,7 @@ from ybs.agent.hints import (
     ROWS,
     RUN_AGAIN,
     RUN_FAILED,
+    RUN_INSTEAD,
     WITH,
     asked_again,
     hint_after,
@@ -50,6 +51,14 @@ def test_the_hint_fits_the_result(
 ):
     result = ToolResult(call_id="1", name="x", output="", **flags)
     assert hint_after(result, effect, is_due=is_due, has_failed=has_failed) == hint
+
+
+def test_a_command_whose_program_was_not_found_is_to_be_run_as_its_result_says():
+    said = "[exit code 127, 0.1 s]\n[python is not on this machine; python3 is.]"
+    result = ToolResult(call_id="1", name="run_shell", output=said, is_error=True)
+    for is_due in (False, True):
+        assert hint_after(result, "execute", is_due=is_due, has_failed=False) == RUN_INSTEAD
+    assert hint_after(result, "read", is_due=False, has_failed=False) == FAILED
 
 
 def tool(name: str, effect: Any) -> ToolSpec:

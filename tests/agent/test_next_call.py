@@ -253,6 +253,33 @@ def test_a_model_says_words_or_a_whole_call_where_nothing_says_what_comes_next(
         assert accepts(grammar, answer) is is_taken
 
 
+def ran(command: str, output: str, *, is_error: bool = True) -> list[Message]:
+    said, result = looked("run_shell", output, command=command)
+    assert isinstance(result, ToolResult)
+    return [said, replace(result, is_error=is_error)]
+
+
+PYTHON = "[exit code 127, 0.1 s]\n[python is not on this machine; python3 is.]"
+
+
+def test_a_command_whose_program_was_not_found_is_run_as_its_result_says():
+    words = "Run `python tea.py` and tell me what it prints."
+    once = ran("python tea.py", f"sh: 1: python: not found\n{PYTHON}\n(Make the call again.)")
+    assert accepts(after(words, *once), called("run_shell", command="python3 tea.py"))
+    for other in (called("run_shell", command="python tea.py"), "There is no python."):
+        assert not accepts(after(words, *once), other)
+    done = ran("python3 tea.py", "4\n[exit code 0, 0.1 s]", is_error=False)
+    assert after(words, *once, *done) == WORDS
+    # It is not run twice in the same way, and not where the tool is not on offer.
+    again = ran("python3 tea.py", PYTHON.replace("127", "1"))
+    assert "words" in after(words, *once, *again)
+    twice = [*ran("python3 tea.py", "no"), *ran("python tea.py", PYTHON)]
+    assert "python3 tea.py" not in after(words, *twice)
+    request = Request("", [UserMessage.of(words), *once], [*TOOLS[:-1]])
+    assert "python3" not in grammar_of(request)
+    assert "python3" not in after(words, *ran("env X=1 python tea.py", PYTHON))
+
+
 def test_without_tools_there_is_no_grammar():
     assert grammar_of(Request("", [UserMessage.of("Run the tests.")])) == ""
 

@@ -9,7 +9,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, ToolCall, UserMessage
-from ybs.guards.endings import ANNOUNCED, CLAIMED, KNOWN, LAST, STOPPED, UNDONE, Endings
+from ybs.guards.endings import AGAIN, ANNOUNCED, CLAIMED, KNOWN, LAST, STOPPED, UNDONE, Endings
 from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
 
 READ = "read_file"
@@ -108,6 +108,43 @@ async def test_who_was_refused_is_not_told_to_try_again():
     no = Refused("Refused: the person does not want it.")
     finished, said, _ = await run([edit(), "As you like: the file stays."], edit_file=no)
     assert (finished.reason, said) == ("done", [])
+
+
+NOT_FOUND = ToolError(
+    "sh: 1: tally.sh: not found\n[exit code 127, 0.1 s]\n[tally.sh is a file here: run it as `sh tally.sh`.]"
+)
+
+
+def tally(call: ToolCall, _emit: Any) -> str | ToolError:
+    return "4" if b"sh tally.sh" in bytes(call.arguments) else NOT_FOUND
+
+
+@every_row(
+    "words",
+    ["Run tally.sh.", "What does `tally.sh 1` print?", "Write what tally.sh says to notes.txt."],
+)
+async def test_a_command_that_can_be_run_in_another_way_is_no_end(words: str):
+    first, second = call("run_shell", command="tally.sh"), call("run_shell", command="sh tally.sh")
+    script = [first, "There is no tally.sh.", second, "It says 4."]
+    finished, said, text = await run(script, words, run_shell=tally)
+    assert (finished.reason, said, text) == ("done", [AGAIN], "It says 4.")
+
+
+@every_row(
+    "words, script",
+    [
+        ("Run tally.sh.", ["Is it tally.sh?"]),
+        ("What is tally.sh for?", ["It counts."]),
+        ("Run tally.sh.", ["It is not there.", "It is not there."]),
+    ],
+)
+async def test_a_command_that_was_not_found_ends_the_turn_where_it_has_to(
+    words: str, script: list[str]
+):
+    finished, said, text = await run(
+        [call("run_shell", command="tally.sh"), *script], words, run_shell=tally
+    )
+    assert (finished.reason, said, text) == ("done", [AGAIN] * (len(script) - 1), script[-1])
 
 
 async def test_a_call_with_a_known_result_brings_a_reminder_then_the_last_word():

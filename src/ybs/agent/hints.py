@@ -7,6 +7,7 @@ from typing import Final
 from ybs.core.lazy import lazy
 from ybs.core.messages import ToolResult
 from ybs.core.ports import Effect
+from ybs.core.programs import has_hint
 from ybs.core.topics import is_about_one, topics_in
 from ybs.core.wishes import files_in, wishes_count
 
@@ -28,6 +29,8 @@ MEND: Final = "{} Mend it."
 #: After an edit where a command has failed before.
 RUN_AGAIN: Final = "Now run again what failed."
 RUN_FAILED: Final = "This failed. Find out why: read the code to blame, not the test."
+#: Where a program was not found, and run_shell says what is there.
+RUN_INSTEAD: Final = "Make the call again that way."
 FAILED: Final = "This failed. Read why. Take another way, or say in words what is in the way."
 REFUSED: Final = "This is not allowed and will not be. Go on without it, or answer in words."
 
@@ -40,6 +43,8 @@ def hint_after(result: ToolResult, effect: Effect, *, is_due: bool, has_failed: 
     if result.is_refused:
         return REFUSED
     if result.is_error:
+        if effect == "execute" and has_hint(result.output):
+            return RUN_INSTEAD
         return RUN_FAILED if effect == "execute" and is_due else FAILED
     if effect == "read":
         return ACT if is_due else ANSWER

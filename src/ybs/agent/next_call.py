@@ -27,6 +27,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
+from ybs.core.programs import corrected, has_hint
 from ybs.core.topics import is_topic, names_in
 from ybs.core.wishes import (
     files_in,
@@ -136,7 +137,12 @@ def grammar_of(request: Request) -> str:
         return ""
     words, since = _asked(request.messages)
     results = [each for each in since if isinstance(each, ToolResult)]
-    failed = [each for each in results if each.is_error]
+    if again := _again(request.tools, since, results):
+        return again
+    is_past = [has_hint(each.output) and each is not results[-1] for each in results]
+    failed = [
+        each for each, past in zip(results, is_past, strict=True) if each.is_error and not past
+    ]
     gives_up = len(failed) > MOST_RETRIES
     is_other = any(each.name != "edit_file" for each in failed)
     is_moved = wishes_everywhere(words) and len(files_in(words)) > 1  # it is a file's name
@@ -149,6 +155,23 @@ def grammar_of(request: Request) -> str:
     if results and not has_looked and wishes_change(words):  # the file to be changed is not there
         return WORDS
     return _due_calls(request, words, since) or _any_of(request.tools)
+
+
+def _again(
+    tools: Sequence[ToolSpec], since: Sequence[Message], results: Sequence[ToolResult]
+) -> str:
+    """Return the grammar of the last command as its result says that it can be run; nothing where it does not say."""
+    calls = {call.id: call for call in _calls_in(since) if call.name == "run_shell"}
+    last = calls.get(results[-1].call_id) if results else None
+    if (
+        last is None
+        or not results[-1].is_error
+        or not any(tool.name == "run_shell" for tool in tools)
+    ):
+        return ""
+    command = corrected(_text_of(last, "command"), results[-1].output)
+    is_new = command not in {_text_of(call, "command") for call in calls.values()}
+    return f"root ::= {_call('run_shell', command=[command])}{_TEXTS}" if command and is_new else ""
 
 
 def _due_calls(request: Request, words: str, since: Sequence[Message]) -> str:

@@ -14,7 +14,8 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Model, Request, Turn
-from ybs.core.wishes import wishes_change
+from ybs.core.programs import has_hint
+from ybs.core.wishes import output_wanted_of, wishes_change, wishes_run
 from ybs.core.wrapper import ModelWrapper
 from ybs.guards.loops import DIFFERENTLY
 
@@ -24,6 +25,10 @@ ANNOUNCED: Final = (
 CLAIMED: Final = (
     "So far nothing was changed and nothing was run. Call the tool that does it. "
     "If it cannot be done, say in plain words what is in the way."
+)
+AGAIN: Final = (
+    "The command did not run, and the line behind its exit code says how to run it. "
+    "Call the tool again that way."
 )
 KNOWN: Final = (
     "You have this result already. Do the next step, or answer in plain words, without a tool."
@@ -106,7 +111,7 @@ class Endings(Guard):
         if has_spoken_last or not isinstance(last, AssistantMessage) or last.calls:
             return False
         told = {m.words for m in messages if isinstance(m, UserMessage) and m.origin == "guard"}
-        if told & {ANNOUNCED, CLAIMED}:
+        if told & {ANNOUNCED, CLAIMED, AGAIN}:
             return False
         text = self._reminder(messages, last.text.strip())
         if text:
@@ -116,6 +121,9 @@ class Endings(Guard):
     def _reminder(self, messages: Sequence[Message], said: str) -> str:
         if not said or "?" in said:  # it asks the person
             return ""
+        asked = [m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
+        if _is_to_run_again(messages, asked):
+            return AGAIN
         has_worked = any(
             not self._reads_only(call)
             for calls, results in _steps_of(messages)
@@ -125,7 +133,6 @@ class Endings(Guard):
             return ""
         if _announces(said):
             return ANNOUNCED
-        asked = [m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
         was_refused = any(isinstance(m, ToolResult) and m.is_refused for m in messages)
         is_due = any(map(wishes_change, asked)) and not re.search(_SAYS_NO(), said)
         return CLAIMED if is_due and not was_refused else ""
@@ -161,6 +168,14 @@ class _LastWordModel(ModelWrapper):
                 if self._endings.is_last_word and isinstance(event, AssistantSaid):
                     event = AssistantSaid.of(self._endings.last_word(event.message))
                 yield event
+
+
+def _is_to_run_again(messages: Sequence[Message], asked: Sequence[str]) -> bool:
+    """Return whether the last command can be run in another way, and something was to be run or changed."""
+    results = [each for each in messages if isinstance(each, ToolResult)]
+    if not results or not (results[-1].is_error and has_hint(results[-1].output)):
+        return False
+    return any(wishes_run(each) or output_wanted_of(each) or wishes_change(each) for each in asked)
 
 
 def _announces(text: str) -> bool:

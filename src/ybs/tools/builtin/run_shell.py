@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.programs import NOT_FOUND
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -115,20 +116,23 @@ class RunShell(BuiltInTool):
     async def _run(
         self, arguments: Arguments, print_live: Callable[[str], None], *, read_only: bool
     ) -> ToolOutput:
-        from ybs.tools.shell.output import Live
+        from ybs.tools.shell.output import Live, Output
 
         live = Live(print_live)
         try:
             if _is_job(arguments):
                 return await self._begin(arguments, live, read_only=read_only)
-            return await self._finish(arguments, live, read_only=read_only)
+            spill = self.workspace.shells.spill(self._room)
+            output = Output(self.workspace.max_output_chars, spill=spill)
+            return await self._finish(arguments, live, output, read_only=read_only)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror or error}"
             ) from error
 
-    async def _finish(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
-        from ybs.tools.shell.output import Output
+    async def _finish(
+        self, arguments: Arguments, live: "Live", output: "Output", *, read_only: bool
+    ) -> ToolOutput:
         from ybs.tools.shell.process import (  # asyncio's process parts load here
             Command,
             Ended,
@@ -141,7 +145,6 @@ class RunShell(BuiltInTool):
         launch, mark = shells.prepare(
             arguments.command, folder, network=arguments.network, read_only=read_only
         )
-        output = Output(self.workspace.max_output_chars, spill=shells.spill(self._room))
 
         def told(ended: Ended) -> ToolOutput:
             return self._output(ended, output, seconds, monotonic() - started)
@@ -165,7 +168,8 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
             return self._handed_over(job)
-        return self._remarked(told(ended), network=arguments.network, read_only=read_only)
+        remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
+        return await self._helped(remarked, arguments, read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -189,7 +193,8 @@ class RunShell(BuiltInTool):
         if job.ended is None:
             return told
         jobs.forget(job)
-        return replace(told, is_error=job.ended.exit_code != 0)
+        told = replace(told, is_error=job.ended.exit_code != 0)
+        return await self._helped(told, arguments, read_only=read_only)
 
     def _handed_over(self, job: "Job") -> ToolOutput:
         told = job.told(self.workspace.max_output_chars)
@@ -249,6 +254,20 @@ class RunShell(BuiltInTool):
             told = replace(told, summary=f"{told.summary}; {wall}")
         remark = starter.remark(said, network=network, read_only=read_only)
         return replace(told, output=f"{told.output}\n{remark}") if remark else told
+
+    async def _helped(
+        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+    ) -> ToolOutput:
+        """Add what can be run instead where a program was not found."""
+        ran: dict[str, Any] = told.display
+        if ran["exit_code"] != NOT_FOUND:
+            return told
+        from ybs.tools.shell.substitutes import substitute_for
+
+        folder, shells = self._folder(arguments), self.workspace.shells
+        said = ran.get("stderr") or ran["stdout"]
+        line = await substitute_for(arguments.command, said, folder, shells, read_only=read_only)
+        return replace(told, output=f"{told.output}\n{line}") if line else told
 
     def _folder(self, arguments: Arguments) -> Path:
         roots = self.workspace.roots
