@@ -7,7 +7,7 @@ import argparse
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -210,11 +210,18 @@ def schemas() -> str:
     found: dict[str, str] = {}
     for info in pkgutil.iter_modules(builtin.__path__, f"{builtin.__name__}."):
         importlib.import_module(info.name)
-    for tool in BuiltInTool.__subclasses__():
+    for tool in below(BuiltInTool):
         if tool.__module__.startswith(builtin.__name__) and "parameters" not in vars(tool):
             found[tool.arguments.__module__] = bytes(schema_of(tool.arguments)).decode()
     lines = (f'  "{name}": {schema}' for name, schema in sorted(found.items()))
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def below(kind: type[BuiltInTool]) -> Iterator[type[BuiltInTool]]:
+    """Yield the classes made of this one, and those made of them."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from below(each)
 
 
 #: What is written, by its path in the repository.

@@ -1,4 +1,4 @@
-"""What a run of a few turns does without: modules that nobody needs, and searches for garbage that is not there."""
+"""What a run of a few turns does without: modules that nobody needs, schemas that are written down, searches for garbage."""
 
 import subprocess
 import sys
@@ -12,12 +12,18 @@ from ybs.testing import call
 
 pytestmark = [pytest.mark.integration, needs_git]
 
-#: Runs the command and writes, at its end, how often garbage was looked for and which modules were loaded.
+#: Runs the command and writes, at its end, how often garbage was looked for, how many schemas of tools were made, and which
+#: modules were loaded.
 TOLD = """
 import atexit, gc, sys
 from ybs.cli import main
-before = sum(each["collections"] for each in gc.get_stats())
-atexit.register(lambda: print(sum(each["collections"] for each in gc.get_stats()) - before, *sys.modules, file=sys.stderr))
+def collections():
+    return sum(each["collections"] for each in gc.get_stats())
+def tell():
+    made = sys.modules["ybs.core.schema"].schema_of.cache_info().misses
+    print(collections() - before, made, *sys.modules, file=sys.stderr)
+before = collections()
+atexit.register(tell)
 sys.exit(main())
 """
 #: What only an undo, a commit of another branch or an archive needs.
@@ -38,5 +44,5 @@ def test_reading_an_edit_and_a_command_load_little_and_look_for_no_garbage(proje
         done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     assert (project / "app.py").read_text() == "VALUE = 2\n"
-    collections, *loaded = done.stderr.splitlines()[-1].split()
-    assert (collections, NEEDLESS & set(loaded)) == ("0", set())
+    collections, schemas, *loaded = done.stderr.splitlines()[-1].split()
+    assert (collections, schemas, NEEDLESS & set(loaded)) == ("0", "0", set())
