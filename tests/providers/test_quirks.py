@@ -2,7 +2,8 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.providers.wire.quirks import Quirks, adjust, learn
+from ybs.providers.wire import quirks
+from ybs.providers.wire.quirks import Quirks, adjust, learn, refuses_tools
 
 
 def test_an_unknown_quirk_is_refused_and_the_known_ones_are_named():
@@ -13,6 +14,16 @@ def test_an_unknown_quirk_is_refused_and_the_known_ones_are_named():
 def test_a_quirk_of_the_wrong_type_is_refused():
     with pytest.raises(ConfigError, match="sees_images"):
         adjust(Quirks(), {"sees_images": "maybe"}, where="w")
+
+
+def test_a_refusal_that_speaks_of_no_tool_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch):
+    searched: list[bool] = []
+    search = quirks._NO_TOOLS
+    monkeypatch.setattr(quirks, "_NO_TOOLS", lambda: (searched.append(True), search())[1])
+    assert not refuses_tools("404 page not found")
+    assert not searched
+    assert refuses_tools("This model does not support Functions")
+    assert refuses_tools("tool use is not supported")
 
 
 def test_single_fields_are_overridden_and_the_others_stay():

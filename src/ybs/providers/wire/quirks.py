@@ -153,7 +153,8 @@ _REFUSED = lazy(
 
 def refuses_tools(refusal: str) -> bool:
     """Return whether a server says that the model takes no tools."""
-    return _NO_TOOLS().search(refusal.lower()) is not None
+    said = refusal.lower()
+    return ("tool" in said or "function" in said) and _NO_TOOLS().search(said) is not None
 
 
 def learn_schema(quirks: Quirks, refusal: str, *, has_tools: bool) -> Quirks | None:
