@@ -24,6 +24,10 @@ UNCHECKED = "it has parts that cannot be checked word by word, such as a loop, a
         ("(ls)", UNCHECKED),
         ("ls 'open", UNCHECKED),
         ("find . -exec cat {} +", "one program in it runs another"),
+        (
+            "sort *",
+            "`sort *` may do more than read: * can stand for a file that is named like an option",
+        ),
         ("< x", "`` is not one of the read-only commands"),
         ("ls -la | sort > /dev/null", ""),
     ],

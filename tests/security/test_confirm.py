@@ -10,6 +10,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.envelope import MAIN
+from ybs.core.errors import Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
@@ -186,3 +187,43 @@ async def test_a_folder_allowed_while_another_call_waits_is_not_asked_about_agai
     await asyncio.gather(read("one"), read("two"))
     assert opened == ["one", "two"]
     assert [question.call.id for question in person.questions] == ["one"]
+
+
+async def test_a_yes_to_a_path_outside_is_for_this_call_alone(project: Path, tmp_path: Path):
+    roots, gate = Roots(this_host(), project), Gate(Policy(Safety()), Person(YES))
+    call = ToolCall(id="1", name="read_file")
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    with pytest.raises(OutsideRoots) as refused:
+        roots.resolve(one)
+    with await gate.admit_reading(call, refused.value, lambda _: None):
+        assert roots.resolve(one).name == "one"
+        with pytest.raises(OutsideRoots):
+            roots.resolve(other)
+    with pytest.raises(OutsideRoots):
+        roots.resolve(one)
+
+
+@every_row("path", ["{home}/notes.txt", "/notes.txt"])
+async def test_all_of_the_home_folder_or_of_the_disk_is_not_offered(
+    project: Path, tmp_path: Path, path: str
+):
+    host, person = this_host(), Person(NO)
+    call, wanted = ToolCall(id="1", name="read_file"), path.format(home=host.home)
+    outside = OutsideRoots("outside", wanted, Roots(host, project))
+    with pytest.raises(Refused, match="use make"):
+        await Gate(Policy(Safety()), person).admit_reading(call, outside, lambda _: None)
+    (question,) = person.questions
+    assert question.grant == ""
+    assert question.withheld
+    narrow = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(host, project))
+    with pytest.raises(Refused):
+        await Gate(Policy(Safety()), person).admit_reading(call, narrow, lambda _: None)
+    assert person.questions[1].grant == f"reading in {tmp_path}"
+
+
+async def test_where_nobody_is_there_a_path_outside_stays_outside(project: Path, tmp_path: Path):
+    outside = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(this_host(), project))
+    with pytest.raises(OutsideRoots):
+        await Gate(Policy(Safety())).admit_reading(
+            ToolCall(id="1", name="read_file"), outside, lambda _: None
+        )

@@ -70,6 +70,7 @@ NOT_ALWAYS = [
     ("nox", "nox -s release"),
     ("ctest", "ctest --build-and-test a b --test-command sh"),
     ("mvn test", "mvn test deploy"),
+    ("mvn test", "mvn test -f other.xml"),
     ("gradle build", "gradle build publish"),
     ("./gradlew test", "./gradlew test publishToMavenCentral"),
     ("ninja", "ninja install"),

@@ -227,6 +227,9 @@ def test_grants_of_files_go_by_path_and_those_of_other_tools_by_arguments():
     assert isinstance(asked, Ask)
     assert isinstance(other, Ask)
     assert (asked.question.grant, other.question.grant) == ("write_file(**)", 'their_tool({"x":1})')
+    alike = decide(policy, "their_tool", "execute", is_alike=True)
+    assert isinstance(alike, Ask)
+    assert alike.question.grant == "their_tool(*)"
 
 
 def test_s13_always_for_a_write_means_the_projects_files_by_this_tool_and_nothing_beyond_them():

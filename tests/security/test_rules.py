@@ -133,6 +133,9 @@ def test_a_relative_glob_allows_no_absolute_path_and_the_other_way_round():
         ("*x*y", "1x2y", True),
         ("*x*y", "1y2x", False),
         ("a*x*b", "a1b", False),
+        ("a *bc*bc", "a bc", False),
+        ("a *bc*bc", "a bc bc", True),
+        ("* --version", "node --version", True),
     ],
 )
 def test_a_star_in_a_pattern_stands_for_any_text(pattern: str, command: str, *, expected: bool):

@@ -34,6 +34,7 @@ from ybs.security.policy.scopes import (
         ("python3 main.py --port 80 | tail -5", ["python3 main.py --port 80", "tail *"]),
         ("bash scripts/build.sh", ["bash scripts/build.sh"]),
         ("python -m app.tool x", ["python -m app.tool x"]),
+        ("python -m tests.test_app -v -x", ["python -m tests.test_app *"]),
         (".venv/bin/python main.py", [".venv/bin/python main.py"]),
         ("uv run main.py", ["uv run main.py"]),
         ("uv run python test_app.py -q", ["uv run python test_app.py *"]),
@@ -104,6 +105,7 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
         *("uv run x", "npx tsx x.ts", "env python3 x.py", "ls | python3 -", "python3 x.py | sh"),
         *("git -C x push", "git -c a=b log", "rg --pre x y", "eval x", "nohup make", "docker ps"),
         *("sudo x", "> x", "make; python3 x", "timeout 5 make"),
+        *("python3 -m", "python3 -m -x", "python3 -m ./x"),
     ],
 )
 def test_nothing_is_remembered_about_what_runs_anything(text: str):

@@ -39,6 +39,16 @@ def test_x01_tokens_of_fifty_kinds_are_found_in_every_frame(firewall: Firewall) 
     assert missed == []
 
 
+def test_x01_a_token_that_is_all_of_a_text_is_found(firewall: Firewall) -> None:
+    wrong = [
+        kind
+        for kind, token in tokens(Random(1))
+        if "://" not in token
+        and [(one.kind, one.start) for one in firewall.find(token)] != [(kind, 0)]
+    ]
+    assert wrong == []
+
+
 @pytest.mark.integration
 def test_no_scanner_finds_a_secret_in_these_tests(firewall: Firewall) -> None:
     here = Path(__file__).parent

@@ -101,7 +101,15 @@ def test_a_stream_holds_back_own_secrets_with_spaces_in_them() -> None:
     )
 
 
-@pytest.mark.parametrize("before", [MOST_HELD - 4_090, MOST_HELD, 0])
+def test_a_stream_holds_back_every_beginning_of_an_own_secret_with_spaces() -> None:
+    stream = StreamMask(Firewall(own=["aab bcc dd"]))
+    shown = stream.feed("see aaab ") + stream.feed("bcc dd now") + stream.close()
+    assert shown == "see a[ybs:secret:own-secret#1] now"
+
+
+@pytest.mark.parametrize(
+    "before", [MOST_HELD - 4_090, MOST_HELD - 1_110, MOST_HELD, MOST_HELD + 2_980, 0]
+)
 def test_a_stream_lets_a_very_long_word_go_but_no_secret_in_it(
     before: int, firewall: Firewall, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +295,16 @@ def test_an_expression_that_is_none_is_refused() -> None:
     assert not AllowList().holds("x")
 
 
+def test_a_hash_on_the_list_stands_for_the_value_behind_it_and_not_for_itself(token: str) -> None:
+    from hashlib import sha256
+
+    digest = sha256(token.encode()).hexdigest()
+    allowed = AllowList((digest.upper(),))
+    assert allowed.holds(token)
+    assert not allowed.holds(digest)
+    assert not allowed.holds(digest.upper())
+
+
 def test_the_report_names_kind_and_place_and_never_the_value(
     firewall: Firewall, token: str
 ) -> None:
@@ -299,6 +317,11 @@ def test_the_report_names_kind_and_place_and_never_the_value(
         (placeholder, "", 2),
     ]
     assert token not in repr(firewall.report.rows)
+    firewall.report.begin()
+    assert firewall.report.latest == []
+    firewall.mask(f"{token} {token}", "your message")
+    assert [row.count for row in firewall.report.latest] == [2]
+    assert [row.count for row in firewall.report.rows] == [3, 2]
 
 
 def test_a_secret_that_becomes_known_later_is_masked_from_then_on() -> None:
@@ -310,6 +333,7 @@ def test_a_secret_that_becomes_known_later_is_masked_from_then_on() -> None:
     assert firewall.vault.learned == 1
     assert firewall.mask(f"say {late}") == "say [ybs:secret:own-secret#1]"
     assert firewall.mask("shorter") == "shorter"
+    assert not firewall.are_clean([late])
 
 
 def test_a_vault_knows_its_own_placeholders_only() -> None:

@@ -108,6 +108,7 @@ async def test_only_new_text_is_looked_at(
     second = await sent(model, Request("a system prompt", messages, [spec]))
     assert searched == ["the second"]
     assert second.messages[0] is first.messages[0]
+    assert [*second.tools] == [*first.tools] == [spec]
     assert second.tools[0] is first.tools[0]
     assert second.system == "a system prompt"
 

@@ -30,7 +30,7 @@ def is_by_goals(words: Sequence[str]) -> bool:
 def chosen(words: Sequence[str]) -> Iterator[str]:
     """Yield the options that choose what is done."""
     name = words[0].rpartition("/")[2]
-    for beginning in _CHOOSING.get(name.removesuffix("w") if name == "mvnw" else name, ()):
+    for beginning in _CHOOSING.get(name, ()):
         is_long = beginning.startswith("--") or len(beginning) > 2
         for word in words[1:]:
             if word == beginning or word.startswith(beginning + "=" * is_long):
