@@ -49,6 +49,24 @@ def test_x01_a_token_that_is_all_of_a_text_is_found(firewall: Firewall) -> None:
     assert wrong == []
 
 
+@every_row(
+    "text",
+    [
+        "auth: password={}",
+        "token = password={}",
+        "credentials: db_password={}",
+        "secret: password: {}",
+        'curl --auth=password="{}"',
+        "token=none&credentials=password={}&x=1",
+        "api_key=token=password={}",
+    ],
+)
+def test_a_name_hides_no_secret_that_another_name_is_given_behind_it(
+    firewall: Firewall, text: str
+) -> None:
+    assert PW not in firewall.mask(text.format(PW))
+
+
 @pytest.mark.integration
 def test_no_scanner_finds_a_secret_in_these_tests(firewall: Firewall) -> None:
     here = Path(__file__).parent

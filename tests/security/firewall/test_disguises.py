@@ -4,6 +4,7 @@ import base64
 from collections.abc import Callable
 from hashlib import sha1, sha256
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -16,6 +17,7 @@ from secrets_corpus.shapes import tokens
 from rows import every_row
 from timing import takes_at_most
 from ybs.security.firewall import decode
+from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LEAST_BASE64, packed
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
@@ -244,3 +246,27 @@ def test_a_line_end_of_a_shell_within_draws_is_one_word(firewall: Firewall) -> N
 def test_each_line_of_utf_16_has_its_own_place() -> None:
     data = b"plain\na\0b\0\nc\0d\0"
     assert list(decode.wide(data)) == [(6, 10, b"ab"), (11, 15, b"cd")]
+
+
+def test_bytes_that_no_text_is_made_of_are_none() -> None:
+    assert decode.text_of(bytes(range(128, 192))) == b""
+    assert decode.text_of("größer".encode()) == "größer".encode()
+
+
+@every_row("made", [sha1, sha256])
+def test_the_lines_of_a_list_of_hashes_are_not_joined(made: Callable[[bytes], Any]) -> None:
+    data = b"\n".join(made(bytes((code,))).hexdigest().encode() for code in range(20))
+    assert [*decode.line_ends(data, cores_in(data))] == []
+
+
+def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(firewall: Firewall, token: str) -> None:
+    hexed = token.encode().hex()
+    for before in ("", "a"):
+        assert hexed[1:-1] not in firewall.mask(before + hexed)
+
+
+def test_two_places_with_escapes_in_them_are_not_read_as_one(firewall: Firewall) -> None:
+    word = "A%42C0123456789abcdefXYZ"  # what stands up to 200 bytes before it and 400 behind is read with it
+    first = f"{word} ".ljust(4 + 400 - len(" api_key="), ".") + " api_key="
+    second = "Xk39dk" + "2Pz8q1Lm7 "
+    assert firewall.find(first + " word" * 100 + " " + second.ljust(199, ".") + word) == ()

@@ -184,6 +184,7 @@ def test_a_placeholder_hides_nothing_but_its_own_words(
         "see [ybs:secret:github-token#3] and [ybs:secret:assigned-secret#12345]"
     ).endswith("#12345]")
     assert token not in firewall.mask(f"[ybs:secret:{token}#1]")
+    assert "sesame" not in Firewall(own=["sesame-[ybs:"]).mask("sesame-[ybs:secret:jwt#1]")
     assert token not in firewall.mask(f"{own} {token} {own}")
     assert key[90:150] not in firewall.mask(key.replace(key[300:310], "[ybs:secret:jwt#1]"))
 
@@ -240,6 +241,7 @@ def test_own_secrets_come_from_variables_named_like_secrets() -> None:
         "GH_TOKEN": " spaced-token-" + "value1 ",
         "DATABASE_URL": "postgres://u:" + f"p%40{PW}@h/d",
         "OTHER_URL": "postgres://u:password@h/d",
+        "SHORT_URL": "postgres://u:" + "Xk39dk2P" + "@h/d",
         "SSH_AUTH_SOCK": "/tmp/agent.123456",
         "SIGNING_KEY": "/home/me/key.pem",
         "API_KEY": "short",
@@ -255,6 +257,7 @@ def test_own_secrets_come_from_variables_named_like_secrets() -> None:
         "spaced-token-value1",
         f"p%40{PW}",
         f"p@{PW}",
+        "Xk39dk2P",  # as short as one may be
     ]
 
 

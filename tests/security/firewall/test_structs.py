@@ -12,7 +12,7 @@ from secrets_corpus.shapes import FRAMES, tokens
 from ybs.core.events import Event, ToolFinished, UserSaid
 from ybs.core.messages import Text
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.structs import _masked, masked
+from ybs.security.firewall.structs import _masked, has_rest_of_key, masked
 
 
 def values(text: str) -> list[Event]:
@@ -57,3 +57,16 @@ def test_an_id_that_looks_like_a_secret_stays_so_that_the_result_finds_its_call(
 def test_what_cannot_be_read_is_looked_at_piece_by_piece() -> None:
     broken = ToolFinished(id="1", success=True, output="", display=Raw(b'{"a": "\\q"}'))
     assert masked(Firewall(), broken) == broken
+
+
+def test_a_text_in_a_list_is_looked_at(token: str) -> None:
+    for texts in ([token], ["two\nlines", token], [["two\nlines", [token]]]):
+        shown = ToolFinished(id="1", success=True, output="", display=Raw(json.encode(texts)))
+        assert token.encode() not in bytes(masked(Firewall(), shown).display)
+
+
+def test_a_line_of_a_key_before_its_end_is_a_rest_of_it_and_an_end_alone_is_none(key: str) -> None:
+    *_, last, end = key.splitlines()
+    assert has_rest_of_key(Text(text=f"{last}\n{end}"))
+    assert not has_rest_of_key(Text(text=f"[ybs:secret:private-key#1]\n{end}\n{'words ' * 9}"))
+    assert not has_rest_of_key(Text(text=f"{end}\n{last}"))

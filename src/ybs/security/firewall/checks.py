@@ -43,6 +43,8 @@ _ESCAPE = lazy(
     rb"\\+(?:u(?:[0-9a-fA-F]{4}|\{\w{1,6}\})|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[01][0-7]{2}|[^\\]|$)"
 )
 _CLOSED = lazy(rb"[\s\"'`;,)}<&|\\\]]|$")
+#: What stands between a name and its value, and between the parts of an address.
+_GIVES = lazy(rb"[&=:]")
 _DATE = lazy(
     rb"\d{4}-\d\d-\d\d\b.*|v?\d+(?:\.\d+)+.*|\^?~?\d+(?:\.\d+)*(?:-[a-z]+[.\d]*)|[\d.:,/%+-]{1,14}|.*[-_]v?\d+\.\d+(?:\.\d+)?\S*"
 )
@@ -99,8 +101,8 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     word = match[1].lower()
     if _PUBLIC().search(whole_name) or _ABOUT().match(match[0], len(word)):
         return 0
-    # What was rejected as a whole is not looked at from every word in it, but in an address each part has its chance.
-    go_on = data.rfind(b"&", start, end) + 1 or end
+    # What was rejected as a whole is not looked at from every word in it, but a name in it that is given a value is.
+    go_on = start if _GIVES().search(data, start, end + 1) else end
     if not _CLOSED().match(data, end) or value in whole_name or _CODE().fullmatch(value):
         return go_on
     goes_on = match[0][len(word) : len(word) + 1].isalpha()
