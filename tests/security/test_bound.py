@@ -75,6 +75,13 @@ def test_a_bound_never_allows_more_than_the_policy_and_never_more_than_its_own_m
         assert rank(decision) <= rank(judged(policy.tried(mode=bound), None, place))
 
 
+@every_row("mode, bound", [*product(MODES, MODES)])
+def test_of_the_mode_and_the_bound_the_stricter_one_decides(mode: Mode, bound: BoundMode) -> None:
+    for place in range(len(CALLS)):
+        alone = [rank(judged(policy_of(each), None, place)) for each in (mode, bound)]
+        assert rank(judged(policy_of(mode), Bound(bound), place)) == min(alone), CALLS[place]
+
+
 @every_row("mode, place", [(mode, place) for mode, place in product(MODES, range(len(CALLS)))])
 def test_what_reads_only_changes_nothing_in_any_mode(mode: Mode, place: int) -> None:
     policy = policy_of(mode, RULES)

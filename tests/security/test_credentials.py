@@ -24,6 +24,8 @@ def test_keys_are_found_near_the_top_and_neither_in_libraries_nor_through_a_link
     (tmp_path / "again").symlink_to(tmp_path)
     assert found(tmp_path) == {"npmrc", "a/b/.netrc", "1/2/3/4/5/.env"}
     assert found(tmp_path, is_cache=True) == {"npmrc"}
+    made(tmp_path, "a/.netrc")
+    assert found(tmp_path, is_cache=True) == {"npmrc"}
     assert found(tmp_path / "nowhere") == set()
 
 

@@ -59,6 +59,15 @@ def test_each_setting_that_runs_something_of_the_project_is_read(
     assert named(repository) == []
 
 
+def test_a_value_is_read_as_git_reads_it_with_quotes_escapes_and_comments(repository: Path):
+    written = '[core]\n\thooksPath = "my \\"own\\" # hooks" ; those of the team\n'
+    (repository / ".git/config").write_text(written)
+    said = subprocess.run(
+        ["git", "config", "core.hooksPath"], cwd=repository, capture_output=True, check=True
+    )
+    assert named(repository) == [said.stdout.decode().strip()] == ['my "own" # hooks']
+
+
 @every_row(
     ("key", "value"),
     [("user.name", "run.py"), ("core.editor", "vim"), ("core.hooksPath", "/usr/x")],

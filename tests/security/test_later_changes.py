@@ -70,6 +70,26 @@ def test_a_commit_in_a_repository_is_no_change_of_its_settings(files: LaterFiles
     assert looked(files, project) == []
 
 
+def test_a_repository_is_told_from_a_file(files: LaterFiles, project: Path):
+    (project / "sub/.git/config").write_text("evil")
+    (project / ".envrc").write_text("evil")
+    later_changes.index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
+    found = {os.path.relpath(each.path, project): each.is_repository for each in files.look()}
+    assert found == {"sub/.git": True, ".envrc": False}
+
+
+def test_of_a_file_that_is_read_whole_the_last_byte_counts(
+    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(later_changes, "_MOST_BYTES", 4)
+    (project / ".envrc").write_text("abcd")
+    looked(files, project)
+    (project / ".envrc").write_text("abce")
+    assert looked(files, project) == [(".envrc", "changed")]
+    (project / ".envrc").write_text("abce")
+    assert looked(files, project) == []
+
+
 def test_large_files_are_told_by_their_times(
     files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

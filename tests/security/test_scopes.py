@@ -41,6 +41,7 @@ from ybs.security.policy.scopes import (
         ("PYTHONPATH=. pytest -q", ["PYTHONPATH=. pytest *"]),
         ("PYTHONPATH=src:lib python3 -m app", ["PYTHONPATH=src:lib python3 -m app"]),
         ("CI=1 npm test", ["CI=1 npm test *"]),
+        ("API=http://localhost:80/x npm test", ["API=http://localhost:80/x npm test *"]),
     ],
 )
 def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):

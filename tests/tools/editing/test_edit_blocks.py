@@ -46,7 +46,8 @@ def test_an_underline_is_not_taken_for_the_middle():
 @every_row(
     ("text", "words"),
     [
-        (BLOCK, "does not say which file"),
+        (BLOCK, "the block in line 1 does not say which file"),
+        (f"\n{BLOCK}", "the block in line 2 does not say which file"),
         ("a\n" + BLOCK.replace(">>>>>>> REPLACE", ""), "has no end"),
         ("a\n" + BLOCK.replace(">>>>>>> REPLACE", "") + BLOCK, "line 2 has no end"),
         ("a\n" + BLOCK.replace("=======\n", ""), "has no middle"),
