@@ -154,6 +154,16 @@ def test_a_look_that_took_long_stands_for_as_long(project: Path, monkeypatch: py
     assert names(project, index.look().repositories) == [".git", ".hg"]
 
 
+def test_a_look_is_as_old_as_it_took(project: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(folder_index, "monotonic", lambda: now[0])
+    index = FolderIndex(str(project))
+    index.look()
+    (project / ".git").mkdir()
+    now[0] += 0.001  # the first one took no time at all
+    assert names(project, index.look().repositories) == [".git"]
+
+
 def test_a_listing_from_within_a_tick_is_not_relied_on(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -117,6 +117,13 @@ def test_p14_what_is_no_path_gives_a_clear_error(roots: Roots, path: str, words:
     assert not isinstance(caught.value, Refused)
 
 
+def test_an_error_shows_a_short_path_whole_and_the_beginning_of_a_long_one(roots: Roots):
+    with pytest.raises(ToolError, match="'~short' begins with"):
+        roots.resolve("~short")
+    with pytest.raises(ToolError, match=r"'~xxxx*\.\.\.' is 5000"):
+        roots.resolve("~" + "x" * 4999)
+
+
 @every_row("path", ["./~x", "$5.txt", "a$b", "grün/日本.py", "x:y", "a\u00a0b", "😀"])
 def test_unusual_names_are_paths(roots: Roots, project: Path, path: str):
     assert roots.resolve(path) == project / path

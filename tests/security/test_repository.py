@@ -163,6 +163,14 @@ def test_branches_that_name_each_other_in_a_circle_end_somewhere(tmp_path: Path)
     assert find_repository(tmp_path / "repo").work_tree == (tmp_path / "repo").resolve()
 
 
+def test_only_a_work_tree_may_say_that_its_repository_is_elsewhere(tmp_path: Path):
+    for name in ("repo", "other"):
+        make_repository(tmp_path / name)
+    (tmp_path / "repo/.git/commondir").write_text(f"{tmp_path / 'other/.git'}\n")
+    with pytest.raises(ValueError, match="commondir"):
+        find_repository(tmp_path / "repo")
+
+
 @pytest.mark.integration
 def test_the_commit_at_head_is_read_where_plain_files_say_it(pit: Sandpit) -> None:
     top, repository = pit.top, find_repository(pit.top)

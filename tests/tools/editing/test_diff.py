@@ -12,6 +12,11 @@ def test_equal_texts_have_no_difference():
     assert diff_of("a\n", "a\n", "f") == Diff("", 0, 0)
 
 
+def test_a_file_that_is_made_or_emptied_is_compared_with_nothing():
+    assert diff_of("", "a\n", "f").text.splitlines()[:2] == ["--- /dev/null", "+++ f"]
+    assert diff_of("a\n", "", "f").text.splitlines()[:2] == ["--- f", "+++ /dev/null"]
+
+
 def test_a_missing_end_of_line_is_said():
     shown = diff_of("a\nb", "a\nb\n", "f")
     assert shown.text == "--- f\n+++ f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b"

@@ -250,3 +250,9 @@ def test_nothing_outside_the_place_changes(text: str, old: str, new: str):
         assert match.places[-1].stop <= len(text)
     elif match.reason == "ambiguous":
         assert len(match.lines) > 1
+
+
+def test_blank_lines_before_the_first_line_of_a_file_are_not_looked_for_in_it() -> None:
+    text = "a = 1\nfoo(bar, baz)\n"
+    assert edited(text, f"\n{text}", "\nb = 1\nfoo(bar, baz)\n") == "b = 1\nfoo(bar, baz)\n"
+    assert edited(f"x = 0\n{text}", f"\n{text}", "\nb = 1\nfoo(bar, baz)\n").startswith("x = 0\n")

@@ -80,8 +80,6 @@ def held(path: Path, *, make_folders: bool = False, judge: Judge | None = None) 
 
 def open_listed(path: Path) -> int:
     """Open the resolved folder so that its names can be listed. Raises OSError, or Refused for a link."""
-    if path.parent == path:
-        return os.open(path, _LISTED)
     with held(path) as place:
         return _stepped(place.folder, place.name, path, _LISTED)
 

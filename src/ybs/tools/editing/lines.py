@@ -23,8 +23,6 @@ class Lines:
         self._kinds: dict[str, int] = {}
         kinds = self._kinds
         keys = plain(text).split("\n")
-        if len(keys) != len(self.all):  # a sign for a line end that the file does not use as one
-            keys = [plain(line) for line in self.all]
         self._coded = "".join(
             chr(kinds.setdefault("".join(keys[number].split()), len(kinds)) % _MOST_KINDS)
             for number in self.solid
