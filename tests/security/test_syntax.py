@@ -147,6 +147,7 @@ def test_ordinary_syntax_is_clear(text: str):
     [
         ("\\ f", "a part of it is not understood"),
         ("cat <<E\n)$(sudo id)\nE", "a part of it is not understood"),
+        ("(ls \x07)", "it holds a control character"),
         ("a\n\\\n> f", "the end of a command is not certain"),
         ("true\n" * 99 + "{ " * 60 + "a" + "; }" * 60, "it is nested too deeply"),
     ],

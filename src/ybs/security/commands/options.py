@@ -148,8 +148,10 @@ def operands_of(words: Sequence[str]) -> list[str]:
 
 def from_globs(words: Sequence[str], globs: Sequence[str]) -> str:
     """Return the glob that may become an option or operand by which the program does more than it seems, or nothing."""
-    names = (*RUNNING.get(words[0], ()), *_WRITING.get(words[0], ())) if words else ()
-    if not globs or not (names or (words and words[0] in _WRITING)):
+    if not globs or not words:
+        return ""
+    names = (*RUNNING.get(words[0], ()), *_WRITING.get(words[0], ()))
+    if not (names or words[0] in _WRITING):
         return ""
     is_by_name = words[0] in _BY_WHOLE_NAME
     ends = len(words) if is_by_name or "--" not in words else words.index("--")
