@@ -259,10 +259,10 @@ def test_the_lines_of_a_list_of_hashes_are_not_joined(made: Callable[[bytes], An
     assert [*decode.line_ends(data, cores_in(data))] == []
 
 
-def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(firewall: Firewall, token: str) -> None:
+def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(token: str) -> None:
     hexed = token.encode().hex()
     for before in ("", "a"):
-        assert hexed[1:-1] not in firewall.mask(before + hexed)
+        assert hexed[1:-1] not in Firewall().mask(before + hexed)  # one that does not know it yet
 
 
 def test_two_places_with_escapes_in_them_are_not_read_as_one(firewall: Firewall) -> None:
