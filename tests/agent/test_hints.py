@@ -6,7 +6,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.agent.hints import (
+from ybs.agent.small_models.hints import (
     ABSENT,
     ACT,
     ANSWER,
@@ -25,7 +25,7 @@ from ybs.agent.hints import (
     asked_again,
     hint_after,
 )
-from ybs.agent.prefix import SharedPrefix
+from ybs.agent.small_models.prefix import SharedPrefix
 from ybs.core.messages import ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
 from ybs.testing import ScriptedModel

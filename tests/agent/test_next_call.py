@@ -8,7 +8,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.agent.next_call import MOST_LINES, NOT_THERE, WORDS, Guided, grammar_of
+from ybs.agent.small_models.edit_grammar import MOST_LINES
+from ybs.agent.small_models.guided import Guided
+from ybs.agent.small_models.next_call import NOT_THERE, WORDS, grammar_of, needed_grammar_of
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
@@ -99,7 +101,7 @@ def test_a_change_of_a_file_that_was_read_replaces_one_of_its_lines(answer: str,
 
 def test_what_is_added_keeps_what_is_there():
     lines = looked("read_file", "1\t- oolong\n2\t- mint\n3\t", path="teas.md")
-    anywhere = after("Add sencha to teas.md.", *lines)
+    anywhere = after("Insert sencha into the list in teas.md.", *lines)
     last = after("Append sencha to teas.md.", *lines)
     below, first = (edit(old, f"{old}\n- sencha", "teas.md") for old in ("- mint", "- oolong"))
     assert [accepts(anywhere, each) for each in (below, first)] == [True, True]
@@ -112,16 +114,86 @@ def test_what_is_added_keeps_what_is_there():
 def test_a_line_that_occurs_twice_stands_with_the_next_one():
     twice = looked("read_file", "1\ta\n2\tb\n3\ta\n4\tc", path="x.txt")
     grammar = after("Change x.txt.", *twice)
-    texts = ("a", "a\nb", "a\nc", "b", "c")
-    taken = [accepts(grammar, edit(old, "d", "x.txt")) for old in texts]
-    assert taken == [False, True, True, True, True]
+    edits = [("a", "d"), ("a\nb", "d\nb"), ("a\nb", "d"), ("a\nc", "d\nc"), ("b", "d"), ("c", "d")]
+    taken = [accepts(grammar, edit(old, new, "x.txt")) for old, new in edits]
+    assert taken == [False, True, False, True, True, True]
+
+
+def test_a_line_may_be_taken_away_or_changed_where_something_is_to_be_removed():
+    lines = looked("read_file", "1\t- oolong\n2\t- mint and sage", path="teas.md")
+    grammar = after("Remove sage from teas.md.", *lines)
+    assert accepts(grammar, edit("- mint and sage\n", "", "teas.md"))
+    assert accepts(grammar, edit("- mint and sage", "- mint", "teas.md"))
+    assert not accepts(
+        after("Change sage in teas.md.", *lines), edit("- mint and sage\n", "", "teas.md")
+    )
+
+
+@every_row(
+    "words, answer, is_taken",
+    [
+        (
+            "Append the line 3,mint to teas.csv.",
+            edit("2,oolong", "2,oolong\n3,mint", "teas.csv"),
+            True,
+        ),
+        (
+            "Append the line 3,mint to teas.csv.",
+            edit("2,oolong", "2,oolong\n3,a\n4,b", "teas.csv"),
+            True,
+        ),
+        (
+            "Append the line 3,mint to teas.csv.",
+            edit("id,tea", "id,tea\n3,mint", "teas.csv"),
+            False,
+        ),
+        (
+            "Append the line 3,mint to teas.csv.",
+            called("write_file", path="teas.csv", content="3,mint"),
+            False,
+        ),
+        ("How many teas are there in teas.csv?", "There are two.", True),
+        ("How many teas are there in teas.csv?", called("read_file", path="other.csv"), True),
+        ("How many teas are there in teas.csv?", edit("id,tea", "a", "teas.csv"), False),
+    ],
+)
+def test_a_larger_model_is_told_what_to_write_where_that_is_sure(
+    words: str, answer: str, is_taken: bool
+):
+    lines = looked("read_file", "1\tid,tea\n2\t1,mint\n3\t2,oolong", path="teas.csv")
+    request = Request("", [UserMessage.of(words), *lines], TOOLS)
+    assert accepts(needed_grammar_of(request), answer) is is_taken
+
+
+def test_a_larger_model_is_told_nothing_where_nothing_is_sure_or_all_is_done():
+    def needed(words: str, *more: Message) -> str:
+        return needed_grammar_of(Request("", [UserMessage.of(words), *more], TOOLS))
+
+    lines = looked("read_file", "1\t- oolong", path="teas.md")
+    append = "Append the line `- mint` to teas.md."
+    assert needed(append, *lines)
+    assert not needed(append, *lines, *looked("edit_file", "Edited.", path="teas.md"))
+    assert not needed("Change oolong in teas.md to sage.", *lines)
+    assert not needed("How many teas are there in teas.md?")
+    call, result = looked("edit_file", "not found", path="teas.md", old_text="oolong tea")
+    failed = [call, replace(result, is_error=True)]
+    again = needed("Change oolong in teas.md to sage.", *lines, *failed)
+    assert accepts(again, edit("- oolong", "- sage", "teas.md"))
+    assert not needed("Change oolong in teas.md to sage.", *lines, *failed, *failed)
+
+
+def test_a_file_to_delete_is_one_that_was_listed():
+    found = looked("list_files", "old/logo.svg", pattern="**/logo.svg")
+    grammar = after("Delete the file logo.svg.", *found)
+    assert accepts(grammar, called("delete_file", path="old/logo.svg"))
+    assert not accepts(grammar, called("delete_file", path="logo.svg"))
 
 
 def test_a_name_is_replaced_wherever_it_stands():
     call = msgspec.json.decode(edit("brew", "steep").strip("`json\n"), type=dict[str, Any])
     call["arguments"]["replace_all"] = True
     everywhere = f"```json\n{msgspec.json.encode(call).decode()}\n```"
-    for words in ("Rename brew in tea.py to steep.", "Write steep for brew everywhere in tea.py."):
+    for words in ("Rename brew in tea.py to steep.", "Rename brew to steep everywhere in tea.py."):
         assert accepts(after(words, *BREW), everywhere)
         assert not accepts(after(words, *BREW), edit("brew", "steep"))
     part = looked("read_file", "1\tdef brew(cup, cups):", path="tea.py")
@@ -173,17 +245,30 @@ def test_a_folder_that_was_listed_is_an_answer_and_a_line_is_added_alone():
         ({"old_text": "a", "new_text": "b"}, "b"),
         ({"new_text": "b\n"}, "b\n"),
         ([], None),
+        ([1], None),
     ],
 )
 async def test_the_line_end_behind_the_new_text_of_an_edit_goes(arguments: Any, new: str | None):
     call = ToolCall(id="1", name="edit_file", arguments=Raw(msgspec.json.encode(arguments)))
     said = AssistantMessage(content=(Text(text="So."), call), stop_reason="tool_calls")
-    model = Guided(ScriptedModel([said]))
+    model = Guided(ScriptedModel([said]), is_tiny=True)
     events = [e async for e in model.stream(Request("", [UserMessage.of("Go on.")], TOOLS))]
     last = events[-1]
     assert isinstance(last, AssistantSaid)
     made = msgspec.json.decode(last.message.calls[0].arguments)
-    assert (made["new_text"] if made else None) == new
+    assert (made["new_text"] if isinstance(made, dict) else None) == new
+
+
+@every_row("content, written", [("a", "a\n"), ("a\n", "a\n"), ("", "")])
+async def test_a_new_file_ends_with_a_line_end(content: str, written: str):
+    arguments = Raw(msgspec.json.encode({"path": "a.txt", "content": content}))
+    call = ToolCall(id="1", name="write_file", arguments=arguments)
+    said = AssistantMessage(content=(call,), stop_reason="tool_calls")
+    model = Guided(ScriptedModel([said]), is_tiny=True)
+    events = [e async for e in model.stream(Request("", [UserMessage.of("Go on.")], TOOLS))]
+    last = events[-1]
+    assert isinstance(last, AssistantSaid)
+    assert msgspec.json.decode(last.message.calls[0].arguments)["content"] == written
 
 
 def test_of_a_long_file_any_text_may_be_replaced():
@@ -297,7 +382,7 @@ def test_an_edit_is_of_what_the_words_are_about():
     assert accepts(grammar, edit("MAX_CUPS = 9,", "MAX_CUPS = 7,"))
     assert not accepts(grammar, edit("MAX_CUPS = 9,", "MAX_CUPS = 7"))
     assert not accepts(grammar, edit("MIN_CUPS = 1", "MIN_CUPS = 7"))
-    grammar = after("Repair pour of tea.py.", *lines)
+    grammar = after("pour in tea.py is broken. Repair it.", *lines)
     assert accepts(grammar, edit("x = 1", "x = 2"))
     assert not accepts(grammar, edit("def pour(tea):", "def pour(cups):"))
     assert accepts(
@@ -319,7 +404,7 @@ def test_a_call_without_a_path_says_nothing_of_a_file(arguments: bytes):
 async def test_the_grammar_goes_with_the_request():
     inner = ScriptedModel(["Done."])
     request = Request("", [UserMessage.of("Run the tests.")], TOOLS)
-    events = [event async for event in Guided(inner).stream(request)]
+    events = [event async for event in Guided(inner, is_tiny=True).stream(request)]
     assert isinstance(events[-1], AssistantSaid)
     assert inner.requests[0].grammar == grammar_of(request)
     assert "run_shell" in inner.requests[0].grammar

@@ -207,7 +207,7 @@ async def test_a_secret_in_a_document_or_a_memory_is_not_sent(
 @pytest.mark.integration
 async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
     (project / "AGENTS.md").write_text("Never indent with tabs.\n" + "We like order. \n" * 200)
-    async with OllamaServer(["one", "two"]) as server:
+    async with OllamaServer(["one", "two", "three"]) as server:
         session = Session.open(
             project,
             commands=SlashCommands(),
@@ -221,12 +221,13 @@ async def test_a_small_model_gets_little_and_no_tool_more(project: Path):
             await session.send("Indent my code.")
             sent = [r.body for r in server.requests if r.path.endswith("/api/chat")]
             names = {spec.name for spec in session.agent.toolbox.specs()}
-    first, second = (body["messages"] for body in sent)
+    first, second = (body["messages"] for body in sent[:2])
     assert first[0]["content"] == rules(is_short=True)
     assert first[1]["content"].startswith("Top level: AGENTS.md")
     assert first[1]["content"].endswith("\n\nhello")
     assert second[:2] == first
-    assert second[-1]["content"] == (
+    asked = [message["content"] for message in second if message["role"] == "user"]
+    assert asked[-1] == (
         '<document name="AGENTS.md" from="AGENTS.md, lines that may matter">\nNever indent with tabs.\n</document>\n\nIndent my code.'
     )
     assert not names & {"repo_map", "memorize", "set_thought", "update_identity"}

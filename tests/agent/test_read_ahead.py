@@ -9,17 +9,20 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.read_ahead import (
+from ybs.agent.small_models.read_ahead import (
     DECLARES,
     MOST_BYTES,
-    MOST_ENTRIES,
+    MOST_COUNTED,
     MOST_LINES,
+    MOST_READ_LINES,
     ReadAhead,
+    looks_ahead,
     missing_in,
-    new_words,
 )
+from ybs.agent.small_models.survey import MOST_FILES
+from ybs.agent.small_models.survey import MOST_LINES as MOST_SURVEYED
 from ybs.core.events import AssistantSaid
-from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.paths.roots import Roots
 from ybs.testing import ScriptedModel
@@ -53,6 +56,13 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
     return ["search_files", pattern, path, MOST_LINES, 1, True]
 
 
+def surveyed(pattern: str, path: str = ".") -> list[Any]:
+    listed = ["list_files", "**/*", path, MOST_FILES]
+    return (
+        [listed, ["search_files", pattern, path, MOST_SURVEYED, 0, True]] if pattern else [listed]
+    )
+
+
 @pytest.mark.integration
 @every_row(
     "words, calls",
@@ -67,25 +77,21 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
             [["read_file", "app.py"], ["read_file", "AUTHORS"]],
         ),
         ("What lies in the folder docs?", [["list_files", "*", "docs"]]),
+        ("How many files are in docs/?", [["list_files", "*", "docs", MOST_COUNTED]]),
         ("Where is MAX_SIZE set?", [searched("MAX_SIZE")]),
-        (
-            "Who calls readAll and parse_line?",
-            [searched("readAll|parse_line")],
-        ),
-        ("Which of the docs mention ports?", [searched("port", "docs")]),
+        ("Who calls readAll and parse_line?", [searched("readAll|parse_line")]),
+        ("Which of the docs mention ports?", surveyed("port", "docs")),
         (
             "Where is the struct TidalClock declared?",
-            [searched(rf"\b(?:{DECLARES})\s+(?:TidalClock)\b")],
+            [searched(rf"\b(?:{DECLARES})\b[^=\n]*?\b(?:TidalClock)\b")],
         ),
-        ("Add docs/new.md with a title.", []),
-        ("Does anybody in docs speak Danish?", [searched("Danish", "docs")]),
-        ("What is the capital of France?", []),
-        ("How tall is a giraffe?", []),
-        ("How do I read a file in Python?", []),
-        ("Which file names a.mail.example?", [searched(r"a\.mail\.example")]),
+        ("Does anybody in docs speak Danish?", surveyed("Danish|speak", "docs")),
+        ("What is the capital of France?", surveyed("France|capital")),
+        ("The shop opens at nine now, please correct that.", surveyed("shop|open|nine")),
+        ("What is this?", surveyed("")),
         ("Is there a link to http://a.example?", [searched("http://a\\.example")]),
-        ("Is there a FIXME?", [searched("FIXME")]),
         ("In colours.css replace red by blue.", [["list_files", "**/colours.css"]]),
+        ("Create docs/new.md with a title.", []),
         ("Make a file motto.txt with a motto.", []),
         ("Run app.py with python3.", []),
         ("What does `python3 app.py` print?", []),
@@ -93,20 +99,23 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
             "`python3 app.py` fails. Fix AUTHORS.",
             [["read_file", "app.py"], ["read_file", "AUTHORS"]],
         ),
-        ("Delete app.py.", []),
-        ("AUTHORS is old, throw it away.", []),
-        ("Get rid of the file `docs/usage.md`", []),
+        ("Delete the file app.py.", []),
         ("Remove the first line of app.py.", [["read_file", "app.py"]]),
         ("What does large.txt say?", [["list_files", "**/large.txt"]]),
         ("What does link.txt say?", [["list_files", "**/link.txt"]]),
-        ("Read /etc/passwd and ../x", []),
         ("Good morning. How are you?", []),
-        ("Use SQL.", []),
-        ("What is in . here", []),
     ],
 )
 async def test_what_the_words_name_is_looked_at(words: str, calls: list[Any], project: Path):
     assert await calls_for([UserMessage.of(words)], written(project)) == calls
+
+
+@every_row(
+    "words", ["Read /etc/passwd and ../x", "What does /etc/passwd say?", "What is in . here?"]
+)
+async def test_nothing_outside_is_looked_at(words: str, project: Path):
+    calls = await calls_for([UserMessage.of(words)], written(project))
+    assert not any(argument in ("/etc/passwd", "../x") for call in calls for argument in call)
 
 
 async def test_only_tools_on_offer_are_called(project: Path):
@@ -123,17 +132,17 @@ async def test_a_look_ahead_is_the_first_step_of_a_turn_and_no_other(project: Pa
     assert await calls_for([first, answer, UserMessage.of("And AUTHORS?")], roots) == [
         ["read_file", "AUTHORS"]
     ]
-    assert new_words([]) == ""
+    assert await calls_for([], roots) == []
 
 
 @every_row(
     "words, missing",
     [
         ("Make a file motto.txt that says: hello.", ["motto.txt"]),
-        ("Write docs/plan.md and docs/usage.md anew.", ["docs/plan.md"]),
+        ("Create the files docs/plan.md and docs/usage.md.", ["docs/plan.md"]),
         ("In colours.css replace red by blue.", []),
         ("What would a new file x.txt be?", []),
-        ("Write /etc/new.conf and ../up.txt", []),
+        ("Create /etc/new.conf and ../up.txt", []),
     ],
 )
 def test_of_a_file_that_is_to_be_made_it_is_said_that_it_is_not_there(
@@ -143,43 +152,141 @@ def test_of_a_file_that_is_to_be_made_it_is_said_that_it_is_not_there(
     assert said == [f"{path} is not there yet: write_file makes it." for path in missing]
 
 
-async def test_a_folder_in_which_nothing_was_found_is_listed(tmp_path: Path):
-    roots = written(tmp_path)
-    asked = [UserMessage.of("Which of the docs mention harbours or ports?")]
-    model = ReadAhead(ScriptedModel([]), roots)
-    events = [event async for event in model.stream(Request("", asked, TOOLS))]
-    last = events[-1]
-    assert isinstance(last, AssistantSaid)
-
-    def with_result(output: str) -> list[Message]:
-        id_ = last.message.calls[0].id
-        return [*asked, last.message, ToolResult(call_id=id_, name="search_files", output=output)]
-
-    assert last.message.calls[0].id.startswith("ahead_harbour")
-    assert await calls_for(with_result("No matches."), roots) == [searched("port", "docs")]
-    asked = [UserMessage.of("Which of the docs mention harbours?")]
-    assert await calls_for(with_result("No matches."), roots) == [["list_files", "*", "docs"]]
-    assert await calls_for(with_result("docs/usage.md:1: port"), roots) == []
-    for number in range(MOST_ENTRIES):
-        (tmp_path / f"docs/{number}.md").touch()
-    assert await calls_for(with_result("No matches."), roots) == []
-    (tmp_path / "docs").rename(tmp_path / "gone")
-    assert await calls_for(with_result("No matches."), roots) == []
+async def looks_for(
+    words: str, roots: Roots, *outputs: Sequence[str]
+) -> tuple[list[Any], Sequence[Message]]:
+    """Return the look that comes after looks with these outputs, and the conversation then."""
+    messages: list[Message] = [UserMessage.of(words)]
+    for step in outputs:
+        model = ReadAhead(ScriptedModel([]), roots)
+        events = [event async for event in model.stream(Request("", messages, TOOLS))]
+        said = events[-1]
+        assert isinstance(said, AssistantSaid)
+        assert looks_ahead(said.message)
+        results = [
+            ToolResult(call_id=call.id, name=call.name, output=output)
+            for call, output in zip(said.message.calls, step, strict=True)
+        ]
+        messages += [said.message, *results]
+    return await calls_for(messages, roots), messages
 
 
-async def test_the_model_does_not_see_searches_in_vain_that_another_look_followed(tmp_path: Path):
-    def look(number: int, output: str) -> list[Message]:
-        call = ToolCall(id=f"ahead_{number}", name="search_files", arguments=msgspec.Raw(b"{}"))
-        said = AssistantMessage(content=(call,), stop_reason="tool_calls")
-        return [said, ToolResult(call_id=call.id, name="search_files", output=output)]
+LISTED = "AUTHORS\napp.py\ndocs/usage.md\nlarge.txt\nsrc/web/app.ts"
 
-    asked = UserMessage.of("Which of the docs mention harbours or ports?")
-    none, found = look(1, "No matches."), look(2, "a.md:1: port")
-    last_in_vain = look(3, "No matches.")
-    inner = ScriptedModel(["Yes.", "No."])
-    for looks in ([*none, *found], [*none, *last_in_vain]):
-        request = Request("", [asked, *looks], [])
-        async for _event in ReadAhead(inner, written(tmp_path)).stream(request):
+
+@pytest.mark.integration
+@every_row(
+    "words, listed, found, calls",
+    [
+        # The file in which most of the words stand, two that are as good, and a part of a large one.
+        (
+            "Where do we say that ports are open?",
+            LISTED,
+            "AUTHORS\n1:\tport\ndocs/usage.md\n1:\tOpen ports\n",
+            [["read_file", "docs/usage.md"]],
+        ),
+        (
+            "Who knows Danish?",
+            LISTED,
+            "AUTHORS\n1:\tDanish\napp.py\n1:\tDanish",
+            [["read_file", "AUTHORS"], ["read_file", "app.py"]],
+        ),
+        (
+            "Which colour do we like?",
+            LISTED,
+            "large.txt\n7:\tcolour",
+            [searched("colour", "large.txt")],
+        ),
+        (
+            "What is in the large one?",
+            LISTED,
+            "No matches.",
+            [["read_file", "large.txt", MOST_READ_LINES]],
+        ),
+        # Many that are as good: a question is answered by the lines, a change needs a list.
+        (
+            "Who knows Danish?",
+            "a/1\na/2\na/3",
+            "a/1\n1:\tDanish\na/2\n1:\tDanish\na/3\n1:\tDanish",
+            [searched("Danish", ".")],
+        ),
+        (
+            "Describe our recipes.",
+            "recipes/1\nrecipes/2\nrecipes/3",
+            "No matches.",
+            [["list_files", "*", "recipes"]],
+        ),
+        # Nothing: a project of two files is read where something is to be changed, for others the model is asked.
+        (
+            "It does not work. Please fix it.",
+            "AUTHORS\napp.py",
+            None,
+            [["read_file", "AUTHORS"], ["read_file", "app.py"]],
+        ),
+        ("It does not work. Please fix it.", LISTED, None, []),
+        ("Who knows Danish?", "AUTHORS\napp.py", "No matches.", []),
+        (
+            "Delete the usage page, nobody reads it",
+            LISTED,
+            "No matches.",
+            [["list_files", "**/usage.md", "."]],
+        ),
+    ],
+)
+async def test_what_a_survey_has_found_is_read(
+    words: str, listed: str, found: str | None, calls: list[Any], project: Path
+):
+    outputs = [listed] if found is None else [listed, found]
+    made, _messages = await looks_for(words, written(project), outputs)
+    assert made == calls
+
+
+@pytest.mark.integration
+async def test_a_folder_in_which_nothing_was_found_is_listed(project: Path):
+    made, _ = await looks_for(
+        "Which of the docs mention harbours?", written(project), ["docs/usage.md", "No matches."]
+    )
+    assert made == [["list_files", "*", "docs"]]
+
+
+@pytest.mark.integration
+async def test_a_file_that_was_found_by_its_name_is_read(project: Path):
+    roots, words = written(project), "What does app.ts do?"
+    assert (await looks_for(words, roots, ["src/web/app.ts"]))[0] == [
+        ["read_file", "src/web/app.ts"]
+    ]
+    assert (await looks_for(words, roots, ["src/web/app.ts\napp.ts"]))[0] == []
+    assert (await looks_for(words, roots, ["No files match."]))[0] == []
+    assert (await looks_for("Delete the file app.ts.", roots, ["src/web/app.ts"]))[0] == []
+
+
+@pytest.mark.integration
+async def test_a_name_that_stands_nowhere_as_it_was_searched_for_is_surveyed(project: Path):
+    roots, words = written(project), "Where is late_fee defined?"
+    assert (await looks_for(words, roots, ["No matches."]))[0] == surveyed("late_fee")
+    assert (await looks_for(words, roots, ["app.py\n1:\tdef late_fee():"]))[0] == []
+    vain = (["No matches."], ["src/late_fee.py", "No matches."], ["No matches."])
+    assert (await looks_for(words, roots, *vain))[0] == []
+    vain_and_survey = (["No matches."], ["app.py", "app.py\n3:\tlate_fee = 3"])
+    assert (await looks_for(words, roots, *vain_and_survey))[0] == [["read_file", "app.py"]]
+
+
+async def test_the_model_does_not_see_a_survey_nor_the_search_in_vain_before_it(project: Path):
+    looks = (["No matches."], ["app.py", "app.py\n3:\tlate_fee = 3"], ["1\tlate_fee = 3"])
+    roots, words = written(project), "Where is late_fee defined?"
+    _, messages = await looks_for(words, roots, *looks)
+    inner = ScriptedModel(["There.", "Here."])
+    again = [
+        *messages,
+        AssistantMessage(content=(Text(text="There."),)),
+        UserMessage.of("Good morning!"),
+    ]
+    for seen in (messages, again):
+        async for _event in ReadAhead(inner, roots).stream(Request("", seen, TOOLS)):
             pass
-    sent = [list(request.messages) for request in inner.requests]
-    assert sent == [[asked, *found], [asked, *last_in_vain]]
+    told = [[type(m) for m in request.messages] for request in inner.requests]
+    assert told == [
+        [UserMessage, AssistantMessage, ToolResult],
+        [UserMessage, AssistantMessage, ToolResult, AssistantMessage, UserMessage],
+    ]
+    assert inner.requests[0].messages[2] is messages[-1]

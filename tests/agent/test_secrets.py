@@ -220,9 +220,9 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             {
                 "core/agent.py",
                 "core/call_ids.py",
-                "agent/next_call.py",
-                "agent/prefix.py",
-                "agent/read_ahead.py",
+                "agent/small_models/guided.py",
+                "agent/small_models/prefix.py",
+                "agent/small_models/read_ahead.py",
                 "guards/endings.py",
                 "guards/calls.py",
                 "guards/answer_form.py",

@@ -38,7 +38,7 @@ async def test_three_providers_work_in_one_session_while_one_fails_and_one_reach
     tasks = delegated(
         {"task": "What is in a.txt?", "kind": "explore", "model": "research/finder"},
         {"task": "Is it right?", "kind": "review", "model": "judge/strict"},
-        {"task": "Read for ever.", "kind": "explore", "model": "judge/strict", "steps": 2},
+        {"task": "Read a.txt for ever.", "kind": "explore", "model": "judge/strict", "steps": 2},
         {"task": "Wait for ever.", "kind": "explore", "model": "slow/snail", "seconds": 0.2},
     )
     read = call("read_file", path="a.txt")

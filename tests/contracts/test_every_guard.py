@@ -68,7 +68,7 @@ MAKERS: dict[str, Callable[[], Guard]] = {
     "context": context,
     "deadline": lambda: Deadline(60),
     "dry run": DryRun,
-    "endings": lambda: Endings(lambda _call: True),
+    "endings": lambda: Endings(lambda _call: True, lambda _words: False),
     "foreign": Foreign,
     "limits": lambda: Limits(max_steps=6, max_cost_usd=1.0, spent_usd=lambda: 0.0),
     "loops": lambda: Loops(lambda: "same"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rows import every_row
+from ybs.agent.small_models.intents import wants_action
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
@@ -20,7 +21,7 @@ async def run(
 ) -> tuple[TurnFinished, list[str], str]:
     """Return how the turn ended, what the guard said, and the answer."""
     events: list[Event] = []
-    endings = Endings(lambda call: call.name == READ)
+    endings = Endings(lambda call: call.name == READ, wants_action)
     toolbox = ScriptedToolbox(
         {READ: "1\tmilk", "edit_file": "Edited notes.txt: 1 replacement.", **tools}
     )
@@ -186,7 +187,7 @@ async def test_an_edit_back_and_forth_is_noticed_and_ends():
 
 
 async def test_the_next_turn_begins_afresh():
-    endings = Endings(lambda _call: True)
+    endings = Endings(lambda _call: True, wants_action)
     conversation, look = Conversation("system"), call(READ, path="x")
     for script in ([look, look, "Milk."], [look, look, "Milk."]):
         toolbox = ScriptedToolbox({READ: "milk"})

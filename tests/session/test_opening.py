@@ -114,7 +114,7 @@ async def test_one_of_the_smallest_models_behind_llama_cpp_is_told_what_it_may_w
     monkeypatch.setattr(LlamaWire, "file", f"/models/{file}")
     is_smallest = "360m" in file
     for name in ("local", file):  # also where the name itself tells the size
-        async with LlamaServer(["Done."]) as server:
+        async with LlamaServer(["Done.", "Done."]) as server:
             options = Options.of(project, {"endpoint": server.url, "model": name})
             async with Session(options) as session:
                 await session.send("Run the tests.")

@@ -131,7 +131,7 @@ class SubAgent:
 
         support, guards = _as_it_is, tuple[Guard, ...]()
         if is_short:
-            from ybs.agent.small import supported  # for small models only
+            from ybs.agent.small_models.support import supported  # for small models only
 
             support, guards = supported(
                 home.context.brief, own.roots, reads_only, billions=size_of(chosen.model)

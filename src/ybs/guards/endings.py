@@ -15,7 +15,6 @@ from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Model, Request, Turn
 from ybs.core.programs import has_hint
-from ybs.core.wishes import output_wanted_of, wishes_change, wishes_run
 from ybs.core.wrapper import ModelWrapper
 from ybs.guards.loops import DIFFERENTLY
 
@@ -56,11 +55,13 @@ _Step: TypeAlias = tuple[Sequence[ToolCall], _Results]
 class Endings(Guard):
     """Reminds a model once of what it only announced or claimed, and ends what goes round in circles.
 
-    `reads_only` says of a call that it changes and runs nothing.
+    `reads_only` says of a call that it changes and runs nothing, `wants_action` of a person's words that they ask for something to be changed or run.
     """
 
-    def __init__(self, reads_only: Callable[[ToolCall], bool]) -> None:
-        self._reads_only = reads_only
+    def __init__(
+        self, reads_only: Callable[[ToolCall], bool], wants_action: Callable[[str], bool]
+    ) -> None:
+        self._reads_only, self._wants_action = reads_only, wants_action
         self._turn: Turn | None = None
         self._told = self._seen = 0
         self.is_last_word = False
@@ -122,7 +123,8 @@ class Endings(Guard):
         if not said or "?" in said:  # it asks the person
             return ""
         asked = [m.words for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
-        if _is_to_run_again(messages, asked):
+        wants_action = any(map(self._wants_action, asked))
+        if wants_action and _is_to_run_again(messages):
             return AGAIN
         has_worked = any(
             not self._reads_only(call)
@@ -134,7 +136,7 @@ class Endings(Guard):
         if _announces(said):
             return ANNOUNCED
         was_refused = any(isinstance(m, ToolResult) and m.is_refused for m in messages)
-        is_due = any(map(wishes_change, asked)) and not re.search(_SAYS_NO(), said)
+        is_due = wants_action and not re.search(_SAYS_NO(), said)
         return CLAIMED if is_due and not was_refused else ""
 
     def last_word(self, message: AssistantMessage) -> AssistantMessage:
@@ -170,12 +172,10 @@ class _LastWordModel(ModelWrapper):
                 yield event
 
 
-def _is_to_run_again(messages: Sequence[Message], asked: Sequence[str]) -> bool:
-    """Return whether the last command can be run in another way, and something was to be run or changed."""
+def _is_to_run_again(messages: Sequence[Message]) -> bool:
+    """Return whether the last command can be run in another way."""
     results = [each for each in messages if isinstance(each, ToolResult)]
-    if not results or not (results[-1].is_error and has_hint(results[-1].output)):
-        return False
-    return any(wishes_run(each) or output_wanted_of(each) or wishes_change(each) for each in asked)
+    return bool(results) and results[-1].is_error and has_hint(results[-1].output)
 
 
 def _announces(text: str) -> bool:

@@ -8,8 +8,10 @@ from ybs.core.lazy import lazy
 
 #: A model of at most so many billion parameters is a small one wherever it runs.
 SMALL_BILLIONS: Final = 4.5
-#: One of at most so many is told what it may write next, where its server takes that, and makes one change in a turn.
-GUIDED_BILLIONS: Final = 1.0
+#: One of at most so many is told what it may write next, where its server takes that and where it is sure,
+GUIDED_BILLIONS: Final = 2.0
+#: and of at most so many always: it makes one change in a turn.
+TINY_BILLIONS: Final = 1.0
 
 #: `7b`, `1.5B`, `135M`, `8x7b`, `e4b`: a number that no other word goes into.
 _SIZE = lazy(r"(?i)(?<![a-z0-9.])(?:(\d+)x)?e?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")

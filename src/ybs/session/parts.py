@@ -354,7 +354,7 @@ class SessionParts:
         self, model: Model
     ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""
-        from ybs.agent.small import supported  # for small models only
+        from ybs.agent.small_models.support import supported  # for small models only
 
         return supported(
             self.context.brief,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.read_ahead import looks_ahead
+from ybs.agent.small_models.read_ahead import looks_ahead
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, EndReason

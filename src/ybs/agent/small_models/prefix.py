@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.hints import MEND, asked_again, hint_after
+from ybs.agent.small_models.hints import ANSWER, MEND, asked_again, hint_after
+from ybs.agent.small_models.intents import wants_change
 from ybs.core.events import Event
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Model, Request
-from ybs.core.wishes import wishes_change
 from ybs.core.wrapper import ModelWrapper
 
 
@@ -62,7 +62,7 @@ class SharedPrefix(ModelWrapper):
         paths: dict[str, str] = {}
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
-                is_due, has_failed = wishes_change(message.words), False
+                is_due, has_failed = wants_change(message.words), False
                 words = message.words
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
@@ -86,7 +86,11 @@ class SharedPrefix(ModelWrapper):
         if effect in ("edit", "write") and not result.is_error:
             problem = self._problem(path)
             return f"({MEND.format(problem)})" if problem else ""
-        return asked_again(words, result) if self._repeats and effect in ("read", "execute") else ""
+        if self._repeats and effect in ("read", "execute"):
+            return asked_again(words, result)
+        if effect == "read" and not result.is_error and not wants_change(words):
+            return f"({' '.join([asked_again(words, result), ANSWER])})"
+        return ""
 
     def _introduced(self, facts: str, message: UserMessage) -> UserMessage:
         """Return a message with what is told before it; the same one each time, as what was sent is kept."""

@@ -1,7 +1,7 @@
 """What words are about."""
 
 from rows import every_row
-from ybs.core.topics import is_about_one, topics_in
+from ybs.agent.small_models.topics import is_about_one, topics_in
 
 
 @every_row(

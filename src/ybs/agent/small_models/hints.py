@@ -1,15 +1,17 @@
 """What makes sense after the result of a tool: a line for small models, which else stop too early or too late."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ybs.agent.small_models.intents import intent_of
+from ybs.agent.small_models.mentions import files_in
+from ybs.agent.small_models.survey import paths_of
+from ybs.agent.small_models.topics import is_about_one, topics_in
 from ybs.core.lazy import lazy
 from ybs.core.messages import ToolResult
 from ybs.core.ports import Effect
 from ybs.core.programs import has_hint
-from ybs.core.topics import is_about_one, topics_in
-from ybs.core.wishes import files_in, wishes_count
 
 ACT: Final = "Now do what was asked for: make the next call."
 ANSWER: Final = "If this answers the question, answer it in words now. If it is not in there, say so, or look elsewhere."
@@ -20,9 +22,11 @@ ASKED: Final = "You were asked: {}"
 LINES: Final = "It has {} lines that are not empty."
 WITH: Final = "{} lines have {} in them."
 ROWS: Final = "The table has {} rows below its heading."
+FILES: Final = "There are {} files."
 ABSENT: Final = "There is nothing about {} in it."
 MISSING: Final = "There is no such file."
 _OF_LINES = lazy(r"(?i)\blines?\b")
+_SHOWN = lazy(r"\[\d+ of ([\d,]+) files shown")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
 MEND: Final = "{} Mend it."
@@ -57,22 +61,30 @@ def asked_again(words: str, result: ToolResult) -> str:
     """Return the line behind a result for a model that loses its task over what it reads: the task, and what it counts or does not find by itself."""
     if result.name == "list_files" and is_missing(result):
         return MISSING
-    told = [ASKED.format(words)]
-    if wishes_count(words) and (lines := _lines_of(result)):
-        told.append(_counted(words, lines))
+    return " ".join([ASKED.format(words), *found_out(words, result)])
+
+
+def found_out(words: str, result: ToolResult) -> Iterator[str]:
+    """Yield what a small model does not see by itself in what it has read: how many there are, and that something is not there."""
+    if intent_of(words) == "count":
+        if (lines := _lines_of(result)) and (counted := _counted(words, lines)):
+            yield counted
+        elif result.name == "list_files" and not is_missing(result):
+            more = re.search(_SHOWN(), result.output)
+            yield FILES.format(more[1] if more else len(paths_of(result.output)))
     if absent := absent_in(words, result):
-        told.append(ABSENT.format(" or ".join(absent)))
-    return " ".join(told)
+        yield ABSENT.format(" or ".join(absent))
 
 
 def _counted(words: str, lines: Sequence[str]) -> str:
-    """Return how many of the lines there may be a question of."""
+    """Return how many of the lines there may be a question of; nothing where it may be something within them."""
     if _is_table(lines) and not re.search(_OF_LINES(), words):
         return ROWS.format(len(lines) - 1)
     for topic in topics_in(words, files_in(words)):
         if count := sum(topic.casefold() in line.casefold() for line in lines):
             return WITH.format(count, topic)
-    return LINES.format(len(lines))
+    is_list = not any(line[0].isspace() for line in lines)
+    return LINES.format(len(lines)) if is_list or re.search(_OF_LINES(), words) else ""
 
 
 def is_missing(result: ToolResult) -> bool:

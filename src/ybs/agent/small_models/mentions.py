@@ -1,0 +1,39 @@
+"""What words mention: paths, names of files, and commands in back quotes."""
+
+import re
+from typing import Final
+
+from ybs.core.lazy import lazy
+
+#: A command as people quote one: of several words.
+_COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
+_PATH: Final = lazy(r"[\w./-]*\w/?")
+#: A dot and a short word is an ending (`.sh`), with a longer one it is a file (`.gitignore`).
+_IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
+_CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
+
+
+def commands_in(words: str) -> list[str]:
+    """Return the commands that the words quote."""
+    return re.findall(_COMMAND(), words)
+
+
+def without_commands(words: str) -> str:
+    """Return the words without the commands that are quoted in them."""
+    return re.sub(_COMMAND(), " ", words)
+
+
+def paths_in(words: str) -> list[str]:
+    """Return what may be a path in the words, in their order, each once."""
+    return list(dict.fromkeys(path.rstrip(".") for path in re.findall(_PATH(), words)))
+
+
+def files_in(words: str) -> list[str]:
+    """Return what the words name as files: by how the name ends, or by calling it one ("a file named VERSION")."""
+    named = {found.rstrip(".") for found in re.findall(_CALLED(), words)}
+    return [path for path in paths_in(words) if path in named or is_file_name(path)]
+
+
+def is_file_name(path: str) -> bool:
+    """Return whether a path ends as the names of files do."""
+    return re.search(_IS_FILE(), path) is not None

@@ -1,0 +1,306 @@
+"""Looking ahead for small models: what a request is about is read before the model is asked, by the tools it would call itself.
+
+A small model answers without looking, looks for the wrong word, or takes a step to read the one file that the words name. So the
+first steps of a turn are made for it: calls that only read, which run under the same rules as any other, and which the model finds in
+its conversation as its own. Where the words name nothing, a survey comes first, which the model never sees: all paths, and all lines
+that have a word of the request. The second look reads what the survey found.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Container, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ybs.agent.small_models import survey
+from ybs.agent.small_models.intents import intent_of, wants_change
+from ybs.agent.small_models.mentions import commands_in, files_in, paths_in, without_commands
+from ybs.agent.small_models.topics import names_in, terms_in, topics_in
+from ybs.core.errors import ToolError
+from ybs.core.events import AssistantSaid, Event
+from ybs.core.lazy import lazy
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
+from ybs.core.ports import Model, Request
+from ybs.core.wrapper import ModelWrapper
+from ybs.security.paths.roots import Roots
+
+#: A larger file would fill the window of a small model; it reads that in parts.
+MOST_BYTES: Final = 6_000
+#: Files that no word names may have so many bytes together.
+MOST_GUESSED_BYTES: Final = 2_500
+MOST_CALLS: Final = 2
+#: A search in vain, a survey, and a look at what that has found.
+MOST_STEPS: Final = 3
+#: So much is read of a larger file which has none of the words within.
+MOST_READ_LINES: Final = 60
+#: How the ids of these calls begin, and of those that the model does not see.
+_SIGN: Final = "ahead_"
+_UNSEEN: Final = "ahead_survey_"
+#: Of what is counted so many are shown, with their number.
+MOST_COUNTED: Final = 20
+#: How many lines a search shows.
+MOST_LINES: Final = 10
+
+_DECLARED = lazy(r"(?i)\b(?:declar|defin|implement)")
+DECLARES = (
+    "class|const|def|enum|fn|func|function|impl|interface|let|module|static|struct|trait|type|var"
+)
+
+
+class ReadAhead(ModelWrapper):
+    """A Model that makes the first steps of a turn by itself, where it can be told what to look at."""
+
+    def __init__(self, model: Model, roots: Roots) -> None:
+        super().__init__(model)
+        self._roots = roots
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Yield the calls that look ahead, else stream the model's answer."""
+        words, looks = _looks(request.messages)
+        offered = {tool.name for tool in request.tools}
+        due = self._next(words, looks) if words else iter(())
+        if calls := tuple(islice((call for call in due if call.name in offered), MOST_CALLS)):
+            message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
+            yield AssistantSaid.of(message)
+            return
+        told = replace(request, messages=_without_unseen(request.messages))
+        async with aclosing(self._model.stream(told)) as events:
+            async for event in events:
+                yield event
+
+    def _next(self, words: str, looks: "Sequence[_Look]") -> Iterator[ToolCall]:
+        """Yield the first look, or the second one."""
+        if not looks:
+            return self._first(words)
+        if looks[0].is_survey:
+            return self._surveyed(words, looks)
+        return self._after(words, looks[0]) if len(looks) == 1 else iter(())
+
+    def _after(self, words: str, look: "_Look") -> Iterator[ToolCall]:
+        """Yield what comes after the only look: the one file that was found by its name, or a survey where nothing was found."""
+        if look.name == "list_files" and intent_of(words) != "delete":
+            paths = survey.paths_of(look.output)
+            if len(paths) == 1 and self._kind(paths[0]) == "file":
+                yield _call("read_file", path=paths[0])
+        elif look.name == "search_files" and look.output.startswith("No matches"):
+            yield from _survey(terms_in(words), ".")
+
+    def _first(self, words: str) -> Iterator[ToolCall]:
+        """Yield calls that look at the files and folders that the words have, else for what may be one, and for names."""
+        intent, is_change = intent_of(words), wants_change(words)
+        # Whoever wants something run wants its output.
+        if intent in ("run", "chat") or (commands_in(words) and not is_change):
+            return
+        if not is_change:  # else what a failing command names is worth reading
+            words = without_commands(words)
+        kinds = {path: self._kind(path) for path in paths_in(words)}
+        files = [path for path, kind in kinds.items() if kind == "file"]
+        folders = [path.rstrip("/") for path, kind in kinds.items() if kind == "folder"]
+        if intent == "delete" and any(kinds.values()):
+            return  # what is to go away is not read first
+        if files or (intent in ("create", "move") and (folders or files_in(words))):
+            yield from (_call("read_file", path=path) for path in files)
+        elif folders:
+            yield from self._into(words, folders[0])
+        elif name := next((path.rpartition("/")[2] for path in files_in(words)), ""):
+            yield _call("list_files", pattern=f"**/{name}")
+        elif not is_change and names_in(words):
+            yield _search(_names_pattern(words), ".")
+        else:
+            yield from _survey(terms_in(words), ".")
+
+    def _into(self, words: str, folder: str) -> Iterator[ToolCall]:
+        """Yield calls that look into a folder that the words name."""
+        terms = [term for term in terms_in(words) if not folder.startswith(term)]
+        if intent_of(words) == "count":
+            yield _call("list_files", pattern="*", path=folder, max_results=MOST_COUNTED)
+        elif terms:
+            yield from _survey(terms, folder)
+        else:
+            yield _list("*", folder)
+
+    def _surveyed(self, words: str, looks: "Sequence[_Look]") -> Iterator[ToolCall]:
+        """Yield calls that read what a survey found: a small file or two whole, a part of a larger one, or a list of a folder."""
+        folder = looks[0].path
+        terms = [term for term in terms_in(words) if not folder.startswith(term)]
+        outputs = {look.name: look.output for look in looks}
+        listed = survey.paths_of(outputs.get("list_files", ""))
+        found = survey.lines_of(outputs.get("search_files", ""))
+        files = survey.files_about(terms, listed, found)
+        intent = intent_of(words)
+        if intent == "delete":
+            yield from (_list(f"**/{path.rpartition('/')[2]}", ".") for path in files[:1])
+        elif len(files) > MOST_CALLS and found and not wants_change(words):
+            yield _search(survey.pattern_of(terms), folder)
+        elif len(files) > MOST_CALLS and len(set(map(_folder_of, files))) == 1:
+            yield _list("*", _folder_of(files[0]))
+        else:
+            is_tiny = (
+                not files and len(listed) <= MOST_CALLS and intent not in ("question", "create")
+            )
+            yield from self._parts(files or (listed if is_tiny else []), terms, found)
+            if not files and folder != ".":
+                yield _list("*", folder)
+
+    def _parts(
+        self, files: Sequence[str], terms: Sequence[str], found: Container[str]
+    ) -> Iterator[ToolCall]:
+        """Yield calls that read the files, or where they are too long together, a part of the first: around the terms, or its beginning."""
+        kept = files[:MOST_CALLS]
+        if sum(map(self._size, kept)) > MOST_GUESSED_BYTES:
+            kept = kept[:1]
+        if not kept or sum(map(self._size, kept)) <= MOST_GUESSED_BYTES:
+            yield from (_call("read_file", path=path) for path in kept)
+        elif kept[0] in found:
+            yield _search(survey.pattern_of(terms), kept[0])
+        else:
+            yield _call("read_file", path=kept[0], limit=MOST_READ_LINES)
+
+    def _size(self, path: str) -> int:
+        """Return the bytes of a file, of what tools may read; else more than are read."""
+        try:
+            return self._roots.resolve(path).stat().st_size
+        except (ToolError, OSError):
+            return MOST_BYTES
+
+    def _kind(self, path: str) -> str:
+        """Return whether there is a small file of this name, or a folder; nothing where tools may not look."""
+        if path in (".", "..") or path.startswith("/"):
+            return ""
+        try:
+            found: Path = self._roots.resolve(path)
+            if found.is_dir():
+                return "folder" if found != self._roots.folder else ""
+            return "file" if found.is_file() and found.stat().st_size <= MOST_BYTES else ""
+        except (ToolError, OSError):
+            return ""
+
+
+class _Look(Struct, frozen=True):
+    """A call that was made ahead, and what came of it."""
+
+    id: str
+    name: str
+    output: str
+    path: str = "."
+
+    @property
+    def is_survey(self) -> bool:
+        """Whether the model does not see it."""
+        return self.id.startswith(_UNSEEN)
+
+
+class _Path(Struct, frozen=True):
+    """What is read of the arguments of a call."""
+
+    path: str = "."
+
+
+def _looks(messages: Sequence[Message]) -> tuple[str, Sequence[_Look]]:
+    """Return what the person said last and the last looks that were made for it.
+
+    Nothing where the model has answered to it, or was looked ahead for often enough.
+    """
+    outputs: dict[str, str] = {}
+    looks: list[_Look] = []
+    steps = 0
+    for message in reversed(messages):
+        if isinstance(message, ToolResult):
+            outputs[message.call_id] = message.output
+        elif isinstance(message, AssistantMessage):
+            steps += 1
+            if steps == MOST_STEPS or not looks_ahead(message):
+                return "", ()
+            looks = looks or [_look_of(call, outputs.get(call.id, "")) for call in message.calls]
+        elif message.origin == "person":
+            return message.words, looks
+    return "", ()
+
+
+def _look_of(call: ToolCall, output: str) -> _Look:
+    path = msgspec.json.decode(call.arguments, type=_Path).path
+    return _Look(call.id, call.name, output, path)
+
+
+def missing_in(words: str, roots: Roots) -> Iterator[str]:
+    """Yield a sentence for each file that the words name and that is not there, where they ask for something new."""
+    if intent_of(words) not in ("create", "append", "add"):
+        return
+    for path in files_in(words):
+        try:
+            if not roots.resolve(path).exists():
+                yield f"{path} is not there yet: write_file makes it."
+        except (ToolError, OSError):
+            continue
+
+
+def looks_ahead(message: AssistantMessage) -> bool:
+    """Return whether the calls of a message were made for the model, not by it."""
+    return any(call.id.startswith(_SIGN) for call in message.calls)
+
+
+def _without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return messages without surveys, and without searches that found nothing and were followed by one."""
+    unseen = {id_ for message in messages for id_ in _ids_of(message) if id_.startswith(_UNSEEN)}
+    for before, after in pairwise(m for m in messages if isinstance(m, AssistantMessage)):
+        if looks_ahead(before) and after.calls and unseen.issuperset(_ids_of(after)):
+            unseen.update(_ids_of(before))
+    return [message for message in messages if unseen.isdisjoint(_ids_of(message))]
+
+
+def _ids_of(message: Message) -> list[str]:
+    """Return the ids of the calls in a message, or of the call that it is the result of."""
+    if isinstance(message, ToolResult):
+        return [message.call_id]
+    return [call.id for call in message.calls] if isinstance(message, AssistantMessage) else []
+
+
+def _names_pattern(words: str) -> str:
+    """Return what finds the names in the words, or where it is asked what declares them, that."""
+    named = "|".join(map(re.escape, topics_in(words, ())))
+    return rf"\b(?:{DECLARES})\b[^=\n]*?\b(?:{named})\b" if re.search(_DECLARED(), words) else named
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0] or "."
+
+
+def _survey(terms: Sequence[str], path: str) -> Iterator[ToolCall]:
+    """Yield the calls of a survey."""
+    yield _call("list_files", _UNSEEN, pattern="**/*", path=path, max_results=survey.MOST_FILES)
+    if terms:
+        yield _call(
+            "search_files",
+            _UNSEEN,
+            pattern=survey.pattern_of(terms),
+            path=path,
+            max_results=survey.MOST_LINES,
+            context_lines=0,
+            ignore_case=True,
+        )
+
+
+def _search(pattern: str, path: str) -> ToolCall:
+    return _call(
+        "search_files",
+        pattern=pattern,
+        path=path,
+        max_results=MOST_LINES,
+        context_lines=1,
+        ignore_case=True,
+    )
+
+
+def _list(pattern: str, path: str) -> ToolCall:
+    return _call("list_files", pattern=pattern, path=path)
+
+
+def _call(name: str, sign: str = _SIGN, /, **arguments: str | int) -> ToolCall:
+    made = Raw(msgspec.json.encode(arguments))
+    told = "_".join(map(str, arguments.values()))
+    return ToolCall(id=f"{sign}{name}_{told}"[:40], name=name, arguments=made)
