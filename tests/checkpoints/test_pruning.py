@@ -55,7 +55,7 @@ def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project:
 
 @pytest.mark.integration
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pruning, "MOST_BYTES", 25)
+    monkeypatch.setattr(pruning, "MOST_BYTES", 20)
     store = store_of(this_host(), project)
     ages = {days: _keep(store, "s", f"{days}".encode() * 10, days=days) for days in (5, 4, 3)}
     assert forget(checkpoints_folder(this_host()), {"s"}) == 1

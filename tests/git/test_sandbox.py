@@ -165,6 +165,14 @@ def test_a_folder_around_the_work_tree_shows_all_of_it_and_one_beside_it_nothing
         str(pit.top),
     )
     assert view_of(pit, "status", Roots(this_host(), pit.top, (tmp_path / "pit",))).shown == ()
+    assert view_of(pit, "update-ref").shown == ()
+    (pit.top / "sub/inner").mkdir(parents=True)
+    for name in (".gitignore", "sub/.gitattributes"):
+        (pit.top / name).write_text("")
+    (pit.top / "sub/.gitignore").symlink_to("/etc/passwd")
+    roots = Roots(this_host(), pit.top / "sub/inner")
+    names = ("sub/inner", "sub/.gitattributes", ".gitignore")
+    assert view_of(pit, "status", roots).shown == tuple(str(pit.top / name) for name in names)
     repository = find_repository(pit.top)
     assert GitSandbox(is_off=True).view(repository, pit.top, "status") is None
     assert GitSandbox(is_off=True).shows("/etc", pit.top)

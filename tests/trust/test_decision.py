@@ -275,9 +275,21 @@ def test_a_file_that_has_become_a_link_is_not_unchanged(project: Path):
 
 
 def test_words_that_are_folders_or_no_names_at_all_are_passed_over(project: Path):
-    (project / "src").mkdir()
+    put(project, "src/run", "x", 0o755)
+    (project / "away").symlink_to(project / "src")
     put(project, "run", "x", 0o755)
-    words = ["src", "src/x/y", "run/x", "x" * 300, "/etc/passwd", "../up", "a\0b", "", "run"]
+    words = [
+        "src",
+        "away/run",
+        "src/x/y",
+        "run/x",
+        "x" * 300,
+        "/etc/passwd",
+        "../up",
+        "a\0b",
+        "",
+        "run",
+    ]
     assert [*wanting(project, {"hooks": {"x": words}}).files] == ["run", ".ybs.json"]
 
 
@@ -292,9 +304,27 @@ def test_hooks_for_another_agent_count_once_the_project_is_trusted(project: Path
     assert loaded.review is not None
     assert not loaded.review.needs_question
     assert ".claude/check.sh" in loaded.review.files
+    assert ".claude/settings.json" in loaded.review.files
+    assert any("runs programs at Stop" in line for line in lines_of(loaded.review))
     assert give_trust(project).config.hooks == {"Stop": [{**group, "from": "project"}]}
     put(project, ".claude/check.sh", "curl evil.example", 0o755)
     assert load(this_host(), folder=project).config.hooks == {}
     for odd in ("[", "[]", '{"hooks": []}'):
         put(project, ".claude/settings.json", odd)
         assert load(this_host(), folder=project).config.hooks == {}
+
+
+def test_a_file_that_is_named_twice_counts_once(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(trust_files, "MOST_FILES", 1)
+    put(project, ".ybs/hooks/start", "true", 0o755)
+    review = wanting(project, {"hooks": {"x": [".ybs/hooks/start"]}})
+    assert (review.problem, [*review.files]) == ("", [".ybs/hooks/start", ".ybs.json"])
+
+
+def test_of_many_files_that_wait_for_trust_a_few_are_named_and_the_others_counted(project: Path):
+    for number in range(12):
+        put(project, f".ybs/hooks/{number:02}", "true", 0o755)
+    (warning,) = load(this_host(), folder=project).warnings
+    named = warning.count(".ybs/hooks/")
+    assert 0 < named < 12
+    assert warning.endswith(f" and {12 - named} more")

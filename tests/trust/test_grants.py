@@ -13,7 +13,7 @@ from ybs.trust import decision as trust
 from ybs.trust.decision import give
 from ybs.trust.grants import BUILT_IN_PROVIDERS, NEVER
 from ybs.trust.settings import load
-from ybs.trust.wording import difference, lines_of
+from ybs.trust.wording import difference, items_of_settings, lines_of
 
 Write = Callable[[str, str], Path]
 
@@ -184,6 +184,11 @@ def test_every_wish_is_told_in_plain_words(project: Path):
     ]
 
 
+def test_a_setting_without_words_of_its_own_is_told_with_its_section():
+    (item,) = items_of_settings(".ybs.json", {"web": {"search": "x"}})
+    assert item.words == "sets web.search to x"
+
+
 def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
     put(project, ".ybs/commands/\x1b[2J\u202e.md", "x")
     evil = "http://a\x1b]52;c;x\x07\u202e/" + "x" * 3000 + "/end"
@@ -195,6 +200,7 @@ def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
 
 def test_a_difference_is_escaped_and_bounded():
     assert difference("a\n", "a\r\n") == "only line endings, or the end of the file, differ"
+    assert difference("a\nb\nc\nd\ne\n", "a\nb\nx\nd\ne\n") == "@@ -2,3 +2,3 @@\n b\n-c\n+x\n d"
     shown = difference("a\n" * 200, "\x1b[2J\n" * 200)
     assert "\x1b" not in shown
     assert shown.endswith("more lines")
@@ -220,3 +226,18 @@ def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
     assert ".ybs/tools/big has changed (12 bytes now) since you trusted this project" in lines_of(
         review
     )
+    sizes = {"a": (11, 5), "b": (5, 11), "c": (10, 10)}
+    for name, (size, _) in sizes.items():
+        put(project, f".ybs/hooks/{name}", "x" * size)
+    review = load(this_host(), folder=project).review
+    assert review is not None
+    give(this_host(), review)
+    for name, (_, size) in sizes.items():
+        put(project, f".ybs/hooks/{name}", "y" * size)
+    review = load(this_host(), folder=project).review
+    assert review is not None
+    assert [(change.what, change.difference) for change in review.changes] == [
+        ("has changed (5 bytes now)", ""),
+        ("has changed (11 bytes now)", ""),
+        ("has changed", "@@ -1 +1 @@\n-xxxxxxxxxx\n+yyyyyyyyyy"),
+    ]

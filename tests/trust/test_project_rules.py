@@ -53,6 +53,7 @@ def test_two_sessions_do_not_lose_each_others_rules(project: Path):
     one.add("allow", "a")
     two.add("allow", "b")
     assert ProjectRules(this_host(), project).record.allow == ("a", "b")
+    assert one.record.allow == ("a",)  # what another session keeps counts from the next one on
 
 
 @pytest.mark.parametrize("text", ["{", '{"folder": 1}', "\xff"])

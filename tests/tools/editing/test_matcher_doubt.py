@@ -96,3 +96,16 @@ def test_many_places_are_told_in_time():
     found = find("abc " * 100_000 + "\n" * 100_000, "abc", "x")
     assert not isinstance(found, Match)
     assert len(found.lines) == 100_000
+
+
+def test_a_change_of_all_lines_is_refused_where_a_blank_line_between_them_was_overlooked() -> None:
+    text = "first_call(1)\nsecond_call(2)\n\nlast_call(3)\n"
+    found = find(text, text.replace("\n\n", "\n"), "other(1)\nmore(2)\n")
+    assert not isinstance(found, Match)
+
+
+def test_a_new_line_among_blank_lines_that_only_the_model_has_brings_none() -> None:
+    text = "first_call(1)\nsecond_call(2)\nlast_call(3)\n"
+    old = text.replace("\n", "\n\n")[:-1]
+    new = "first_call(1)\n\nsecond_call(2)\nmore(4)\nlast_call(3)\n"
+    assert edited(text, old, new) == new.replace("\n\n", "\n")

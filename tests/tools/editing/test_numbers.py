@@ -253,3 +253,15 @@ async def test_a_refusal_shows_the_lines_that_are_meant(bench: Any, project: Pat
     )
     assert "line numbers; nothing was changed" in message
     assert (project / "a").read_text() == FILE
+
+
+def test_a_new_text_without_the_gap_that_the_numbers_of_the_old_one_have_is_in_doubt():
+    old, new = told(OLD, lambda n: f"{n}: "), told(NEW, lambda n: f"{n}:")
+    assert edited(FILE, old, new) == "numbers"
+    assert edited(FILE, old, "4:\n5:") == FILE.replace("\n".join(OLD), "\n")
+
+
+def test_a_new_text_that_differs_in_its_numbers_only_changes_nothing():
+    old = told(OLD, lambda n: f"{n}: ")
+    assert edited(FILE, old, "\n".join(OLD)) == "unchanged"
+    assert edited(FILE, old, told(OLD, lambda n: f"{n}: ", first=104)) == "unchanged"

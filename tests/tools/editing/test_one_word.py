@@ -82,6 +82,7 @@ COMMENTS = "# Some words of comment\n// Some words of comment\n"
         (COMMENTS, "say(f'files of {one} and large size there')\n", ""),
         ("", "(every large row of the table is here)\n", ""),
         ("", "Run `x()` and see which of them are large, then call `y()` again\n", ""),
+        ("", "# take large files too\n", ""),
         ("", "large files of the user `y()`\n", ""),
         ("", "`y()` keeps what the user calls large\n", ""),
         ('def f():\n    """One.\n\n', "    Takes large files too\n", '    """\n'),
@@ -113,6 +114,7 @@ def test_a_word_is_one_of_a_sentence_by_what_stands_around_it(above: str, line: 
         ("", '"""A b c.""" if large else x\n'),
         ("", '"""large files."""\n'),
         ("/*\n * one\n", "   do files */ large(of the rest)\n"),
+        ("/*\n * one\n */\n", "take large files too\n"),
         ('def f():\n    """One."""\n', "    take large files too\n"),
         ('"""One\'s own /* thing."""\n', "take large files too\n"),
         ('x = "/* not a comment"\n', "take large files too\n"),
@@ -130,6 +132,7 @@ def test_a_word_is_one_of_code_by_what_stands_around_it(above: str, line: str):
     [
         ("# the sum of it\n", "# the total of it\n", "absent"),  # too short to be sure
         ("# the sum of it\nx = 1\n", "# the total of it\nx = 1\n", "absent"),
+        ("# add the sum of it up\nx = 1\n", "# add the total of it up\nx = 1\n", "absent"),
         (
             "# add the prices of all the items in there\ny\n# add the costs of all the items in there\n",
             "# add the weights of all the items in there\n",
@@ -191,3 +194,16 @@ def test_words_of_a_long_string_are_overlooked_but_not_those_behind_it(inside: s
         text, text.replace("sum", "total"), text.replace("(b)", "(c)").replace("sum", "total")
     ) == text.replace("(b)", "(c)")
     assert edited(text, text.replace("of =", "off ="), "x") == "absent"
+
+
+def test_lines_that_begin_alike_do_not_hide_the_one_that_is_meant():
+    line = "# add the prices of all the items that are in there\n"
+    text = line + "".join(f"# add the prices {number}\n" for number in range(300))
+    assert edited(text, line.replace("items", "things"), "x = 2\n") == text.replace(line, "x = 2\n")
+
+
+def test_a_place_that_differs_in_three_lines_casts_no_doubt():
+    block = "# add the {} of all\none = a + {}\ntwo = b + {}\nthird_call(3)\nfourth_call(4)\nlast_call(5)\n"
+    text = block.format("prices", 1, 2) + "\n" + block.format("taxes", 7, 8)
+    told = block.format("costs", 1, 2)
+    assert edited(text, told, "x = 2\n") == "x = 2\n\n" + block.format("taxes", 7, 8)

@@ -54,3 +54,14 @@ def test_ordinary_text_is_no_placeholder(text: str):
 
 def test_a_line_that_the_file_holds_is_its_own():
     assert placeholder_in("# unchanged\n", old="x\n", text="x\n# unchanged\n") == ""
+
+
+def test_dots_are_code_in_a_doctest_only():
+    assert placeholder_in(">>> call(1,\n...\n... 2)\n", old="", text="") == ""
+    assert placeholder_in("first >>>\n...\n", old="", text="") == "..."
+
+
+def test_a_long_line_stands_for_nothing():
+    for size in (200, 201):
+        line = "# ... existing code ...".ljust(size)
+        assert bool(placeholder_in(line, old="", text="")) == (size == 200)

@@ -211,7 +211,7 @@ class _Fitting:
             return self._own_looks(self.new.blanks[index], inner)
         if had and there and high == low + 1 and self.new.gaps[index] == had:
             return self._blanks(high, there, ())  # a gap like the one that the new lines went into
-        start = next((at for at in range(index - 1, -1, -1) if pairs[at] >= 0), -1)
+        start = max((at for at in range(index) if pairs[at] >= 0), default=-1)
         stop = next((at for at in range(index, len(pairs)) if pairs[at] >= 0), len(pairs) - 1)
         total = sum(self.new.gaps[at] for at in range(start + 1, stop + 1) if at)
         is_clear = total >= there if had < there else total <= there

@@ -165,7 +165,7 @@ def _open_at(before: str) -> str:
         found = hit[0]
         if not closer:
             closer = _CLOSERS.get(found, "")
-        elif closer in found and (found == closer or found[0] in "/#\"'"):
+        elif closer in found:
             closer = ""
     return closer
 
