@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
+from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.objects import Objects, Pack
-from ybs.checkpoints.states import digest_of
+from ybs.checkpoints.states import Change, State, digest_of
+from ybs.core.errors import YbsError
+from ybs.security.paths.roots import Roots
 
 
 def test_a_content_that_is_held_already_takes_no_more_room(tmp_path: Path):
@@ -37,3 +41,10 @@ def test_a_content_that_was_wanted_at_this_very_time_stays(tmp_path: Path):
     assert not objects.drop(digest, before=status.st_mtime)
     assert objects.drop(digest, before=status.st_mtime + 1)
     assert objects.each() == []
+
+
+def test_a_content_that_is_gone_before_any_was_held_is_told_as_damage(project: Path):
+    keeper = Keeper(Roots(this_host(), project))
+    gone = State(kind="file", mode=0o644, size=4, digest=digest_of(b"gone"))
+    with pytest.raises(YbsError, match="damaged in the meantime"):
+        keeper.add("s", [Change(path="a", before=gone)])

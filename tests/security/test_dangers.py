@@ -316,6 +316,7 @@ def test_an_entry_that_is_no_flat_command_is_looked_for_as_it_is():
             "git push --forc",
         ),
         *("git clean --forc -dx", "git reset --har", "(git push --force)", "echo $(mkfs.ext4 x)"),
+        *("$x chmod -R 777 y", "$x init 6", "python3 -c 'run(\"init 6\")'"),
         *("(echo x > /dev/sda)", "(dd of=x)", "$x" + "".join(f" {n}" for n in range(3_000))),
         *("python3.11 <<E\nrmtree(x)\nE", "{ git restore x; }", "$x > /dev/sda"),
         *(

@@ -150,6 +150,7 @@ def test_ordinary_syntax_is_clear(text: str):
         ("(ls \x07)", "it holds a control character"),
         ("a\n\\\n> f", "the end of a command is not certain"),
         ("true\n" * 99 + "{ " * 60 + "a" + "; }" * 60, "it is nested too deeply"),
+        ("echo $((" + "(" * 60 + "1" + ")" * 60 + "))", "it is nested too deeply"),
     ],
 )
 def test_the_person_is_told_why_a_text_is_doubted(text: str, reason: str):

@@ -241,3 +241,12 @@ def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
         ("has changed (11 bytes now)", ""),
         ("has changed", "@@ -1 +1 @@\n-xxxxxxxxxx\n+yyyyyyyyyy"),
     ]
+
+
+def test_what_is_no_provider_or_server_in_the_users_file_does_not_keep_a_project_from_loading(
+    project: Path, write: Write
+):
+    write("user", '{"providers": {"odd": 5}, "mcpServers": {"odd": 5}}')
+    loaded = trusted(project)
+    assert loaded.config.mcpServers.keys() == {"odd", "files"}
+    assert any("providers.odd: must be an object" in warning for warning in loaded.warnings)

@@ -171,6 +171,13 @@ def test_the_end_of_a_private_key_is_masked_where_its_beginning_is_missing(
 
 
 @pytest.mark.integration
+def test_an_end_of_something_else_does_not_end_the_search_for_those_of_keys() -> None:
+    quoted = "\n".join(f"> {line}" for line in private_key(Random(3)).splitlines())
+    begin = "-----BEGIN " + "RSA PRIVATE KEY-----\n"
+    text = f"{begin}no key\n-----END CERTIFICATE-----\n{'words of it ' * 3_000}\n{quoted}\n"
+    assert Firewall().mask(text).endswith("of it \n> [ybs:secret:private-key#1]\n")
+
+
 def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
     with takes_at_most(1):

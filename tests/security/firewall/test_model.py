@@ -248,10 +248,11 @@ async def test_x03_a_secret_in_a_pictures_text_is_taken_out(firewall: Firewall, 
         b"GIF89a\x01",
         png()[:29] + b"\0\0\0\x01AWS ",  # a name that is none
         png()[:29] + b"\0\1\0\0tEXt",  # longer than the file
+        png()[:-12] + b"\0\1\0\0IEND",
         b"\xff\xd8\xff\xc0\x00\x04ab",  # no scan
         b"\xff\xd8\xff\xc0\xff\xff",
     ],
-    ids=("another format", "no chunk", "too long a chunk", "no scan", "cut off"),
+    ids=("another format", "no chunk", "too long a chunk", "too long an end", "no scan", "cut off"),
 )
 async def test_what_is_no_picture_that_can_be_cleaned_is_left_out(
     firewall: Firewall, token: str, begin: bytes

@@ -70,3 +70,11 @@ def test_a_line_of_a_key_before_its_end_is_a_rest_of_it_and_an_end_alone_is_none
     assert has_rest_of_key(Text(text=f"{last}\n{end}"))
     assert not has_rest_of_key(Text(text=f"[ybs:secret:private-key#1]\n{end}\n{'words ' * 9}"))
     assert not has_rest_of_key(Text(text=f"{end}\n{last}"))
+    for size, is_one in (
+        (39, False),
+        (40, True),
+    ):  # the letter that stands for a line end is none of it
+        data = Raw(json.encode(["[ybs:secret:private-key#1]\n" + "A" * size]))
+        assert (
+            has_rest_of_key(ToolFinished(id="1", success=True, output="", display=data)) == is_one
+        )

@@ -68,6 +68,7 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
         "cat big.bin > copy",
         "cat ../outside.txt >> a.txt",
         "cp big.bin copy",
+        "grep x large.db data > found",
         "cp ../outside.txt here",
         "mv a.txt b.txt",
         "mv a.txt ..",
