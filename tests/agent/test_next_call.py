@@ -185,6 +185,12 @@ def test_a_larger_model_is_told_nothing_where_nothing_is_sure_or_all_is_done():
 def test_a_file_to_delete_is_one_that_was_listed():
     found = looked("list_files", "old/logo.svg", pattern="**/logo.svg")
     grammar = after("Delete the file logo.svg.", *found)
+    seen = looked("search_files", "a.css\n1:\tlogo.svg\nb.css", pattern="logo")
+    assert "css" not in after("Delete the file logo.svg.", *seen)
+    others = looked("list_files", "old/a.svg\nold/b.svg", pattern="**/*")
+    assert "old/" not in after("Delete the file logo.svg.", *others)
+    both = Request("", [UserMessage.of("Delete a.svg but keep b.svg.")], TOOLS)
+    assert not needed_grammar_of(both)
     assert accepts(grammar, called("delete_file", path="old/logo.svg"))
     assert not accepts(grammar, called("delete_file", path="logo.svg"))
 
@@ -408,3 +414,38 @@ async def test_the_grammar_goes_with_the_request():
     assert isinstance(events[-1], AssistantSaid)
     assert inner.requests[0].grammar == grammar_of(request)
     assert "run_shell" in inner.requests[0].grammar
+
+
+@every_row(
+    "output, old",
+    [
+        ("1\tmilk\n2\tbread\n3\tmilk", "bread\nmilk"),
+        ("1\ta {\n2\t  x: 1;\n3\t}\n4\tb {\n5\t  x: 2;\n6\t}\n7\t", "x: 2;\n}"),
+        ("1\tmilk", "milk"),
+    ],
+)
+def test_what_is_appended_comes_behind_the_last_line(output: str, old: str):
+    grammar = after("Append eggs to list.txt.", *looked("read_file", output, path="list.txt"))
+    assert accepts(grammar, edit(old, f"{old}\neggs", "list.txt"))
+    assert not accepts(grammar, edit("bread", "bread\neggs", "list.txt"))
+
+
+def test_nothing_is_appended_to_a_file_whose_end_was_not_read():
+    part = looked(
+        "read_file",
+        "1\tmilk\n2\tbread\n[lines 3-90 not shown; go on with offset=3]",
+        path="list.txt",
+    )
+    request = Request("", [UserMessage.of("Append the line eggs to list.txt."), *part], TOOLS)
+    assert not needed_grammar_of(request)
+    assert "bread" not in grammar_of(request)
+
+
+def test_a_file_that_is_to_be_made_of_another_one_is_not_an_edit_of_that():
+    people = looked("read_file", "1\tAda\n2\tBob", path="people.txt")
+    grammar = after("Create names.txt with the names from people.txt.", *people)
+    assert accepts(grammar, called("write_file", path="names.txt", content="Ada"))
+    assert not accepts(grammar, called("write_file", path="people.txt", content="Ada"))
+    assert not accepts(grammar, edit("Ada", "Bob", "people.txt"))
+    tests = [UserMessage.of("Write tests for people.txt"), *people]
+    assert not needed_grammar_of(Request("", tests, TOOLS))

@@ -1,14 +1,18 @@
 """What is looked at before a small model is asked."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
+from ybs.agent.small_models.intents import intent_of
+from ybs.agent.small_models.mentions import paths_in
 from ybs.agent.small_models.read_ahead import (
     DECLARES,
     MOST_BYTES,
@@ -21,9 +25,12 @@ from ybs.agent.small_models.read_ahead import (
 )
 from ybs.agent.small_models.survey import MOST_FILES
 from ybs.agent.small_models.survey import MOST_LINES as MOST_SURVEYED
+from ybs.agent.small_models.topics import terms_in
+from ybs.core.call_ids import CallIds
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
+from ybs.core.unseen import HidingModel, without_unseen
 from ybs.security.paths.roots import Roots
 from ybs.testing import ScriptedModel
 
@@ -58,9 +65,8 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
 
 def surveyed(pattern: str, path: str = ".") -> list[Any]:
     listed = ["list_files", "**/*", path, MOST_FILES]
-    return (
-        [listed, ["search_files", pattern, path, MOST_SURVEYED, 0, True]] if pattern else [listed]
-    )
+    whole = rf"\b(?:{pattern})"
+    return [listed, ["search_files", whole, path, MOST_SURVEYED, 0, True]] if pattern else [listed]
 
 
 @pytest.mark.integration
@@ -195,7 +201,7 @@ LISTED = "AUTHORS\napp.py\ndocs/usage.md\nlarge.txt\nsrc/web/app.ts"
             "Which colour do we like?",
             LISTED,
             "large.txt\n7:\tcolour",
-            [searched("colour", "large.txt")],
+            [searched(r"\b(?:colour)", "large.txt")],
         ),
         (
             "What is in the large one?",
@@ -208,7 +214,7 @@ LISTED = "AUTHORS\napp.py\ndocs/usage.md\nlarge.txt\nsrc/web/app.ts"
             "Who knows Danish?",
             "a/1\na/2\na/3",
             "a/1\n1:\tDanish\na/2\n1:\tDanish\na/3\n1:\tDanish",
-            [searched("Danish", ".")],
+            [searched(r"\b(?:Danish)", ".")],
         ),
         (
             "Describe our recipes.",
@@ -290,3 +296,51 @@ async def test_the_model_does_not_see_a_survey_nor_the_search_in_vain_before_it(
         [UserMessage, AssistantMessage, ToolResult, AssistantMessage, UserMessage],
     ]
     assert inner.requests[0].messages[2] is messages[-1]
+
+
+async def test_what_a_look_ahead_was_refused_is_no_path(project: Path):
+    roots, words = written(project), "Who knows Danish?"
+    _, messages = await looks_for(words, roots, ["Not allowed: AUTHORS.", "Not allowed: Danish."])
+    failed = [replace(m, is_error=True) if isinstance(m, ToolResult) else m for m in messages]
+    assert await calls_for(failed, roots) == []
+
+
+async def test_a_sub_agent_reads_what_its_survey_has_found(project: Path):
+    """The ids of its calls begin with its name."""
+    words = UserMessage.of("Where do we say that ports are open?")
+    model = CallIds().naming(ReadAhead(ScriptedModel(["asked"]), written(project)), "explore-1")
+    messages: list[Message] = [words]
+    outputs = [[LISTED, "docs/usage.md\n1:\tOpen ports"], ["1\tOpen ports"]]
+    for step in outputs:
+        said = [event async for event in model.stream(Request("", messages, TOOLS))][-1]
+        assert isinstance(said, AssistantSaid)
+        assert [call.id.startswith("explore-1-ahead_") for call in said.message.calls] == [
+            True
+        ] * len(step)
+        messages.append(said.message)
+        for call, output in zip(said.message.calls, step, strict=True):
+            messages.append(ToolResult(call_id=call.id, name=call.name, output=output))
+    last = [event async for event in model.stream(Request("", messages, TOOLS))][-1]
+    assert isinstance(last, AssistantSaid)
+    assert last.message.text == "asked"
+
+
+async def test_no_model_is_sent_a_survey_and_no_room_is_counted_for_it(project: Path):
+    roots, words = written(project), "Who knows Danish?"
+    _, messages = await looks_for(words, roots, [LISTED, "AUTHORS\n1:\tDanish"], ["1\tDanish"])
+    inner = ScriptedModel(["Somebody."])
+    async for _event in HidingModel(inner).stream(Request("", messages, TOOLS)):
+        pass
+    assert [m for m in messages if isinstance(m, ToolResult)][-1:] == [
+        m for m in inner.requests[0].messages if isinstance(m, ToolResult)
+    ]
+    assert without_unseen(inner.requests[0].messages) is inner.requests[0].messages
+
+
+def test_hundreds_of_signs_that_are_no_words_are_passed_over_at_once():
+    words = "What is " + "-." * 10_000 + "` " * 5_000 + "a" * 20_000
+    begun = time.process_time()
+    assert intent_of(words)
+    assert paths_in(words)
+    terms_in(words)
+    assert time.process_time() - begun < 1

@@ -41,4 +41,7 @@ def test_what_tools_print_is_read():
     printed = "a.txt\n 3:\tmilk: 2\n 12:\tx\nb c.py\n1:\tmilk\n[3 of 9 matches in 4 files shown; narrow it]"
     assert lines_of(printed) == {"a.txt": ["milk: 2", "x"], "b c.py": ["milk"]}
     assert lines_of("No matches.") == {}
-    assert pattern_of(["a.b", "c"]) == r"a\.b|c"
+    assert pattern_of(["a.b", "c"]) == r"\b(?:a\.b|c)"
+    assert pattern_of(["@Test", "c"]) == r"\b(?:c)|@Test"
+    assert paths_of("[slug].tsx\nNo way.md") == ["[slug].tsx", "No way.md"]
+    assert lines_of("1:\tstray\n[slug].tsx\n1:\tmilk") == {"[slug].tsx": ["milk"]}

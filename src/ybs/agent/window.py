@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from ybs.core.messages import Message, Usage
 from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.unseen import without_unseen
 from ybs.providers.watched import WatchedModel
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Window:
 
         So nothing is loaded that counts before the first request has been sent.
         """
+        request = _sent(request)
         if self._counter is None:
             try:
                 guess = len(encode(request)) // _BYTES
@@ -65,7 +68,7 @@ class Window:
 
     def counted(self, request: Request) -> int:
         """Return the tokens of a request that the provider has counted all of; else 0."""
-        counter = self._counter
+        counter, request = self._counter, _sent(request)
         return counter.tokens(request) if counter and counter.is_counted(request) else 0
 
     def watching(self, model: Model) -> Model:
@@ -73,7 +76,7 @@ class Window:
         return WatchedModel(model, self._learn, before=self._ask_in_time)
 
     def _learn(self, request: Request, usage: Usage) -> None:
-        self.counter.learn(request, usage)
+        self.counter.learn(_sent(request), usage)
         self._fills = usage.input_tokens >= _FAR_BELOW * self.room
 
     async def _ask_in_time(self) -> None:
@@ -85,3 +88,9 @@ class Window:
         if not self._has_asked:
             self._has_asked = True
             await self._model.detect_window()
+
+
+def _sent(request: Request) -> Request:
+    """Return a request as models are sent it."""
+    messages = without_unseen(request.messages)
+    return request if messages is request.messages else replace(request, messages=messages)

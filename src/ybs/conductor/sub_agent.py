@@ -1,7 +1,7 @@
 """One sub-agent: an agent with less than the main one has, from its task to its result."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from time import monotonic
@@ -26,6 +26,7 @@ from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
 from ybs.core.to_its_end import to_its_end
+from ybs.core.unseen import HidingModel
 from ybs.security.policy.bound import Bound
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool
@@ -129,7 +130,8 @@ class SubAgent:
         def reads_only(call: ToolCall) -> bool:
             return agent.toolbox.is_read_only(call)
 
-        support, guards = _as_it_is, tuple[Guard, ...]()
+        support: Callable[[Model], Model] = HidingModel
+        guards = tuple[Guard, ...]()
         if is_short:
             from ybs.agent.small_models.support import supported  # for small models only
 
@@ -207,10 +209,6 @@ def narrowed(
         more.append(SkillTool(own.workspace, own.skills, own.open_skill))
     own.more_tools = tuple(more)
     return own
-
-
-def _as_it_is(model: Model) -> Model:
-    return model
 
 
 def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> str:

@@ -32,6 +32,7 @@ from ybs.core.events import Event, Noticed
 from ybs.core.hooks import CallHook
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Model, Question
+from ybs.core.unseen import HidingModel
 from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
@@ -55,10 +56,6 @@ NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
     "They can be listed, and resumed by name."
 )
-
-
-def _as_it_is(model: Model) -> Model:
-    return model
 
 
 def _form_of(schema: Any) -> "AnswerForm | None":
@@ -228,7 +225,7 @@ class SessionParts:
         self.routed = self._turns_of(picking)
         is_short = is_small(self.loaded.host, provider, model, self.loaded.config, form)
         self.context.use(provider, model, is_short=is_short)
-        support, guards = self._support_for_small(model) if is_short else (_as_it_is, ())
+        support, guards = self._support_for_small(model) if is_short else (HidingModel, ())
         spec = AgentSpec(
             name=MAIN,
             provider=provider,

@@ -34,10 +34,11 @@ _END: Final = '"}}\n```'
 
 
 class ReadFile(Struct, frozen=True):
-    """What was read of a file."""
+    """What was read of a file, and whether that goes to its end."""
 
     path: str
     lines: Sequence[str]
+    is_whole: bool = True
 
 
 def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> str:
@@ -45,7 +46,7 @@ def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> st
 
     What a line begins with before its first word stays, such as the sign of a heading or a list.
     What ends with a colon or comma still does: a model of this size goes on with the line below it, or forgets the comma.
-    What was `tried` in vain is left out; `added` is the grammar of what is added.
+    What was `tried` in vain is left out; `added` is the grammar of what is added. Nothing where its place is not known.
     """
     lines = [line for line in file.lines if line.strip()]
     if not 0 < len(lines) <= MOST_LINES:
@@ -57,7 +58,7 @@ def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> st
         return f"{literal(head)} ({olds}) name {literal(_EVERYWHERE)}"
     every = [old for old in _unique(file.lines, range(len(file.lines)), words) if old not in tried]
     if _adds_lines(words):
-        olds = every[-1:] if intent == "append" else every
+        olds = _tails(file, tried) if intent == "append" else every
         places = [f"{_pair(old, old + _NEWLINE)} {added}" for old in olds]
     else:
         about = _about(words, file.lines)
@@ -66,9 +67,22 @@ def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> st
         places = [_changed(old, keeps_beginning=not _is_about_blanks(words)) for old in olds]
         if intent == "remove":
             places += [_pair(old + _NEWLINE, "") for old in olds]
+    if not places and intent == "append":
+        return ""
     if not places:
         return call_of("edit_file", path=[file.path], old_text=(), new_text=())
     return f"{literal(head)} ({' | '.join(places)}) {literal(_END)}"
+
+
+def _tails(file: ReadFile, tried: Container[str]) -> list[str]:
+    """Return the last line of a file that was read to its end, with as many of those above it as it takes to be found once."""
+    whole = "\n".join(file.lines).rstrip()
+    if not file.is_whole:
+        return []
+    lines = whole.split("\n")
+    tails = ("\n".join(lines[-count:]).lstrip() for count in range(1, len(lines) + 1))
+    tail = next((tail for tail in tails if tail and whole.count(tail) == 1), "")
+    return [tail] if tail and tail not in tried else []
 
 
 def _changed(old: str, *, keeps_beginning: bool) -> str:

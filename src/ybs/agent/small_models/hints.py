@@ -25,6 +25,7 @@ ROWS: Final = "The table has {} rows below its heading."
 FILES: Final = "There are {} files."
 ABSENT: Final = "There is nothing about {} in it."
 MISSING: Final = "There is no such file."
+_OF_FOLDERS = lazy(r"(?i)\b(?:folders?|director(?:y|ies))\b")
 _OF_LINES = lazy(r"(?i)\blines?\b")
 _SHOWN = lazy(r"\[\d+ of ([\d,]+) files shown")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
@@ -66,10 +67,12 @@ def asked_again(words: str, result: ToolResult) -> str:
 
 def found_out(words: str, result: ToolResult) -> Iterator[str]:
     """Yield what a small model does not see by itself in what it has read: how many there are, and that something is not there."""
+    if result.is_error:
+        return
     if intent_of(words) == "count":
         if (lines := _lines_of(result)) and (counted := _counted(words, lines)):
             yield counted
-        elif result.name == "list_files" and not is_missing(result):
+        elif result.name == "list_files" and not re.search(_OF_FOLDERS(), words):
             more = re.search(_SHOWN(), result.output)
             yield FILES.format(more[1] if more else len(paths_of(result.output)))
     if absent := absent_in(words, result):

@@ -1,7 +1,7 @@
 """What a request asks for, learnt from labelled examples: a small model is helped by what is known of it before it is asked.
 
 A multinomial naive Bayes classifier over words and pairs of words. Its examples stand in `requests.tsv`, one a line: the intent and
-the request. What comes out wrong is mended by examples, not by rules.
+the request. What comes out wrong is corrected by examples, not by rules.
 
 Manning, Raghavan and Schütze, Introduction to Information Retrieval, chapter 13.
 """
@@ -14,11 +14,11 @@ from math import inf, log
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from ybs.agent.small_models.mentions import is_file_name
+from ybs.agent.small_models.mentions import is_file_name, with_commands_as
 from ybs.core.lazy import lazy
 
 #: An answer, a number, an output or nothing is wanted; a file is made, deleted or moved; lines are added at the end, or elsewhere;
-#: something is changed, renamed wherever it stands, mended, or taken away.
+#: something is changed, renamed wherever it stands, repaired, or taken away.
 Intent: TypeAlias = Literal[
     "question",
     "count",
@@ -44,11 +44,14 @@ _SURE: Final = 6.0
 #: A single word, such as "again", asks for nothing that could be known from it.
 _FEWEST: Final = 2
 _CHAT_FIRST: Final = sorted(INTENTS, key=lambda intent: intent != "chat")
+#: What a request asks for stands in so many characters of it.
+_MOST: Final = 4_000
 #: The first words say most of what is asked for.
 _FIRST: Final = 2
-_COMMAND = lazy(r"`[^`\n]* [^`\n]*`")
-_QUOTED = lazy(r"`[^`\n]+`|\"[^\"\n]+\"|\u201c[^\u201d\n]+\u201d|(?<!\w)'[^'\n]+'(?!\w)")
-_TOKEN = lazy(r"[\w./-]*\w\(?\)?|[?!:]|->|=>|\u2192")
+_QUOTED = lazy(
+    r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|(?<!\w)'[^'\n]{1,400}'(?!\w)"
+)
+_TOKEN = lazy(r"(?<![\w./-])[\w./-]*\w\(?\)?|[?!:]|->|=>|\u2192")
 _NAME = lazy(r"\w\(\)$|\w_\w|[a-z][A-Z]|^[A-Z]{2}[A-Z_\d]*$")
 _NUMBER = lazy(r"\d")
 
@@ -125,15 +128,14 @@ def _classifier() -> Classifier:
 
 @lru_cache(maxsize=64)
 def _ranked(request: str) -> Sequence[tuple[float, Intent]]:
-    if len(request.split()) < _FEWEST:
+    if request.isascii() and len(request.split()) < _FEWEST:
         return [(0.0 if intent == "chat" else -inf, intent) for intent in _CHAT_FIRST]
     return _classifier().ranked(request)
 
 
 def _features(request: str) -> Iterator[str]:
     """Yield the words and pairs of words of a request; of names, quotations and numbers only that they are there."""
-    request = re.sub(_COMMAND(), " xcommand ", request)
-    request = re.sub(_QUOTED(), " xquotation ", request)
+    request = re.sub(_QUOTED(), " xquotation ", with_commands_as(" xcommand ", request[:_MOST]))
     words = [_kind_of(word) for word in re.findall(_TOKEN(), request)]
     yield from words
     yield from (f"first {word}" for word in words[:_FIRST])

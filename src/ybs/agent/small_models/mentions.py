@@ -6,8 +6,8 @@ from typing import Final
 from ybs.core.lazy import lazy
 
 #: A command as people quote one: of several words.
-_COMMAND: Final = lazy(r"`([^`\n]* [^`\n]*)`")
-_PATH: Final = lazy(r"[\w./-]*\w/?")
+_COMMAND: Final = lazy(r"`([^`\n]{1,200} [^`\n]{1,200})`")
+_PATH: Final = lazy(r"(?<![\w./-])[\w./-]*\w/?")
 #: A dot and a short word is an ending (`.sh`), with a longer one it is a file (`.gitignore`).
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
@@ -20,7 +20,12 @@ def commands_in(words: str) -> list[str]:
 
 def without_commands(words: str) -> str:
     """Return the words without the commands that are quoted in them."""
-    return re.sub(_COMMAND(), " ", words)
+    return with_commands_as(" ", words)
+
+
+def with_commands_as(text: str, words: str) -> str:
+    """Return the words with a text in the place of each command that is quoted in them."""
+    return re.sub(_COMMAND(), text, words)
 
 
 def paths_in(words: str) -> list[str]:

@@ -36,6 +36,8 @@ from ybs.core.ports import Request, ToolSpec
 from ybs.core.programs import corrected, has_hint
 
 _NUMBERED = lazy(r"(?m)^ *\d+\t(.*)$")
+#: What read_file says below a part of a file.
+_MORE = lazy(r"(?m)^\[lines \d+-\d+ not shown; go on")
 _READING: Final = frozenset({"read_file", "search_files", "list_files"})
 #: What changes nothing, and what can be done in one call that is known.
 _ANSWERED: Final = frozenset({"question", "count"})
@@ -113,6 +115,8 @@ def needed_grammar_of(request: Request) -> str:
     intent, failed = sure_intent_of(words), [each for each in results if each.is_error]
     if surely_asks(words) and intent_of(words) in _ANSWERED:
         return _any_of([tool for tool in request.tools if tool.name in _READING]) if results else ""
+    if intent == "delete" and len(_to_delete(words, since)) != 1:
+        return ""  # one of them may be one to keep
     is_edit = len(failed) == 1 and failed[0].name == "edit_file"
     is_due = is_edit if failed else intent in _CERTAIN
     return _due_calls(request, words, since, LINES) if is_due else ""
@@ -130,7 +134,8 @@ def _due_calls(request: Request, words: str, since: Sequence[Message], added: st
         return NOT_THERE
     offered = {tool.name for tool in request.tools}
     tried = {_text_of(call, "old_text") for call in _calls_in(since) if call.name == "edit_file"}
-    due = _due(words, files, _listed(since), lambda file: edit_of(file, words, tried, added))
+    gone = _to_delete(words, since)
+    due = _due(words, files, gone, lambda file: edit_of(file, words, tried, added))
     calls = [call for name, call in due if name in offered]
     return f"root ::= {' | '.join(calls)}{TEXTS}" if calls else ""
 
@@ -171,7 +176,8 @@ def _read(since: Sequence[Message]) -> Iterator[ReadFile]:
     paths = {call.id: _text_of(call, "path") for call in _calls_in(since)}
     for each in since:
         if isinstance(each, ToolResult) and each.name == "read_file" and paths.get(each.call_id):
-            yield ReadFile(paths[each.call_id], re.findall(_NUMBERED(), each.output))
+            is_whole = re.search(_MORE(), each.output) is None
+            yield ReadFile(paths[each.call_id], re.findall(_NUMBERED(), each.output), is_whole)
 
 
 def _calls_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
@@ -180,29 +186,33 @@ def _calls_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
             yield from message.calls
 
 
-def _listed(since: Sequence[Message]) -> list[str]:
-    """Return the paths that were listed since the person spoke."""
-    outputs = [each.output for each in since if isinstance(each, ToolResult)]
-    return [path for output in outputs for path in paths_of(output) if is_file_name(path)]
+def _to_delete(words: str, since: Sequence[Message]) -> list[str]:
+    """Return the files that are to be deleted: where they were found since the person spoke, else as the words name them."""
+    named = files_in(words)
+    names = {path.rpartition("/")[2] for path in named}
+    listings = [m for m in since if isinstance(m, ToolResult) and m.name == "list_files"]
+    paths = [path for each in listings if not each.is_error for path in paths_of(each.output)]
+    found = [path for path in paths if is_file_name(path)]
+    return [path for path in found if not names or path.rpartition("/")[2] in names] or named
 
 
 def _due(
-    words: str, files: Sequence[ReadFile], listed: Sequence[str], edit: Callable[[ReadFile], str]
+    words: str, files: Sequence[ReadFile], gone: Sequence[str], edit: Callable[[ReadFile], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the tools to call next and the grammars of their calls."""
-    named, intent = files_in(words), intent_of(words)
+    intent = intent_of(words)
     if intent == "delete":
-        for path in listed or named:
-            yield "delete_file", call_of("delete_file", path=[path])
+        yield from (("delete_file", call_of("delete_file", path=[path])) for path in gone)
     elif intent == "run":
         yield "run_shell", call_of("run_shell", command=commands_in(words))
+    elif intent == "create":
+        new = [path for path in files_in(words) if path not in {file.path for file in files}]
+        made = (call_of("write_file", path=[path], content=()) for path in new)
+        yield from (("write_file", grammar) for grammar in made)
     elif wants_change(words) and files:
         meant = set(paths_in(without_commands(words)))
-        for file in [each for each in files if each.path in meant] or files:
-            yield "edit_file", edit(file)
-    elif intent == "create":
-        for path in named:
-            yield "write_file", call_of("write_file", path=[path], content=())
+        meant_files = [each for each in files if each.path in meant] or files
+        yield from (("edit_file", grammar) for grammar in map(edit, meant_files) if grammar)
 
 
 def _text_of(call: ToolCall, name: str) -> str:

@@ -9,7 +9,8 @@ that have a word of the request. The second look reads what the survey found.
 import re
 from collections.abc import AsyncGenerator, Container, Iterator, Sequence
 from contextlib import aclosing
-from itertools import islice, pairwise
+from glob import escape
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from ybs.core.ports import Model, Request
+from ybs.core.unseen import UNSEEN, without_unseen
 from ybs.core.wrapper import ModelWrapper
 from ybs.security.paths.roots import Roots
 
@@ -38,9 +40,8 @@ MOST_CALLS: Final = 2
 MOST_STEPS: Final = 3
 #: So much is read of a larger file which has none of the words within.
 MOST_READ_LINES: Final = 60
-#: How the ids of these calls begin, and of those that the model does not see.
+#: What stands in the ids of these calls: those of a sub-agent begin with its name.
 _SIGN: Final = "ahead_"
-_UNSEEN: Final = "ahead_survey_"
 #: Of what is counted so many are shown, with their number.
 MOST_COUNTED: Final = 20
 #: How many lines a search shows.
@@ -68,7 +69,7 @@ class ReadAhead(ModelWrapper):
             message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
             yield AssistantSaid.of(message)
             return
-        told = replace(request, messages=_without_unseen(request.messages))
+        told = replace(request, messages=without_unseen(_without_vain(request.messages)))
         async with aclosing(self._model.stream(told)) as events:
             async for event in events:
                 yield event
@@ -116,27 +117,29 @@ class ReadAhead(ModelWrapper):
 
     def _into(self, words: str, folder: str) -> Iterator[ToolCall]:
         """Yield calls that look into a folder that the words name."""
-        terms = [term for term in terms_in(words) if not folder.startswith(term)]
-        if intent_of(words) == "count":
-            yield _call("list_files", pattern="*", path=folder, max_results=MOST_COUNTED)
-        elif terms:
+        if terms := _terms_within(words, folder):
             yield from _survey(terms, folder)
+        elif intent_of(words) == "count":
+            yield _call("list_files", pattern="*", path=folder, max_results=MOST_COUNTED)
         else:
             yield _list("*", folder)
 
     def _surveyed(self, words: str, looks: "Sequence[_Look]") -> Iterator[ToolCall]:
         """Yield calls that read what a survey found: a small file or two whole, a part of a larger one, or a list of a folder."""
         folder = looks[0].path
-        terms = [term for term in terms_in(words) if not folder.startswith(term)]
+        terms = _terms_within(words, folder)
         outputs = {look.name: look.output for look in looks}
         listed = survey.paths_of(outputs.get("list_files", ""))
         found = survey.lines_of(outputs.get("search_files", ""))
         files = survey.files_about(terms, listed, found)
         intent = intent_of(words)
         if intent == "delete":
-            yield from (_list(f"**/{path.rpartition('/')[2]}", ".") for path in files[:1])
+            names = (escape(path.rpartition("/")[2]) for path in files[:1])
+            yield from (_list(f"**/{name}", ".") for name in names)
         elif len(files) > MOST_CALLS and found and not wants_change(words):
             yield _search(survey.pattern_of(terms), folder)
+        elif len(files) > MOST_CALLS and intent == "count" and len(files) == len(listed):
+            yield _call("list_files", pattern="*", path=folder, max_results=MOST_COUNTED)
         elif len(files) > MOST_CALLS and len(set(map(_folder_of, files))) == 1:
             yield _list("*", _folder_of(files[0]))
         else:
@@ -192,7 +195,7 @@ class _Look(Struct, frozen=True):
     @property
     def is_survey(self) -> bool:
         """Whether the model does not see it."""
-        return self.id.startswith(_UNSEEN)
+        return UNSEEN in self.id
 
 
 class _Path(Struct, frozen=True):
@@ -211,7 +214,7 @@ def _looks(messages: Sequence[Message]) -> tuple[str, Sequence[_Look]]:
     steps = 0
     for message in reversed(messages):
         if isinstance(message, ToolResult):
-            outputs[message.call_id] = message.output
+            outputs[message.call_id] = "" if message.is_error else message.output
         elif isinstance(message, AssistantMessage):
             steps += 1
             if steps == MOST_STEPS or not looks_ahead(message):
@@ -241,16 +244,23 @@ def missing_in(words: str, roots: Roots) -> Iterator[str]:
 
 def looks_ahead(message: AssistantMessage) -> bool:
     """Return whether the calls of a message were made for the model, not by it."""
-    return any(call.id.startswith(_SIGN) for call in message.calls)
+    return any(_SIGN in call.id for call in message.calls)
 
 
-def _without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return messages without surveys, and without searches that found nothing and were followed by one."""
-    unseen = {id_ for message in messages for id_ in _ids_of(message) if id_.startswith(_UNSEEN)}
-    for before, after in pairwise(m for m in messages if isinstance(m, AssistantMessage)):
-        if looks_ahead(before) and after.calls and unseen.issuperset(_ids_of(after)):
-            unseen.update(_ids_of(before))
-    return [message for message in messages if unseen.isdisjoint(_ids_of(message))]
+def _without_vain(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return messages without searches that were made ahead, found nothing, and were followed by a survey."""
+    outputs = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
+    vain = set[str]()
+    before: tuple[ToolCall, ...] = ()
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            if any(UNSEEN in call.id for call in message.calls):
+                vain.update(call.id for call in before)
+            found = any(not outputs.get(each.id, "").startswith("No m") for each in message.calls)
+            before = () if found or not looks_ahead(message) else message.calls
+        elif not isinstance(message, ToolResult):
+            before = ()
+    return [message for message in messages if vain.isdisjoint(_ids_of(message))]
 
 
 def _ids_of(message: Message) -> list[str]:
@@ -266,17 +276,22 @@ def _names_pattern(words: str) -> str:
     return rf"\b(?:{DECLARES})\b[^=\n]*?\b(?:{named})\b" if re.search(_DECLARED(), words) else named
 
 
+def _terms_within(words: str, folder: str) -> list[str]:
+    """Return the terms of the words, without those that name the folder in which they are looked for."""
+    return [term for term in terms_in(words) if term.lower() not in folder.lower()]
+
+
 def _folder_of(path: str) -> str:
     return path.rpartition("/")[0] or "."
 
 
 def _survey(terms: Sequence[str], path: str) -> Iterator[ToolCall]:
     """Yield the calls of a survey."""
-    yield _call("list_files", _UNSEEN, pattern="**/*", path=path, max_results=survey.MOST_FILES)
+    yield _call("list_files", UNSEEN, pattern="**/*", path=path, max_results=survey.MOST_FILES)
     if terms:
         yield _call(
             "search_files",
-            _UNSEEN,
+            UNSEEN,
             pattern=survey.pattern_of(terms),
             path=path,
             max_results=survey.MOST_LINES,

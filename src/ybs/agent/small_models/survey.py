@@ -15,18 +15,22 @@ _IN_PATH: Final = 1.5
 #: Files that come so near to the best one are as good.
 _NEAR: Final = 0.8
 _MATCH = lazy(r" *\d+:\t(.*)")
-_NOTE: Final = "["
+#: What tools say beside paths and lines.
+_NOTE = lazy(r"\[(?:\d|not searched|the search)|No (?:files match|matches)\.|Folders: ")
 
 
 def pattern_of(terms: Iterable[str]) -> str:
-    """Return an expression that matches any of the terms."""
-    return "|".join(map(re.escape, terms))
+    """Return an expression that matches any of the terms, where a word begins."""
+    escaped = list(map(re.escape, terms))
+    words = "|".join(each for each in escaped if each[0].isalnum())
+    others = [each for each in escaped if not each[0].isalnum()]
+    return "|".join([*([rf"\b(?:{words})"] if words else []), *others])
 
 
 def paths_of(listing: str) -> list[str]:
     """Return the paths in what list_files prints."""
     lines = listing.splitlines()
-    return [line for line in lines if line and not line.startswith(("No ", _NOTE, "Folders: "))]
+    return [line for line in lines if line and not re.match(_NOTE(), line)]
 
 
 def lines_of(matches: str) -> dict[str, list[str]]:
@@ -34,9 +38,10 @@ def lines_of(matches: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     path = ""
     for line in matches.splitlines():
-        if match := re.fullmatch(_MATCH(), line):
+        match = re.fullmatch(_MATCH(), line)
+        if match and path:
             found.setdefault(path, []).append(match[1])
-        elif not line.startswith(_NOTE) and line != "No matches.":
+        elif not match and not re.match(_NOTE(), line):
             path = line
     return found
 

@@ -45,7 +45,7 @@ _PROPER: Final = lazy(r"(?<=[a-z,;] )[A-Z][a-z]{3,}\b")
 _CONTENT: Final = lazy(r"\b[a-z]{4,}\b")
 _SAYING: Final = lazy(r"(?i)\b[a-z]{3,}\b")
 _SLASHED: Final = lazy(r"\S*/\S*")
-_PLURAL: Final = lazy(r"(?<!s)s$|(?<=\w\w\w)(?:ies|es)$")
+_PLURAL: Final = lazy(r"(?<=[sxz])es$|(?<=[cs]h)es$|(?<=\w\w\w)ies$|(?<![suai])s$")
 #: So many words are looked for at once.
 MOST_TERMS: Final = 16
 #: What is most, or a sum, has words that stand nowhere.

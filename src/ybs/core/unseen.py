@@ -1,0 +1,38 @@
+"""Calls that ybs makes ahead for a small model, and whose results no model is sent: a survey of the project."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from ybs.core.events import Event
+from ybs.core.messages import AssistantMessage, Message, ToolResult
+from ybs.core.ports import Request
+from ybs.core.wrapper import ModelWrapper
+
+#: What stands in the ids of these calls.
+UNSEEN: Final = "ahead_survey_"
+
+
+def without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages that models are sent; the same object where that is all of them."""
+    if not any(map(_is_unseen, messages)):
+        return messages
+    return [message for message in messages if not _is_unseen(message)]
+
+
+class HidingModel(ModelWrapper):
+    """A Model that is sent no surveys, which a small model before it may have left in the conversation."""
+
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Stream the answer."""
+        messages = without_unseen(request.messages)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
+        return self._model.stream(request)
+
+
+def _is_unseen(message: Message) -> bool:
+    if isinstance(message, ToolResult):
+        return UNSEEN in message.call_id
+    return isinstance(message, AssistantMessage) and any(UNSEEN in c.id for c in message.calls)
