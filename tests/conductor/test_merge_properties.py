@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -59,6 +59,11 @@ def shown(path: str) -> str:
 @pytest.mark.integration
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=turns, mine=_edits, others=_others)
+@example(  # below a link of the project, which leads out of it, lies nothing that may be written
+    first=[Act(kind="link", path="d", other="/etc/hostname")],
+    mine=[],
+    others=[[Act(kind="delete", path="d"), Act(kind="write", path="d/a")]],
+)
 def test_a_merge_loses_nothing(
     tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]
 ) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at
-from ybs.conductor.contents import path_in, plain
+from ybs.conductor.contents import lies_below, path_in, plain
 from ybs.conductor.merging import Clash
 from ybs.conductor.origin import Origin
 from ybs.core.errors import Refused, YbsError
@@ -88,6 +88,14 @@ class Admission:
                 await self._check_policy(change, policy, show, call, emit)
             except (YbsError, OSError) as error:
                 found[change.path] = Clash(str(error))
+        for (
+            change
+        ) in changes:  # what is written below a link of the project is judged by where that leads
+            was_link = (change.before.kind, change.after.kind) == ("link", "folder")
+            if was_link and any(lies_below(path, [change.path]) for path in found):
+                found[change.path] = Clash(
+                    "it is a link in the project, and what is in it now was refused"
+                )
         return found
 
     def _policy(self) -> Policy:
