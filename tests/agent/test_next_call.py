@@ -180,6 +180,9 @@ def test_a_larger_model_is_told_nothing_where_nothing_is_sure_or_all_is_done():
     again = needed("Change oolong in teas.md to sage.", *lines, *failed)
     assert accepts(again, edit("- oolong", "- sage", "teas.md"))
     assert not needed("Change oolong in teas.md to sage.", *lines, *failed, *failed)
+    call, result = looked("edit_file", "not found", path="other.md", old_text="oolong tea")
+    unread = [call, replace(result, is_error=True)]
+    assert not needed("Change oolong in teas.md to sage.", *lines, *unread)
 
 
 def test_a_file_to_delete_is_one_that_was_listed():

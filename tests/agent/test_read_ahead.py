@@ -230,6 +230,12 @@ LISTED = "AUTHORS\napp.py\ndocs/usage.md\nlarge.txt\nsrc/web/app.ts"
             [["read_file", "AUTHORS"], ["read_file", "app.py"]],
         ),
         ("It does not work. Please fix it.", LISTED, None, []),
+        (
+            "It does not work. Please fix it.",
+            "README.md\napp.py\ntest_app.py\ntests/a.py",
+            None,
+            [["read_file", "app.py"]],
+        ),
         ("Who knows Danish?", "AUTHORS\napp.py", "No matches.", []),
         (
             "Delete the usage page, nobody reads it",

@@ -117,9 +117,17 @@ def needed_grammar_of(request: Request) -> str:
         return _any_of([tool for tool in request.tools if tool.name in _READING]) if results else ""
     if intent == "delete" and len(_to_delete(words, since)) != 1:
         return ""  # one of them may be one to keep
-    is_edit = len(failed) == 1 and failed[0].name == "edit_file"
-    is_due = is_edit if failed else intent in _CERTAIN
+    is_due = _is_edit_of_read(failed, since) if failed else intent in _CERTAIN
     return _due_calls(request, words, since, LINES) if is_due else ""
+
+
+def _is_edit_of_read(failed: Sequence[ToolResult], since: Sequence[Message]) -> bool:
+    """Return whether what failed is one edit, of a file that was read."""
+    edited = {call.id: _text_of(call, "path") for call in _calls_in(since)}
+    read = {file.path for file in _read(since)}
+    return (
+        len(failed) == 1 and failed[0].name == "edit_file" and edited.get(failed[0].call_id) in read
+    )
 
 
 def _is_done(results: Iterable[ToolResult]) -> bool:

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.agent.small_models import survey
-from ybs.agent.small_models.intents import intent_of, wants_change
+from ybs.agent.small_models.intents import Intent, intent_of, wants_change
 from ybs.agent.small_models.mentions import commands_in, files_in, paths_in, without_commands
 from ybs.agent.small_models.topics import names_in, terms_in, topics_in
 from ybs.core.errors import ToolError
@@ -47,6 +47,8 @@ MOST_COUNTED: Final = 20
 #: How many lines a search shows.
 MOST_LINES: Final = 10
 
+#: Documents, and tests, which are seldom what is wrong.
+_NO_CODE = lazy(r"(?i)\.(?:md|rst|txt)$|(?:^|[/_.])(?:tests?|specs?)(?:[/_.]|$)|(?:^|/)LICENSE$")
 _DECLARED = lazy(r"(?i)\b(?:declar|defin|implement)")
 DECLARES = (
     "class|const|def|enum|fn|func|function|impl|interface|let|module|static|struct|trait|type|var"
@@ -143,10 +145,8 @@ class ReadAhead(ModelWrapper):
         elif len(files) > MOST_CALLS and len(set(map(_folder_of, files))) == 1:
             yield _list("*", _folder_of(files[0]))
         else:
-            is_tiny = (
-                not files and len(listed) <= MOST_CALLS and intent not in ("question", "create")
-            )
-            yield from self._parts(files or (listed if is_tiny else []), terms, found)
+            guessed = files or _few(listed, intent)
+            yield from self._parts(guessed, terms, found)
             if not files and folder != ".":
                 yield _list("*", folder)
 
@@ -279,6 +279,15 @@ def _names_pattern(words: str) -> str:
 def _terms_within(words: str, folder: str) -> list[str]:
     """Return the terms of the words, without those that name the folder in which they are looked for."""
     return [term for term in terms_in(words) if term.lower() not in folder.lower()]
+
+
+def _few(listed: Sequence[str], intent: Intent) -> Sequence[str]:
+    """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code."""
+    if intent in ("question", "create"):
+        return ()
+    if intent == "fix":
+        listed = [path for path in listed if not re.search(_NO_CODE(), path)]
+    return listed if len(listed) <= MOST_CALLS else ()
 
 
 def _folder_of(path: str) -> str:

@@ -86,7 +86,7 @@ def terms_in(words: str) -> list[str]:
     plain = (word for word in re.findall(_SAYING(), words) if is_topic(word))
     stems = (re.sub(_PLURAL(), "", word.lower()) for word in plain if word.lower() not in _doing())
     terms: dict[str, str] = {}
-    for term in (*exact, *filter(is_topic, stems)):
+    for term in (*exact, *(stem for stem in stems if is_topic(stem) and stem not in _doing())):
         terms.setdefault(term.lower(), term)
     return list(terms.values())[:MOST_TERMS]
 
