@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
+from ybs.agent.small_models.guided import Guided
 from ybs.agent.small_models.intents import intent_of
 from ybs.agent.small_models.mentions import paths_in
 from ybs.agent.small_models.read_ahead import (
@@ -341,6 +342,14 @@ async def test_no_model_is_sent_a_survey_and_no_room_is_counted_for_it(project: 
         m for m in inner.requests[0].messages if isinstance(m, ToolResult)
     ]
     assert without_unseen(inner.requests[0].messages) is inner.requests[0].messages
+
+
+@every_row("words", ["What is in 'caf\udce9 bar'?", "Run `cat caf\udce9 bar`."])
+async def test_half_a_character_is_no_error(words: str, project: Path):
+    model = ReadAhead(Guided(ScriptedModel(["asked"]), is_tiny=True), written(project))
+    request = Request("", [UserMessage.of(words)], TOOLS)
+    events = [event async for event in model.stream(request)]
+    assert isinstance(events[-1], AssistantSaid)
 
 
 def test_hundreds_of_signs_that_are_no_words_are_passed_over_at_once():

@@ -13,6 +13,11 @@ _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
 
 
+def without_halves(words: str) -> str:
+    """Return the words with a question mark for each half of a character, as a broken terminal sends it, which no call may have."""
+    return words.encode("utf-8", "replace").decode()
+
+
 def commands_in(words: str) -> list[str]:
     """Return the commands that the words quote."""
     return re.findall(_COMMAND(), words)

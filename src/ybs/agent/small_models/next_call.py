@@ -21,6 +21,7 @@ from ybs.agent.small_models.mentions import (
     is_file_name,
     paths_in,
     without_commands,
+    without_halves,
 )
 from ybs.agent.small_models.survey import paths_of
 from ybs.agent.small_models.topics import names_in
@@ -175,7 +176,7 @@ def _asked(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if isinstance(message, UserMessage) and message.origin == "person":
-            return message.words, messages[place + 1 :]
+            return without_halves(message.words), messages[place + 1 :]
     return "", ()
 
 

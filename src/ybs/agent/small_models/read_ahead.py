@@ -20,7 +20,13 @@ from msgspec.structs import replace
 
 from ybs.agent.small_models import survey
 from ybs.agent.small_models.intents import Intent, intent_of, wants_change
-from ybs.agent.small_models.mentions import commands_in, files_in, paths_in, without_commands
+from ybs.agent.small_models.mentions import (
+    commands_in,
+    files_in,
+    paths_in,
+    without_commands,
+    without_halves,
+)
 from ybs.agent.small_models.topics import names_in, terms_in, topics_in
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
@@ -77,7 +83,7 @@ class ReadAhead(ModelWrapper):
                 yield event
 
     def _next(self, words: str, looks: "Sequence[_Look]") -> Iterator[ToolCall]:
-        """Yield the first look, or the second one."""
+        """Yield the first look, or what follows from the last one."""
         if not looks:
             return self._first(words)
         if looks[0].is_survey:
@@ -221,7 +227,7 @@ def _looks(messages: Sequence[Message]) -> tuple[str, Sequence[_Look]]:
                 return "", ()
             looks = looks or [_look_of(call, outputs.get(call.id, "")) for call in message.calls]
         elif message.origin == "person":
-            return message.words, looks
+            return without_halves(message.words), looks
     return "", ()
 
 
