@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: After how many new objects garbage is looked for. Imports make many and no garbage, so Python's own 700 only slows a start.
 #: A start comes to 50,000 of them, a session with edits and commands to 70,000; a chat to 100,000.
 GARBAGE = (150_000, 10, 10)
+VERSION = ["--version"]
 #: What the system says when a stream takes no more.
 UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 
@@ -27,13 +28,9 @@ UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     open_missing_streams()
-    if argv is None:  # not where a test calls
-        sys.excepthook = show_crash
-        gc.set_threshold(*GARBAGE)
-        atexit.register(
-            gc.freeze
-        )  # else Python's own end would look through every object for garbage
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:  # not where a test calls
+        prepare_process(words)
     code = 0
     try:
         code = answer(words)
@@ -52,6 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         leave(code)
     return code
+
+
+def prepare_process(words: Sequence[str]) -> None:
+    """Set what holds for the process as a whole: how a crash looks, when garbage is looked for, how modules are found."""
+    sys.excepthook = show_crash
+    gc.set_threshold(*GARBAGE)
+    atexit.register(gc.freeze)  # else Python's own end would look through every object for garbage
+    if words != VERSION:  # nothing is imported for that
+        from ybs.finder import install
+
+        install()
 
 
 def leave(code: int) -> None:
@@ -78,7 +86,7 @@ def leave(code: int) -> None:
 
 def answer(words: Sequence[str]) -> int:
     """Say the version, or do what the words ask for; leave with a code, not an exception."""
-    if words == ["--version"]:  # nothing is imported for this
+    if words == VERSION:  # nothing is imported for this
         from ybs import __version__
 
         sys.stdout.write(f"ybs {__version__}\n")

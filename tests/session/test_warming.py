@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
+from rows import every_row
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.session import warming
@@ -21,8 +22,7 @@ class Steps:
     def __init__(self, count: int) -> None:
         self.left, self.begun, self.done = count, asyncio.Event(), asyncio.Event()
 
-    def __call__(self, *, has_sandbox: bool) -> Iterator[str]:
-        del has_sandbox
+    def __call__(self) -> Iterator[str]:
         while self.left:
             self.left -= 1
             self.begun.set()
@@ -80,13 +80,39 @@ async def test_a_model_that_answers_late_gives_time_for_the_steps(monkeypatch: p
     assert (model.name, model.window, steps.left) == ("scripted", 32_768, 0)
 
 
+@every_row("has_sandbox, tries", [(True, 1), (False, 0)])
+async def test_the_sandbox_is_tried_once_beside_the_first_answer(
+    has_sandbox: bool, tries: int, monkeypatch: pytest.MonkeyPatch
+):
+    started: list[str] = []
+
+    class FakeThread:
+        def __init__(self, *, target: object, name: str, daemon: bool) -> None:
+            self.name = name
+
+        def start(self) -> None:
+            started.append(self.name)
+
+    monkeypatch.setattr(warming, "Thread", FakeThread)
+    monkeypatch.setattr(warming, "_steps", Steps(0))
+    model = Warming(has_sandbox=has_sandbox).awaiting(ScriptedModel(["one", "two"]))
+    for _ in range(2):
+        async with aclosing(model.stream(Request("", [UserMessage.of("hello")]))) as events:
+            assert [event async for event in events]
+    later = asyncio.Event()  # later than a start that the second answer would have asked for
+    asyncio.get_running_loop().call_later(warming.SENDING_SECONDS, later.set)
+    await later.wait()
+    assert started == ["ybs-sandbox"] * tries
+
+
 @pytest.mark.integration
 def test_all_that_is_named_can_be_loaded_and_the_sandbox_is_tried():
     code = (
         "from ybs.session import warming; import sys;"
-        "print(*warming._steps(has_sandbox=True), sep='\\n');"
+        "from ybs.security.sandbox import choice; warming._try_sandbox();"
+        "print(choice.tried_bubblewrap.cache_info().currsize, *warming._steps(), sep='\\n');"
         "print(not {*warming.FOR_EDITS, *warming.FOR_COMMANDS, *warming.FOR_ENDS} - set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
-    assert (lines[-1], "the sandbox" in lines) == ("True", True)
+    assert (lines[0], lines[-1]) == ("1", "True")

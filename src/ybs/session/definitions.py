@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
+from ybs.core.lazy import lazy
+
 _MODIFIERS = r"(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|async|abstract|final|open|override)\s+)*"
 _CALLED = r"(?:def|function\*?|func|fn|fun|sub)"
 _OTHERS = r"(?:class|struct|interface|trait|enum|record|module|protocol)"
-_DEFINITION = re.compile(
+_DEFINITION = lazy(
     rf"(?P<indent>\s*){_MODIFIERS}(?:(?P<called>{_CALLED})|{_OTHERS})\s+(?:\([^)]*\)\s*)?(?P<name>[A-Za-z_$][\w$]*)"
 )
 _MOST_LINES = 5_000
@@ -37,7 +39,7 @@ def changed_definitions(old: str, new: str) -> list[tuple[str, str]]:
 
 
 def _names(lines: Iterable[str]) -> list[str]:
-    return [_name(match) for line in lines if (match := _DEFINITION.match(line))]
+    return [_name(match) for line in lines if (match := _DEFINITION().match(line))]
 
 
 def _name(match: "re.Match[str]") -> str:
@@ -49,11 +51,11 @@ def _around(lines: Sequence[str], place: range) -> str:
     first = next((n for n in place if lines[n].strip()), None)
     if first is None:
         return ""
-    if match := _DEFINITION.match(lines[first]):
+    if match := _DEFINITION().match(lines[first]):
         return _name(match)
     room = _indent(lines[first])
     for line in reversed(lines[:first]):
-        match = _DEFINITION.match(line)
+        match = _DEFINITION().match(line)
         if match and len(match["indent"].expandtabs()) < room:
             return _name(match)
         if line.strip():

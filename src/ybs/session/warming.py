@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from threading import Thread
 
@@ -36,6 +36,8 @@ FOR_COMMANDS = (
 FOR_ENDS = ("ybs.transcripts.title", "ybs.checkpoints.pruning")
 #: A model that answers sooner is not kept waiting.
 MODEL_SECONDS = 0.005
+#: So long a request takes to go out: nothing is to delay that.
+SENDING_SECONDS = 0.001
 #: Between two steps: what is waited for most likely comes in several pieces, and each of them goes first.
 PAUSE_SECONDS = 0.0007
 
@@ -43,11 +45,11 @@ PAUSE_SECONDS = 0.0007
 class Warming:
     """Takes one step after the other, each of a few milliseconds, while somebody says that they are waiting.
 
-    `has_sandbox`: which sandbox this machine has is found out as well.
+    `has_sandbox`: which sandbox this machine has is found out as well, beside the first answer: that is another process's work.
     """
 
     def __init__(self, *, has_sandbox: bool) -> None:
-        self._steps = _steps(has_sandbox=has_sandbox)
+        self._steps, self._tries_sandbox = _steps(), has_sandbox
 
     @contextmanager
     def waiting(self, after_seconds: float = 0.0) -> Generator[None]:
@@ -67,20 +69,24 @@ class Warming:
 
     def awaiting(self, model: Model) -> Model:
         """Return the model, with the time until it answers used."""
-        return AwaitedModel(model, lambda: self.waiting(MODEL_SECONDS))
+        return AwaitedModel(model, self._until_answered)
+
+    def _until_answered(self) -> AbstractContextManager[None]:
+        if self._tries_sandbox:
+            self._tries_sandbox = False
+            thread = Thread(target=_try_sandbox, name="ybs-sandbox", daemon=True)
+            asyncio.get_running_loop().call_later(SENDING_SECONDS, thread.start)
+        return self.waiting(MODEL_SECONDS)
 
 
-def _steps(*, has_sandbox: bool) -> Iterator[str]:
+def _try_sandbox() -> None:
+    from ybs.security.sandbox.choice import try_machine
+
+    try_machine()  # where a command is quicker, that one tries for itself
+
+
+def _steps() -> Iterator[str]:
     """Yield the name of each thing that is ready now."""
-    for name in FOR_EDITS:
-        import_module(name)
-        yield name
-    if has_sandbox:
-        from ybs.security.sandbox.choice import try_machine
-
-        # It waits for a process. Where a command comes first, that one tries for itself.
-        Thread(target=try_machine, name="ybs-sandbox", daemon=True).start()
-        yield "the sandbox"
-    for name in (*FOR_COMMANDS, *FOR_ENDS):
+    for name in (*FOR_EDITS, *FOR_COMMANDS, *FOR_ENDS):
         import_module(name)
         yield name

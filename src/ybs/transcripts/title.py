@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from ybs.core.lazy import lazy
 from ybs.security.unicode import printable
 
 LONGEST: Final = 60
@@ -10,7 +11,7 @@ LONGEST: Final = 60
 FEWEST_WORDS: Final = 3
 _READ: Final = 2_000
 #: What is said before the matter itself.
-_POLITE: Final = re.compile(
+_POLITE: Final = lazy(
     r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))(?: there| again| ybs)?"
     r"|sure(?: thing)?|of course|certainly|great|okay|ok|thanks|thank you"
     r"|please|kindly|now|so|well|also"
@@ -20,9 +21,16 @@ _POLITE: Final = re.compile(
     r"(?:\s*[,.!:;\u2013-]+\s*|\s+|$)",
     re.IGNORECASE,
 )
-_MARKS: Final = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")  # noqa: RUF001 - other writings' ends
-_PLEASE: Final = re.compile(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
+#: The words that it begins with: of most prompts the first one is none of them.
+_POLITE_STARTS: Final = frozenset(
+    ("hi", "hello", "hey", "good", "sure", "of", "certainly", "great", "okay", "ok", "thanks", "thank", "please")
+) | {"kindly", "now", "so", "well", "also", "can", "could", "would", "will", "i", "i'd", "i\u2019d", "may", "help"}  # fmt: skip
+_LONGEST_START: Final = max(map(len, _POLITE_STARTS))
+_TO_SPACES: Final = str.maketrans(dict.fromkeys(",.!:;\u2013-", " "))
+_MARKS: Final = lazy(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_SENTENCE_END: Final = lazy(r"(?<=[.!?])\s|(?<=。)|(?<=！)|(?<=？)")  # noqa: RUF001 - other writings' ends
+_PLEASANT: Final = ("please", "thanks", "thank you")
+_PLEASE: Final = lazy(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
 
 
 def title_of(words: str, answer: str) -> str:
@@ -30,7 +38,7 @@ def title_of(words: str, answer: str) -> str:
     asked = _first_sentence(words)
     if _says_enough(asked):
         return _cut(asked)
-    answered = _first_sentence(_MARKS.sub("", answer[:_READ].lstrip()))
+    answered = _first_sentence(_MARKS().sub("", answer[:_READ].lstrip()))
     return _cut(f"{asked.rstrip('?')}: {answered}" if asked and answered else asked or answered)
 
 
@@ -38,13 +46,20 @@ def _first_sentence(text: str) -> str:
     """Return the first sentence or line that says something, without politeness and its full stop."""
     for line in printable(text[:_READ]).splitlines():
         rest = " ".join(line.split())
-        while (polite := _POLITE.match(rest)) is not None:
+        while _may_be_polite(rest) and (polite := _POLITE().match(rest)) is not None:
             rest = rest[polite.end() :]
-        sentence = _SENTENCE_END.split(rest, maxsplit=1)[0].rstrip(" .!,:;。！")  # noqa: RUF001
-        sentence = _PLEASE.sub("", sentence)
+        sentence = _SENTENCE_END().split(rest, maxsplit=1)[0].rstrip(" .!,:;。！")  # noqa: RUF001
+        if sentence.lower().endswith(_PLEASANT):
+            sentence = _PLEASE().sub("", sentence)
         if any(character.isalnum() for character in sentence):
             return sentence
     return ""
+
+
+def _may_be_polite(text: str) -> bool:
+    """Return whether a text begins with a word that is said before the matter, without a look at the rest."""
+    beginning = text[: _LONGEST_START + 1].translate(_TO_SPACES)
+    return beginning.partition(" ")[0].lower() in _POLITE_STARTS
 
 
 def _says_enough(text: str) -> bool:

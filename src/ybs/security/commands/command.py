@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from ybs.core.lazy import lazy
+
 #: Longer texts are not clear, nor those with more separators and quotes.
 _MOST_CHARACTERS = 100_000
 _MOST_MARKS = 5_000
@@ -22,16 +24,16 @@ _PIECE = (
     rf"|\{{[A-Za-z0-9_-]*\}}|{_VARIABLE}"
 )
 _WORD = rf"(?:{_PIECE})(?:{_PIECE}|\#)*"
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"[ \t]*(?:(?P<separator>&&|\|\|?|[;\n])|(?P<copy>[0-9]?>&[0-9](?=[ \t\n;|]|$))"
     rf"|[0-9]*(?:(?P<output>>>?)|<)[ \t]*(?P<file>{_WORD})|(?P<word>{_WORD}))|(?P<space>[ \t]+)"
 )
 #: The most ordinary line: nothing in it means anything to a shell but its spaces.
 _PLAIN_LINE = re.compile(r"[A-Za-z0-9_./:@%+,^= \t-]++")
 _QUOTE = re.compile(r"['\"\\]")
-_QUOTES = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)""")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_EXPANDED = re.compile(r"[*?\[$]|\{(?!\})")
+_QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
+_ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
 #: Words of the grammar that stand where a program could.
 GRAMMAR = frozenset(
     ("!", "[[", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case")
@@ -39,13 +41,13 @@ GRAMMAR = frozenset(
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
 _WILD = re.compile(r"[*?\[]")
 _OPTION_STARTS = ("-", "*", "?", "[")
-_NOTHING = re.compile(
+_NOTHING = lazy(
     r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
 )  # between the letters of a name
-_BRACED = re.compile(r"\$\{(\w+)\}")
-_BEHIND_A_NAME = re.compile(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
-_DEFAULT = re.compile(r"\$\{\w+:?[-=+?]")
-_SEPARATORS = re.compile(r"[\s;&|()<>{},`#]+")
+_BRACED = lazy(r"\$\{(\w+)\}")
+_BEHIND_A_NAME = lazy(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
+_DEFAULT = lazy(r"\$\{\w+:?[-=+?]")
+_SEPARATORS = lazy(r"[\s;&|()<>{},`#]+")
 
 
 class Command(Struct, eq=False):
@@ -100,8 +102,8 @@ class Script(Struct):
 def is_open(token: str) -> bool:
     """Return whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
     if _QUOTE.search(token):
-        token = _QUOTES.sub(r"\2", token)
-    return _EXPANDED.search(token) is not None
+        token = _QUOTES().sub(r"\2", token)
+    return _EXPANDED().search(token) is not None
 
 
 def parse(text: str) -> Script:
@@ -112,7 +114,7 @@ def parse(text: str) -> Script:
         if words and words[0] not in GRAMMAR and "=" not in words[0]:
             return Script([Command(words, [])], is_clear=True, is_simple=True)
     place, kinds = 0, {"space", "word"}
-    while script.is_clear and (token := _TOKEN.match(text, place)):
+    while script.is_clear and (token := _TOKEN().match(text, place)):
         kind, place = token.lastgroup or "", token.end()
         kinds.add(kind)
         if kind == "word":
@@ -142,9 +144,9 @@ def scan(text: str) -> list[str]:
         bare = each.translate(_WITHOUT_QUOTES)
         if "$" in bare or "`" in bare:
             bare = bare.replace("${IFS}", " ").replace("$IFS", " ")
-            bare = _BRACED.sub(r"$\1", _NOTHING.sub("", bare))
-            bare = _DEFAULT.sub(" ", _BEHIND_A_NAME.sub("", bare))
-        words += _SEPARATORS.split(bare)
+            bare = _BRACED().sub(r"$\1", _NOTHING().sub("", bare))
+            bare = _DEFAULT().sub(" ", _BEHIND_A_NAME().sub("", bare))
+        words += _SEPARATORS().split(bare)
     return [word for word in words if word]
 
 
@@ -164,19 +166,19 @@ def _add_word(script: Script, token: str) -> None:
     command = script.commands[-1]
     open_text = word = token
     if _QUOTE.search(token):
-        open_text, word = _QUOTES.sub(r"\2", token), _QUOTES.sub(r"\1\2\3", token)
+        open_text, word = _QUOTES().sub(r"\2", token), _QUOTES().sub(r"\1\2\3", token)
     script.has_variables = script.has_variables or "$" in open_text
     if command.start == len(command.words):  # it may be the program
-        if _ASSIGNMENT.match(token):
+        if _ASSIGNMENT().match(token):
             command.start += 1
-        elif word in GRAMMAR or (word != "[" and _EXPANDED.search(open_text)):
+        elif word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text)):
             script.is_clear = False  # its program is only known when it runs
     command.words.append(word)
-    if word[:1] in _OPTION_STARTS and _WILD.search(_QUOTES.sub("", token)):
+    if word[:1] in _OPTION_STARTS and _WILD.search(_QUOTES().sub("", token)):
         command.globs = (*command.globs, word)
 
 
 def _add_file(script: Script, token: str, *, is_output: bool) -> None:
-    script.is_clear = script.is_clear and not _EXPANDED.search(token)
+    script.is_clear = script.is_clear and not _EXPANDED().search(token)
     command = script.commands[-1]
-    (command.targets if is_output else command.sources).append(_QUOTES.sub(r"\1\2\3", token))
+    (command.targets if is_output else command.sources).append(_QUOTES().sub(r"\1\2\3", token))

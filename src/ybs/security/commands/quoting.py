@@ -2,10 +2,12 @@
 
 import re
 
+from ybs.core.lazy import lazy
+
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
-_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
-_QUOTED_ESCAPE = re.compile(r"\\(\n|[$`\"\\])")
-_ANSI = re.compile(
+_ESCAPE = lazy(r"\\(\n|.)", re.DOTALL)
+_QUOTED_ESCAPE = lazy(r"\\(\n|[$`\"\\])")
+_ANSI = lazy(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
 )
@@ -14,17 +16,17 @@ _ANSI_LETTERS = dict(zip("abefnrtvE", "\a\b\x1b\f\n\r\t\v\x1b", strict=True))
 
 def unescaped(text: str) -> str:
     """Return what a word outside of quotes stands for."""
-    return _ESCAPE.sub(_plain, text) if "\\" in text else text
+    return _ESCAPE().sub(_plain, text) if "\\" in text else text
 
 
 def unquoted(text: str) -> str:
     """Return what stands between double quotes."""
-    return _QUOTED_ESCAPE.sub(_plain, text) if "\\" in text else text
+    return _QUOTED_ESCAPE().sub(_plain, text) if "\\" in text else text
 
 
 def decoded(text: str) -> str:
     """Return what stands between the quotes of `$'…'`."""
-    return _ANSI.sub(_decoded, text)
+    return _ANSI().sub(_decoded, text)
 
 
 def without_quotes(text: str) -> str:

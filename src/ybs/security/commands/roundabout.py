@@ -12,8 +12,8 @@ from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 _OPEN = ("$", "`", "-$", "-`")
 #: Programs whose operands name no program: files, patterns, texts.
 _READERS = frozenset(
@@ -104,14 +104,14 @@ def _values(reading: Reading) -> dict[str, str]:
     values: dict[str, str] = {}
     for run in reading.runs:
         for word in (*run.sets, *run.words):
-            if found := _ASSIGNMENT.fullmatch(word):
+            if found := _ASSIGNMENT().fullmatch(word):
                 values[found[1]] = "$" if found[1] in values else found[2]
     return values
 
 
 def _resolved(word: str, values: dict[str, str]) -> list[str]:
     """Return what the shell makes of a word: several where a value has spaces."""
-    return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), word).split()
+    return _VARIABLE().sub(lambda found: values.get(found[1] or found[2], found[0]), word).split()
 
 
 def _open_word(words: list[str], values: dict[str, str]) -> str:

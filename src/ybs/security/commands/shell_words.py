@@ -1,8 +1,8 @@
 """The words of a shell text as the syntax tree has them: quotes removed, what is put in later left as it stands."""
 
-import re
 from typing import TYPE_CHECKING
 
+from ybs.core.lazy import lazy
 from ybs.security.commands.command import Script
 from ybs.security.commands.quoting import decoded, unescaped, unquoted
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: What is nested more deeply is doubted.
 DEEPEST = 40
 #: No quotes and nothing nested: the grammar and the shells disagree about those within quotes.
-_PLAIN_EXPANSION = re.compile(r"\$\{#?\w+(?:\[[@*\d]\])?(?:[:#%/^,+=?-][^'\"\\`{}()$@]*)?\}")
+_PLAIN_EXPANSION = lazy(r"\$\{#?\w+(?:\[[@*\d]\])?(?:[:#%/^,+=?-][^'\"\\`{}()$@]*)?\}")
 SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution", "arithmetic_expansion"})
 WORDS = SUBSTITUTIONS | {
     *("word", "string", "raw_string", "concatenation", "number", "simple_expansion", "expansion"),
@@ -91,7 +91,7 @@ class Words:
         if node.type == "simple_expansion":
             if not self.is_glued(node):
                 self.doubt("the name of a variable is not certain")
-        elif not _PLAIN_EXPANSION.fullmatch(self.text(node)):
+        elif not _PLAIN_EXPANSION().fullmatch(self.text(node)):
             self.doubt(f"{self.text(node)[:40]!r} may run what a variable holds")
 
     def is_glued(self, node: "Node") -> bool:

@@ -4,11 +4,11 @@ The grammar is lenient and means bash, while `sh` may be another shell. So a tex
 error, nothing that shells read differently, and nothing that names a program while it runs.
 """
 
-import re
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, Script, is_open
 from ybs.security.commands.quoting import without_quotes
 from ybs.security.commands.shell_words import DEEPEST, WORDS, Words
@@ -21,15 +21,15 @@ _MOST_CHARACTERS = 30_000
 _MOST_MARKS = 2_000
 _MARKS = "\"'`$(){}[];|&<>\\\n"
 #: Where shells disagree, or the eye does.
-_CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
+_CONTROL = lazy(r"[\0-\x08\x0b-\x1f\x7f]")
 #: What no token need cover: white space, and a lone dash, which the grammar drops before a here-document.
-_DESCRIPTOR = re.compile(r"\d+|-")
-_GAP = re.compile(rb"(?:[ \t\n]|\\\n|-(?=[ \t]))*+")
-_VARIABLE_TEST = re.compile(r"\s-[vR]\s")  # its operand may hold a substitution that runs
-_EMPTY_BRACES = re.compile(
+_DESCRIPTOR = lazy(r"\d+|-")
+_GAP = lazy(rb"(?:[ \t\n]|\\\n|-(?=[ \t]))*+")
+_VARIABLE_TEST = lazy(r"\s-[vR]\s")  # its operand may hold a substitution that runs
+_EMPTY_BRACES = lazy(
     r"(?:^|[\n;&|({!]|\b(?:then|do|else))\s*\{\}"
 )  # a word for shells, and no block
-_BROKEN_WORD = re.compile(r"\S\\\n\S")  # the grammar takes the two halves for two words
+_BROKEN_WORD = lazy(r"\S\\\n\S")  # the grammar takes the two halves for two words
 
 _CONTAINERS = frozenset(
     ("program", "subshell", "compound_statement", "negated_command", "if_statement", "elif_clause")
@@ -63,11 +63,11 @@ def parse(text: str, *, is_flat: bool = False) -> Script:
 
 
 def _doubt_of_text(text: str, reader: "_Reader") -> None:
-    if _CONTROL.search(text):
+    if _CONTROL().search(text):
         reader.doubt("it holds a control character")
-    if "{}" in text and _EMPTY_BRACES.search(text):
+    if "{}" in text and _EMPTY_BRACES().search(text):
         reader.doubt(_DIFFERENT.format("{}"))
-    if "\\\n" in text and _BROKEN_WORD.search(text):
+    if "\\\n" in text and _BROKEN_WORD().search(text):
         reader.doubt("a word goes on behind a line break")
 
 
@@ -78,12 +78,12 @@ def _covers(tree: "Tree", source: bytes) -> bool:
         if cursor.goto_first_child():
             continue
         node = cursor.node
-        if node is None or not _GAP.fullmatch(source, place, max(place, node.start_byte)):
+        if node is None or not _GAP().fullmatch(source, place, max(place, node.start_byte)):
             return False
         place = max(place, node.end_byte)
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return bool(_GAP.fullmatch(source, place))
+                return bool(_GAP().fullmatch(source, place))
 
 
 @cache
@@ -197,7 +197,9 @@ class _Reader(Words):
                     self.doubt(f"the file of the redirection {raw!r} is only known when it runs")
             elif not child.is_named:
                 operator = child.type
-        is_copy = operator in (">&", "<&") and bool(words) and bool(_DESCRIPTOR.fullmatch(words[0]))
+        is_copy = (
+            operator in (">&", "<&") and bool(words) and bool(_DESCRIPTOR().fullmatch(words[0]))
+        )
         if operator in ("&>", "&>>") or (operator == ">&" and not is_copy):
             self.doubt(_DIFFERENT.format(operator))
         if self.source[node.start_byte - 1 : node.start_byte].isdigit():
@@ -315,7 +317,7 @@ class _Reader(Words):
         self._check_gaps(node)
         self._flatten(node, command.words)
         first = next(iter(command.words), "")
-        if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST.search(self.text(node))):
+        if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST().search(self.text(node))):
             self.doubt(_DIFFERENT.format(first))
 
     def _flatten(self, node: "Node", words: list[str]) -> None:

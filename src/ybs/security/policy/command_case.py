@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import DecodeError, json
 
 from ybs.config.schema import Safety
+from ybs.core.lazy import lazy
 from ybs.security.commands import options
 from ybs.security.commands.command import Command
 from ybs.security.commands.dangers import blocked_entry, stem_of, warnings_of
@@ -19,7 +20,7 @@ from ybs.security.policy.own_programs import runs_more
 from ybs.security.policy.rules import Rule
 
 #: Names of arguments that hold commands, in the tools of others.
-_COMMAND_NAMES = re.compile(r"(?:.*_)?(?:command|commands|cmd|script|shell|bash|exec|run|sql|query|code)", re.I)  # fmt: skip
+_COMMAND_NAMES = lazy(r"(?:.*_)?(?:command|commands|cmd|script|shell|bash|exec|run|sql|query|code)", re.I)  # fmt: skip
 _MOST_TEXTS = 50
 #: Programs without an option or operand that writes or runs: beside what is granted they may stand in a writable sandbox.
 _HARMLESS = frozenset(
@@ -147,7 +148,7 @@ def _texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _looks_like_command(name: str, text: str) -> bool:
-    if _COMMAND_NAMES.fullmatch(name):
+    if _COMMAND_NAMES().fullmatch(name):
         return True
     first, _, rest = text.strip().partition(" ")
     program = stem_of(first.rpartition("/")[2])

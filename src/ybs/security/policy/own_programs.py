@@ -4,7 +4,6 @@ They run in the sandbox, as the tests of the project do. "Always" covers such a 
 it covers other options and arguments too. A program that is given as text (`python -c`) is not one of these.
 """
 
-import re
 from collections.abc import Callable, Sequence
 
 from ybs.core.lazy import lazy
@@ -27,7 +26,7 @@ _FILE = lazy(
     r"(?!-)[\w@.+/-]+\.(?:pyw?|[cm]?js|jsx|[cm]?ts|tsx|rb|php|p[lm]|t|lua|sh|bash|zsh|R|jl|exs?|tcl|scm|groovy|ps1)"
 )
 _MODULE = lazy(r"[A-Za-z_]\w*(?:\.\w+)*")
-_TEST = re.compile(r"(?:^|/)(?:tests?(?:[_-][^/]*)?|[^/]*[_.-](?:tests?|spec))\.\w+$")
+_TEST = lazy(r"(?:^|/)(?:tests?(?:[_-][^/]*)?|[^/]*[_.-](?:tests?|spec))\.\w+$")
 #: Words that mean the same in a rule as in a shell, without quotes.
 _PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
 
@@ -66,7 +65,7 @@ def scope_of_program(words: Sequence[str], stays: Callable[[int], bool]) -> str:
     ends = program_ends(words)
     if not ends or not all(map(_PLAIN_WORD().fullmatch, words)):
         return ""
-    if _TEST.search(words[ends - 1]) and stays(ends):
+    if _TEST().search(words[ends - 1]) and stays(ends):
         return " ".join(words[:ends]) + " *"
     return " ".join(words)
 

@@ -1,16 +1,15 @@
 """Finds the parts of an edit whose lines in between were left out as `...`; the lines left out stay."""
 
-import re
-
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
 from ybs.tools.editing.adapting import Side, fitted
 from ybs.tools.editing.found import Edit, Found, Match, Refusal, numbers_of
 from ybs.tools.editing.lines import Lines
 from ybs.tools.editing.placeholders import is_elision
 from ybs.tools.editing.spelling import indent_of
 
-_INSIDE = re.compile(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block
+_INSIDE = lazy(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block
 _FEW_LINES = 2
 _MOST_WAYS = 10
 
@@ -82,7 +81,7 @@ def _follows(lines: Lines, before: tuple[int, _Part], after: tuple[int, _Part]) 
         return True
     solid = [lines.all[number] for number in lines.solid[last : first + 1]]
     above, below = _depth(solid[0]), _depth(solid[-1])
-    depths = [_depth(line) for line in solid[1:-1] if not _INSIDE.match(line.strip())]
+    depths = [_depth(line) for line in solid[1:-1] if not _INSIDE().match(line.strip())]
     is_opened = above < below and bool(depths) and depths[0] > above
     return all(depth >= min(above, below) + is_opened for depth in depths)
 

@@ -8,6 +8,7 @@ What is overlooked is never code. A place found in another shape counts only if 
 import re
 from itertools import accumulate, pairwise
 
+from ybs.core.lazy import lazy
 from ybs.tools.editing.adapting import Replacement, Side, fitted
 from ybs.tools.editing.elisions import elided
 from ybs.tools.editing.found import Edit, Found, Match, Refusal, numbers_of
@@ -27,7 +28,7 @@ from ybs.tools.editing.spelling import (
     says_something,
 )
 
-_CLOSING = re.compile(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
+_CLOSING = lazy(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
 _MOST_INDENT = 1000
 
 
@@ -117,7 +118,7 @@ def _is_telling(added: str, old: str) -> bool:
     if says_enough(added):
         return True
     said = added.strip(" \t\n,;")
-    return says_something(said) and said not in old and not _CLOSING.fullmatch(said)
+    return says_something(said) and said not in old and not _CLOSING().fullmatch(said)
 
 
 def _tidy(edit: Edit, start: int) -> Replacement | None:

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from functools import cache
 
+from ybs.core.lazy import lazy
+
 _MARKERS = r"(?://+|#+|--+|;+|%+|/\*+|\*+|<!--|\{/\*)"
 _DOTS = r"(?:\.{3,}|\u2026)"
 _THING = (
@@ -29,7 +31,7 @@ _HINT = re.compile(
     r"|goes here|not shown",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"\s*{_DOTS}\s*")
+_BARE = lazy(rf"\s*{_DOTS}\s*")
 _OPENING = (
     ":",
     '"""',
@@ -52,7 +54,7 @@ def placeholder_in(new: str, *, old: str, text: str) -> str:
         bare = line.strip()
         if is_elision(line) and not _is_body(line, before):
             kept[bare] -= 1
-            if kept[bare] < 0 and (_BARE.fullmatch(line) or not _holds(text, bare)):
+            if kept[bare] < 0 and (_BARE().fullmatch(line) or not _holds(text, bare)):
                 return bare
         before = bare or before
     return ""
@@ -64,7 +66,7 @@ def is_elision(line: str) -> bool:
 
 
 def _is_body(line: str, before: str) -> bool:
-    return bool(_BARE.fullmatch(line)) and (
+    return bool(_BARE().fullmatch(line)) and (
         before.endswith(_OPENING[:3]) or before.startswith(_OPENING[3:])
     )
 

@@ -3,8 +3,10 @@ r"""Undoes what models add to a text on the way: `\n` for a line end, a backslas
 import re
 from collections.abc import Iterator
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_SINGLE_QUOTE = re.compile(r"(?<![\w\\])'|(?<!\\)'(?!\w)")  # not the one within a word
+from ybs.core.lazy import lazy
+
+_ESCAPE = lazy(r"\\(.)", re.DOTALL)
+_SINGLE_QUOTE = lazy(r"(?<![\w\\])'|(?<!\\)'(?!\w)")  # not the one within a word
 _MEANT = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\", "r": "", "`": "`", "/": "/"}
 _SETS = ("nt\"\\r'", '"\\', '"', "nt", "'", "n", "`", "\\")
 
@@ -25,7 +27,7 @@ def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(text: str, characters: str) -> str:
-    return _ESCAPE.sub(lambda hit: _MEANT[hit[1]] if hit[1] in characters else hit[0], text)
+    return _ESCAPE().sub(lambda hit: _MEANT[hit[1]] if hit[1] in characters else hit[0], text)
 
 
 def _breaks_a_string(new: str, old: str) -> bool:
@@ -34,5 +36,5 @@ def _breaks_a_string(new: str, old: str) -> bool:
     added = [line for line in new.split("\n") if line not in known]
     if any(line.replace('"""', "").replace('\\"', "").count('"') % 2 for line in added):
         return True
-    halves = [line for line in added if len(_SINGLE_QUOTE.findall(line.replace("'''", ""))) % 2]
+    halves = [line for line in added if len(_SINGLE_QUOTE().findall(line.replace("'''", ""))) % 2]
     return len(halves) > 1  # one alone may be an apostrophe

@@ -2,13 +2,15 @@
 
 import re
 
-_CONTROL = re.compile(
+from ybs.core.lazy import lazy
+
+_CONTROL = lazy(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, clearing
     "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?"  # OSC, DCS, ...
     "|\x1b[ -/]+[0-~]"  # character sets
     "|\x1b[0-~]?"  # the rest, and a lonely escape
 )
-_OTHER = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_OTHER = lazy("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ANY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -16,7 +18,7 @@ def as_seen(text: str) -> str:
     """Return the text as a person would see it. ECMA-48 names the sequences; time is linear in the length."""
     if _ANY.search(text) is None:
         return text
-    text = _OTHER.sub("", _CONTROL.sub("", text))
+    text = _OTHER().sub("", _CONTROL().sub("", text))
     if "\r" not in text and "\b" not in text:
         return text
     return "\n".join(map(_line_as_seen, text.split("\n")))
