@@ -28,7 +28,7 @@ _POLITE_STARTS: Final = frozenset(
 _LONGEST_START: Final = max(map(len, _POLITE_STARTS))
 _TO_SPACES: Final = str.maketrans(dict.fromkeys(",.!:;\u2013-", " "))
 _MARKS: Final = lazy(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
-_SENTENCE_END: Final = lazy(r"(?<=[.!?])\s|(?<=。)|(?<=！)|(?<=？)")  # noqa: RUF001 - other writings' ends
+_SENTENCE_ENDS: Final = (". ", "! ", "? ", "。", "！", "？")  # noqa: RUF001 - other writings have their own
 _PLEASANT: Final = ("please", "thanks", "thank you")
 _PLEASE: Final = lazy(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
 
@@ -48,7 +48,8 @@ def _first_sentence(text: str) -> str:
         rest = " ".join(line.split())
         while _may_be_polite(rest) and (polite := _POLITE().match(rest)) is not None:
             rest = rest[polite.end() :]
-        sentence = _SENTENCE_END().split(rest, maxsplit=1)[0].rstrip(" .!,:;。！")  # noqa: RUF001
+        ends = [end for mark in _SENTENCE_ENDS if (end := rest.find(mark)) >= 0]
+        sentence = rest[: min(ends, default=len(rest)) + 1].rstrip(" .!,:;。！")  # noqa: RUF001
         if sentence.lower().endswith(_PLEASANT):
             sentence = _PLEASE().sub("", sentence)
         if any(character.isalnum() for character in sentence):
