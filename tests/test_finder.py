@@ -70,13 +70,28 @@ def _cut(module: Path) -> None:
     compiled.write_bytes(compiled.read_bytes()[:10])
 
 
+def _very_large(module: Path) -> None:
+    module.write_text(f"TEXT = {'x' * 120_000!r}\n")
+    py_compile.compile(str(module))
+
+
 def _without_source(module: Path) -> None:
     module.unlink()
 
 
 @every_row(
     "spoil",
-    [_changed, _longer, _hashed, _of_another_python, _not_compiled, _cut, _without_source],
+    [
+        _changed,
+        _longer,
+        _hashed,
+        _of_another_python,
+        _not_compiled,
+        _cut,
+        _very_large,
+        _very_large,
+        _without_source,
+    ],
 )
 def test_what_is_not_current_is_left_to_python(
     spoil: Callable[[Path], None], tmp_path_factory: pytest.TempPathFactory

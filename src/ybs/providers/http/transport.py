@@ -8,6 +8,7 @@ exists because importing and warming httpx2 costs more time than all else of a f
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from errno import EHOSTUNREACH, ENETUNREACH
 from socket import gaierror
+from ssl import SSLError
 from typing import Protocol, cast
 
 from msgspec import Struct
@@ -77,8 +78,6 @@ class Transport(Protocol):
 
 def reason_of(error: BaseException) -> str:
     """Say in a few words why no connection came about, looking through causes and groups."""
-    from ssl import SSLError  # nothing on this machine needs it
-
     for each in _causes(error):
         if isinstance(each, ConnectionRefusedError):
             return "connection refused"
