@@ -79,7 +79,7 @@ def _flat(code: CodeType) -> Iterator[CodeType]:
         yield code
         return
     plain = tuple(None if isinstance(each, CodeType) else each for each in code.co_consts)
-    yield code.replace(co_consts=plain)
+    yield code.replace(co_consts=plain, co_linetable=b"")  # it says where each function ends
     for each in inner:
         yield from _flat(each)
 
