@@ -171,6 +171,8 @@ class Bench:
 
     def __init__(self, folder: Path, tests: Sequence[str]) -> None:
         self.source, self._tests = folder / "src", tests
+        #: Where the tests run: a change may well have code remove the folder that it is in.
+        self._empty = folder / "empty"
         self._database = folder / "coverage"
         self._reached: dict[Path, dict[int, list[str]]] = {}
 
@@ -184,6 +186,7 @@ class Bench:
             SOURCE, self.source, ignore=without, copy_function=_copy, dirs_exist_ok=True
         )
         compileall.compile_dir(self.source, quiet=2)
+        self._empty.mkdir(exist_ok=True)
         if self._database.exists():
             return
         config = self._database.with_suffix(".ini")
@@ -191,9 +194,11 @@ class Bench:
             f"[run]\nsource = ybs\nbranch = false\ndata_file = {self._database}\nconcurrency = thread\n"
         )
         coverage = ("-m", "coverage", "run", f"--rcfile={config}", "-m", "pytest", "-p", "mutate")
-        command = (sys.executable, *coverage, *QUICK, *PATIENT, *self._tests)
+        command = (sys.executable, *coverage, *QUICK, *PATIENT, *_absolute(self._tests))
         environ = {**os.environ, **self._environ}
-        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, check=False)
+        done = subprocess.run(
+            command, cwd=self._empty, env=environ, capture_output=True, check=False
+        )
         if done.returncode:
             self._database.unlink(missing_ok=True)
             raise SystemExit("the tests fail without any change:\n" + done.stdout.decode())
@@ -280,7 +285,8 @@ class Bench:
         self, tests: Sequence[str], output: Path, seconds: int, *plugins: object
     ) -> int | None:
         """Return the status of pytest, or nothing where it did not end in time."""
-        run = FORKED.Process(target=_run_forked, args=(self._environ, tests, output, plugins))
+        given = (self._environ, self._empty, _absolute(tests), output, plugins)
+        run = FORKED.Process(target=_run_forked, args=given)
         run.start()
         run.join(seconds)
         if run.exitcode is None and run.pid is not None:
@@ -322,15 +328,24 @@ def load() -> None:
         importlib.import_module(name)
 
 
+def _absolute(tests: Sequence[str]) -> list[str]:
+    """Return arguments for pytest that mean these tests in any folder."""
+    return ["-c", str(ROOT / "pyproject.toml"), *(str(ROOT / test) for test in tests)]
+
+
 def _run_forked(
-    environ: Mapping[str, str], tests: Sequence[str], output: Path, plugins: Sequence[object] = ()
+    environ: Mapping[str, str],
+    folder: Path,
+    tests: Sequence[str],
+    output: Path,
+    plugins: Sequence[object] = (),
 ) -> None:
     """Run tests and exit with the status of pytest."""
     import pytest
 
     os.setpgrp()  # so that all can be ended together
     os.environ.update(environ)
-    os.chdir(ROOT)
+    os.chdir(folder)
     sys.path[:0] = environ["PYTHONPATH"].split(os.pathsep)
     sys.dont_write_bytecode = True
     with output.open("wb") as file:
