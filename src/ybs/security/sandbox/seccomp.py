@@ -14,7 +14,7 @@ _ERRNO = 0x00050000
 _EPERM, _ENOSYS, _NOT_SUPPORTED = 1, 38, 95
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-_X32 = 0x40000000
+_X32 = 0x40000000  # x86_64 has a second set of calls from here on
 _SETID_BITS = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT and the bit of O_TMPFILE: only then is there a mode
 _DEVICE_BIT = 0x2000  # in S_IFCHR and S_IFBLK, not in S_IFREG, S_IFIFO and S_IFSOCK
@@ -70,8 +70,8 @@ _LEAVE_GROUP: dict[str, tuple[int | None, int | None]] = {
     "setpgid": (109, 154),
 }
 
-#: Machines by the name that the kernel gives them: the column of the tables, the audit constant, has x32.
-_MACHINES = {"x86_64": (0, 0xC000003E, True), "aarch64": (1, 0xC00000B7, False)}
+#: Machines by the name that the kernel gives them: the column of the tables, the audit constant.
+_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 _Code = list[tuple[int, int, int, int]]
 
@@ -84,9 +84,9 @@ def is_known(machine: str) -> bool:
 @cache
 def confining(machine: str, *, has_unix_sockets: bool = True) -> bytes:
     """Return the filter for a process that already lives in namespaces of its own."""
-    column, *_ = _MACHINES[machine]
+    column, arch = _MACHINES[machine]
     families = (_UNIX, _INET, _INET6, _NETLINK) if has_unix_sockets else (_INET, _INET6, _NETLINK)
-    code = _start(machine)
+    code = _start(arch)
     code += _common(column)
     code += _sockets(column, families, (_UNIX, _INET, _INET6, _NETLINK))
     return _packed([*code, (_RETURN, 0, 0, _ALLOW)])
@@ -99,8 +99,8 @@ def replacing_namespaces(machine: str, *, network: bool, can_deny_truncate: bool
     `can_deny_truncate`: Landlock itself watches over truncate(2); without it the call is closed here.
     With the network on there are no unix sockets, since the filter cannot see which address is connected to.
     """
-    column, *_ = _MACHINES[machine]
-    code = _start(machine)
+    column, arch = _MACHINES[machine]
+    code = _start(arch)
     code += _common(column)
     code += _refuse(_numbers(_SHARED, column), _ERRNO | _EPERM)
     code += _refuse(_numbers(_ATTRIBUTES, column), _ERRNO | _NOT_SUPPORTED)
@@ -125,17 +125,15 @@ def _numbers(table: dict[str, tuple[int | None, int | None]], column: int) -> li
     return [number for pair in table.values() if (number := pair[column]) is not None]
 
 
-def _start(machine: str) -> _Code:
-    _, arch, has_x32 = _MACHINES[machine]
-    code: _Code = [
+def _start(arch: int) -> _Code:
+    return [
         (_LOAD, 0, 0, _ARCH),
         (_JUMP_EQUAL, 1, 0, arch),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
+        (_JUMP_AT_LEAST, 0, 1, _X32),  # no other machine has numbers so high
+        (_RETURN, 0, 0, _ERRNO | _ENOSYS),
     ]
-    if has_x32:
-        code += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    return code
 
 
 def _common(column: int) -> _Code:
@@ -192,12 +190,7 @@ def _no_datagrams(column: int) -> _Code:
 
 def _of_others(column: int) -> _Code:
     """Refuse prlimit(2) on any process but the caller."""
-    refused = [
-        (_LOAD, 0, 0, _low_word(0)),
-        (_JUMP_EQUAL, 1, 0, 0),
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
-    ]
-    return _arguments_of((302, 261)[column], refused)
+    return _arguments_of((302, 261)[column], _allowed_values(0, (0,)))
 
 
 def _refuse(numbers: list[int], answer: int) -> _Code:
