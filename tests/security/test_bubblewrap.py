@@ -232,7 +232,7 @@ def test_S20_bwrap_is_never_looked_for_along_the_path(
     assert find() is None
 
 
-@every_row(("uid", "mode", "expected"), [(0, 0o100755, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
+@every_row(("uid", "mode", "expected"), [(0, 0o100755, True), (0, 0o100645, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
 def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
     monkeypatch: pytest.MonkeyPatch, uid: int, mode: int, expected: bool
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.errors import ToolError
-from ybs.security.sandbox.environment import build, path_of
+from ybs.security.sandbox.environment import build, build_open, path_of
 
 OUTSIDE = {
     "PATH": "/usr/bin:.::bin:/bin",
@@ -58,7 +58,7 @@ def test_a_path_without_absolute_parts_is_the_systems(path: str) -> None:
 
 
 def test_toolchains_are_named_by_absolute_paths_and_plain_words() -> None:
-    given = {"RUSTUP_HOME": "/opt/rustup", "PYENV_VERSION": "3.12.1", "GOPATH": "go", "NODE_ENV": "$(id)", "RUSTUP_TOOLCHAIN": "x" * 101}  # fmt: skip
+    given = {"RUSTUP_HOME": "/opt/rustup", "PYENV_VERSION": "3.12.1", "GOPATH": "go", "NODE_ENV": "$(id)", "RUSTUP_TOOLCHAIN": "x" * 101, "CONDA_DEFAULT_ENV": "x" * 100}  # fmt: skip
     built = build(given, home="/h")
     assert {name: built.get(name) for name in given} == {
         "RUSTUP_HOME": "/opt/rustup",
@@ -66,7 +66,13 @@ def test_toolchains_are_named_by_absolute_paths_and_plain_words() -> None:
         "GOPATH": None,
         "NODE_ENV": None,
         "RUSTUP_TOOLCHAIN": None,
+        "CONDA_DEFAULT_ENV": "x" * 100,
     }
+
+
+@every_row(("word", "is_kept"), [("", False), ("3", True), ("3.12-dev_x", True), ("é1", True), ("3/4", False), ("a b", False)])  # fmt: skip
+def test_a_word_has_letters_figures_and_few_signs(word: str, is_kept: bool) -> None:
+    assert ("PYENV_VERSION" in build({"PYENV_VERSION": word}, home="/h")) is is_kept
 
 
 def test_proxies_are_handed_on_with_the_network_unless_they_hold_a_password() -> None:
@@ -75,6 +81,18 @@ def test_proxies_are_handed_on_with_the_network_unless_they_hold_a_password() ->
     built = build(given, home="/h", network=True)
     assert built["HTTPS_PROXY"] == "http://proxy:3128"
     assert "http_proxy" not in built
+
+
+def test_without_a_sandbox_a_program_has_home_temporary_files_and_network_of_the_person() -> None:
+    given = {"HOME": "/home/me", "TMPDIR": "/t", "PATH": "/bin", "HTTPS_PROXY": "http://p:1", "KEY": "k"}  # fmt: skip
+    fixed = {
+        "TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }  # fmt: skip
+    kept = {name: value for name, value in given.items() if name != "KEY"}
+    assert build_open(given, declared={"MORE": "m"}) == {**kept, **fixed, "MORE": "m"}
+    usual = {"HOME": "/", "TMPDIR": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    assert build_open({}) == {**usual, **fixed}
 
 
 def test_declared_variables_are_added_and_win() -> None:

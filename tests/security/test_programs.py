@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.security.sandbox import programs
-from ybs.security.sandbox.programs import trusted_program
+from ybs.security.sandbox.programs import persons_program, trusted_program
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +29,21 @@ def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
     file = place(tmp_path / "bin")
     assert found(project, "/nowhere", "", ".", "bin", str(tmp_path / "bin")) == file
     assert trusted_program("tool", away_from=project, environ={}) is None
+
+
+def test_a_relative_folder_of_path_is_not_looked_into(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place(tmp_path / "bin")
+    monkeypatch.chdir(tmp_path)
+    assert found(project, "bin", "./bin") is None
+    assert persons("bin:./bin", project) is None
+
+
+def test_a_program_of_the_system_may_be_roots(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(programs.os, "getuid", lambda: 4711)
+    path = Path("/usr/bin/env")
+    assert trusted_program("env", away_from=project, environ={"PATH": "/usr/bin"}) == path.resolve()
 
 
 def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
@@ -65,3 +81,42 @@ def test_the_folders_of_the_system_come_first(
     file = place(tmp_path / "system")
     monkeypatch.setattr(programs, "SYSTEM_FOLDERS", (str(tmp_path / "system"),))
     assert found(project, str(tmp_path / "bin")) == file
+
+
+def persons(path: str, project: Path) -> str | None:
+    return persons_program("tool", away_from=project, environ={"PATH": path})
+
+
+@every_row(
+    ("path", "expected"),
+    [
+        ("{tmp}/bin", "{tmp}/bin/tool"),
+        ("{tmp}/plain:{tmp}/folder:{tmp}/gone:{tmp}/bin", "{tmp}/bin/tool"),
+        ("{tmp}/plain", None),
+        ("{tmp}/folder", None),
+        ("{project}/bin", None),
+        ("{project}/bin:{tmp}/bin", "{tmp}/bin/tool"),
+        ("{tmp}/way", None),  # a link to a folder of the project
+        ("{tmp}/links", None),  # holds a link to a program of the project
+        ("{project}/links", None),  # a program of the person, but by a link that the project has put there
+        ("", None),
+    ],
+)  # fmt: skip
+def test_s20_the_persons_own_program_may_be_anywhere_but_in_the_project(
+    project: Path, tmp_path: Path, path: str, expected: str | None
+):
+    place(project / "bin")
+    place(tmp_path / "bin", 0o777)
+    place(tmp_path / "plain", 0o644)
+    (tmp_path / "folder/tool").mkdir(parents=True, exist_ok=True)
+    for link, target in (
+        (tmp_path / "way", project / "bin"),
+        (tmp_path / "links/tool", project / "bin/tool"),
+        (project / "links/tool", tmp_path / "bin/tool"),
+    ):
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+    names = {"tmp": tmp_path, "project": project}
+    wanted = expected and expected.format(**names)
+    assert persons(path.format(**names), project) == wanted

@@ -69,7 +69,7 @@ def _folders(environ: Mapping[str, str]) -> Iterator[Path]:
 
 def _safe(path: Path, away_from: Path) -> Path | None:
     try:
-        real = path.resolve(strict=True)
+        real = path.resolve()
         inside = real.is_relative_to(away_from.resolve())
         is_ours = not inside and all(_is_ours(each) for each in (path.parent, real.parent, real))
         return real if is_ours and real.is_file() and os.access(real, os.X_OK) else None
