@@ -2,10 +2,12 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hosts import this_host
+from rows import every_row
 from ybs.security.paths.folder_index import FolderIndex
 from ybs.security.sandbox import protected as protected_module
 from ybs.security.sandbox.protected import NAMES, git_folders, host_secrets, linked, protected
@@ -80,10 +82,42 @@ def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
     assert protected(this_host(), str(project)) == [str(project)]
 
 
-def test_the_deepest_folder_that_suffices_stands_for_what_is_in_it() -> None:
-    paths = [f"/r/{path}" for path in ("a/b/1", "a/b/2", "a/b/3", "a/c", "x")]
-    assert protected_module._folded(paths, "/r", 3) == ["/r/a/b", "/r/a/c", "/r/x"]
-    assert protected_module._folded(paths, "/r", 1) == ["/r"]
+@every_row(
+    ("most", "paths", "expected"),
+    [
+        (3, "a/b/1 a/b/2 a/b/3 a/c x", "a/b a/c x"),
+        (1, "a/b/1 a/b/2 a/b/3 a/c x", ""),
+        (5, "a/b/1 a/b/2 a/b/3 a/c x", "a/b/1 a/b/2 a/b/3 a/c x"),
+        (3, "a/b/1 a/b/2 a/c/1 a/c/2 x", "a x"),  # one folder rather than two
+        (3, "a/1 a/2 a/3 b/1 b/2 b/3", "a b"),  # only the root would do alone
+        (5, "a/1 a/2 a/3 b/1 b/2 b/3 c/d/1 c/d/2 c/d/3", "a b/1 b/2 b/3 c/d"),
+        (3, "a/1 a/2 a/3 b/1 b/2 b/3 c/d/1 c/d/2 c/d/3", "a b c/d"),
+        (3, "a/1 b/1 c/d/1 c/d/2 e", ""),
+        (2, "1 2 3", ""),
+        (9, "a a/b a/b/c ab", "a ab"),  # what lies in one of them is held with it
+    ],
+)
+def test_the_deepest_folder_that_suffices_stands_for_what_is_in_it(
+    most: int, paths: str, expected: str
+) -> None:
+    found = protected_module._folded([f"/r/{path}" for path in paths.split()], "/r", most)
+    assert found == ([f"/r/{path}" for path in expected.split()] or ["/r"])
+
+
+@pytest.mark.integration
+def test_very_many_are_folded_at_once() -> None:
+    paths = [f"/r/{number}/{name}/.git" for number in range(10_000) for name in "ab"]
+    assert protected_module._folded(paths, "/r", 500) == ["/r"]
+
+
+@every_row(("count", "is_folded"), [(500, False), (501, True)])
+def test_five_hundred_are_held_one_by_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch, count: int, is_folded: bool
+) -> None:
+    paths = [f"{project}/{number:03}/.git" for number in range(count)]
+    found = SimpleNamespace(held=[], repositories=paths, unseen=[])
+    monkeypatch.setattr(protected_module, "index_of", lambda _: SimpleNamespace(look=lambda: found))
+    assert protected(this_host(), str(project)) == ([str(project)] if is_folded else paths)
 
 
 def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
@@ -105,6 +139,26 @@ def test_a_worktree_shows_its_repository(tmp_path: Path) -> None:
 def test_a_pointer_that_nothing_answers_shows_nothing(tmp_path: Path) -> None:
     make_worktree(tmp_path / "main", tmp_path / "work", back="/somewhere/else/.git")
     assert git_folders(str(tmp_path / "work")) == []
+
+
+def test_a_pointer_that_git_would_not_follow_shows_nothing(tmp_path: Path) -> None:
+    folder = make_worktree(tmp_path / "main", tmp_path / "work")
+    (tmp_path / "work" / ".git").write_text(f"{folder}\n")
+    assert git_folders(str(tmp_path / "work")) == []
+
+
+def test_a_repository_in_the_project_is_not_shown_once_more(tmp_path: Path) -> None:
+    """Or a command could have ybs show what is blocked in the project."""
+    make_worktree(tmp_path / "work" / "main", tmp_path / "work")
+    assert git_folders(str(tmp_path / "work")) == []
+
+
+def test_a_named_pipe_in_place_of_a_pointer_is_not_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(project / ".git")
+    monkeypatch.setattr(protected_module, "_text_of", lambda _: pytest.fail("this would wait"))
+    assert git_folders(str(project)) == []
 
 
 @pytest.mark.parametrize("pointer", ["", "gitdir:", "gitdir: ../home/.ssh", "gitdir: /", "nonsense", "gitdir: inside"])  # fmt: skip

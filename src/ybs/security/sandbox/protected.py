@@ -41,16 +41,33 @@ def linked(root: str) -> list[str]:
 
 def _folded(paths: list[str], root: str, most: int) -> list[str]:
     """Return the paths; where there are more than `most`, folders stand for what is in them, as few and as deep as can be."""
-    kept = sorted(paths)
-    while len(kept) > most:
+    every = set(paths)
+    kept = sorted(path for path in paths if every.isdisjoint(_above(path, root)))
+    while (surplus := len(kept) - most) > 0:
         counts = Counter(folder for path in kept for folder in _above(path, root))
-        enough = [folder for folder, count in counts.items() if len(kept) - count < most]
-        # One that suffices and is deep; else the fullest one. The root always suffices.
-        folder = max(enough, key=lambda folder: (folder.count("/"), counts[folder]))
-        fullest = max(counts, key=lambda folder: (folder != root, counts[folder]))
-        folder = fullest if folder == root else folder
-        kept = sorted({folder, *(path for path in kept if not lies_in(path, folder))})
+        enough = [folder for folder, count in counts.items() if count > surplus]  # with the root
+        deepest = max(enough, key=lambda folder: (folder.count("/"), counts[folder]))
+        chosen = {deepest} if deepest != root else (_fullest(counts, root, surplus) or {root})
+        outside = [path for path in kept if chosen.isdisjoint((path, *_above(path, root)))]
+        kept = sorted((*chosen, *outside))
     return kept
+
+
+def _fullest(counts: Counter[str], root: str, surplus: int) -> set[str]:
+    """Return the fullest folders, as deep as can be in each one at the top, so many that with one more it suffices."""
+    found: dict[str, str] = {}
+    for folder in counts:
+        top = folder.removeprefix(f"{root}/").partition("/")[0]  # empty for the root itself
+        others = found.setdefault(top, folder)
+        found[top] = max(others, folder, key=lambda each: (counts[each], each.count("/")))
+    del found[""]
+    chosen: set[str] = set()
+    for folder in sorted(found.values(), key=lambda each: -counts[each]):
+        if not 1 < counts[folder] <= surplus:
+            break
+        chosen.add(folder)
+        surplus -= counts[folder] - 1
+    return chosen
 
 
 def _above(path: str, root: str) -> Iterator[str]:
