@@ -14,6 +14,8 @@ from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import Entry, Kernel
 from ybs.security.sandbox.landlock import Landlock, handled_rights
 from ybs.security.sandbox.places import see
+from ybs.security.sandbox.resident import KeptFolder
+from ybs.security.sandbox.view import View
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -62,6 +64,101 @@ def test_a_project_without_protected_names_is_writable_as_a_whole(
     assert str(home) not in rules
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_each_place_has_these_rights(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    monkeypatch.setattr(landlock, "host_secrets", list)
+    monkeypatch.setattr(landlock, "system_folders", lambda: [("/usr", ""), ("/bin", "usr/bin")])
+    kernel = fake()
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project), kernel, "")
+    launch = backend.launch(
+        ("true",), project, {"PATH": f"{project}:/usr/bin"}, read_only=read_only
+    )
+    for descriptor in launch.descriptors:
+        os.close(descriptor)
+    own = backend.private
+    all_but_ioctl = 0b111_1111_1111_1111
+    devices = {
+        f"/dev/{name}": 0b110 | 1 << 14 for name in ("null", "zero", "full", "random", "urandom")
+    }
+    system = {"/usr": READ, "/proc": READ, "/sys/devices/system/cpu": READ, **devices}
+    writable = {str(project): all_but_ioctl, own.temporary: all_but_ioctl, own.home: all_but_ioctl}
+    read = {str(project): READ, own.temporary: READ, own.unshared: all_but_ioctl}
+    assert kernel.rules == {**system, **(read if read_only else writable)}
+    folder = own.unshared if read_only else own.temporary
+    environ = (launch.environ["HOME"], launch.environ["TMPDIR"], launch.environ["PATH"])
+    if read_only:
+        assert environ == (folder, folder, "/usr/bin")
+    else:
+        assert environ == (own.home, folder, f"{project}:/usr/bin")
+    assert launch.scratch == own.path
+
+
+@every_row(("abi", "network", "read_only", "can_deny_truncate"), [(2, False, False, False), (3, True, False, True), (7, False, True, True)])  # fmt: skip
+def test_the_filter_closes_what_this_version_of_landlock_cannot(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, abi: int, network: bool, read_only: bool, can_deny_truncate: bool
+) -> None:  # fmt: skip
+    asked: list[object] = []
+
+    def replacing(machine: str, **given: bool) -> bytes:
+        asked.append((machine, given))
+        return b"program "
+
+    monkeypatch.setattr(landlock, "replacing_namespaces", replacing)
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project), fake(abi), "")
+    launch = backend.launch(("true",), project, {}, network=network, read_only=read_only)
+    os.close(launch.descriptors[0])
+    given = {"network": network, "can_deny_truncate": can_deny_truncate}
+    assert asked == [(os.uname().machine, given)]
+    assert ("PIP_RETRIES" in launch.environ) is not network
+
+
+def view_of(project: Path, *, is_writing: bool = False) -> View:
+    return View(
+        folder=str(project),
+        git_folders=(str(project / ".git"),),
+        shown=(str(project), str(project / "gone")),
+        hidden=(str(project / "secret"), str(project / ".git")),
+        is_writing=is_writing,
+    )
+
+
+@pytest.mark.parametrize("is_writing", [False, True])
+def test_ybs_own_git_has_what_is_shown_and_its_folder(project: Path, is_writing: bool) -> None:
+    for name in (".git", "secret", "src"):
+        (project / name).mkdir()
+    kernel = fake()
+    devices = ("/dev/null",)
+    ruleset = landlock.git_ruleset(kernel, ("/usr", "/gone"), devices, view_of(project, is_writing=is_writing))  # fmt: skip
+    os.close(ruleset)
+    assert kernel.rules == {
+        "/usr": READ,
+        "/dev/null": 0b110,
+        str(project): 0b1000,
+        str(project / "src"): READ,
+        str(project / ".git"): 0b111_1111_1111_1111 if is_writing else READ,
+    }
+    assert kernel.asked == [((1 << 16) - 1, 3, 3)]
+
+
+@every_row(("abi", "asked"), [(3, (0, 0)), (4, (3, 0)), (5, (3, 0)), (6, (3, 3))])
+def test_ybs_own_git_is_held_by_all_that_the_version_knows(
+    project: Path, abi: int, asked: tuple[int, int]
+) -> None:
+    kernel = fake(abi)
+    os.close(landlock.git_ruleset(kernel, (), (), view_of(project)))
+    assert kernel.asked == [(handled_rights(abi), *asked)]
+    assert all(rights & ~handled_rights(abi) == 0 for rights in kernel.rules.values())
+
+
+def test_a_device_that_is_missing_starts_no_git(project: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(FileNotFoundError):
+        landlock.git_ruleset(fake(), (), ("/dev/gone",), view_of(project))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_protected_name_makes_the_folder_around_it_read_only(project: Path, home: Path) -> None:
     for name in (".git", "src", "lib/sub/.git", "lib/more"):
         (project / name).mkdir(parents=True)
@@ -74,6 +171,7 @@ def test_a_protected_name_makes_the_folder_around_it_read_only(project: Path, ho
     }
     assert inside == {"src", "file", "lib/more"}
     assert rules[str(project)] & 0b1100 == 0b1100, "all of it can be read"
+    assert rules[str(project / "file")] == 0b111 | 1 << 14, "what is of folders is not of files"
 
 
 def test_a_blocked_path_can_be_neither_read_nor_written(project: Path, home: Path) -> None:
@@ -119,6 +217,24 @@ def test_what_became_a_link_meanwhile_opens_nothing(
     rules = rules_of(project, home)
     assert rules["/usr"] == READ
     assert not any(path.startswith(str(tmp_path / "outside")) for path in rules)
+
+
+def test_a_toolchain_that_lies_on_another_disk_is_opened_by_its_link(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (home / ".pyenv").symlink_to(tmp_path / "disk")
+    assert rules_of(project, home)[str(tmp_path / "disk")] == READ
+
+
+def test_a_home_in_the_folder_of_temporary_files_has_no_rule_of_its_own(
+    project: Path, home: Path
+) -> None:
+    kernel, kept = fake(), KeptFolder(home / "kept")
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project), kernel, "", kept)
+    os.close(backend.launch(("true",), project, {}).descriptors[0])
+    own = {path for path in kernel.rules if path.startswith(kept.path)}
+    assert own == {kept.temporary}
 
 
 def test_what_has_gone_meanwhile_gets_no_rule(
@@ -193,6 +309,15 @@ def test_a_command_outside_of_the_sandbox_is_refused(project: Path, home: Path) 
         )
 
 
-def test_a_machine_without_a_filter_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
-    assert landlock.attempt(fake())[0] is None
+@every_row(("abi", "machine", "is_had", "why"), [
+    (None, "x86_64", False, "the kernel offers no Landlock"),
+    (0, "x86_64", False, "the kernel offers no Landlock"),
+    (1, "x86_64", True, "Landlock ABI 1"),
+    (1, "riscv64", False, "there is no system call filter for riscv64"),
+])  # fmt: skip
+def test_what_can_be_had_is_told(
+    monkeypatch: pytest.MonkeyPatch, abi: int | None, machine: str, is_had: bool, why: str
+) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine=machine))
+    kernel = None if abi is None else fake(abi)
+    assert landlock.attempt(kernel) == (kernel if is_had else None, why)

@@ -26,7 +26,7 @@ from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 if TYPE_CHECKING:
     from ybs.security.sandbox.view import View
 
-_PATH = getattr(os, "O_PATH", 0) | os.O_CLOEXEC  # only Linux has it
+_PATH = getattr(os, "O_PATH", 0)  # only Linux has it
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _ALL_OF_FIRST = (1 << 13) - 1
@@ -137,10 +137,8 @@ def attempt(kernel: Kernel | None) -> tuple[Kernel | None, str]:
 
 def handled_rights(abi: int) -> int:
     """Return every right to files that this version of Landlock can withhold."""
-    rights = _ALL_OF_FIRST
-    rights |= _REFER if abi >= _REFER_ABI else 0
-    rights |= _TRUNCATE if abi >= _TRUNCATE_ABI else 0
-    return rights | (_IOCTL_DEV if abi >= _IOCTL_ABI else 0)
+    later = ((_REFER_ABI, _REFER), (_TRUNCATE_ABI, _TRUNCATE), (_IOCTL_ABI, _IOCTL_DEV))
+    return _ALL_OF_FIRST + sum(right for version, right in later if abi >= version)
 
 
 def git_ruleset(kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "View") -> int:
