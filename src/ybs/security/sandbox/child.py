@@ -99,11 +99,13 @@ class _Watch:
 async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
     assert process.stdout is not None  # noqa: S101 - both are pipes
     assert process.stderr is not None  # noqa: S101
+    if process.stdin is not None:
+        process.stdin.write(stdin or b"")
+        process.stdin.close()  # when all of it is written, or the program has ended without reading it
     try:
         async with asyncio.TaskGroup() as tasks:
             printed = tasks.create_task(_read(process.stdout, most_bytes))
             said = tasks.create_task(_read(process.stderr, _MOST_ERROR_BYTES, keeps_reading=True))
-            tasks.create_task(_write(process, stdin))
     except* Failed as group:
         raise Failed(str(group.exceptions[0])) from None
     return printed.result(), said.result()
@@ -114,19 +116,10 @@ async def _read(
 ) -> bytes:
     kept = bytearray()
     while data := await stream.read(_CHUNK):
-        kept += data[: max(most_bytes + 1 - len(kept), 0)]
+        kept += data[: most_bytes + 1 - len(kept)]
         if len(kept) > most_bytes and not keeps_reading:
             raise Failed(f"it printed more than {most_bytes:,} bytes")
     return bytes(kept)
-
-
-async def _write(process: Process, data: bytes | None) -> None:
-    if process.stdin is None:
-        return
-    with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
-        process.stdin.write(data or b"")
-        await process.stdin.drain()
-    process.stdin.close()
 
 
 async def _end(process: Process, *, has_own_group: bool) -> None:
