@@ -205,12 +205,9 @@ def lies_in(path: str, folder: str) -> bool:
 
 def _lies_in_one(path: str, folders: Set[str]) -> bool:
     """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
-    while path not in folders:
-        above = path.rpartition("/")[0]
-        if not above:
-            return "/" in folders
-        path = above
-    return True
+    while path and path not in folders:  # never the root
+        path = path.rpartition("/")[0]
+    return bool(path)
 
 
 def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
