@@ -24,7 +24,6 @@ _REMOVING = frozenset(("rm", "unlink", "shred", "truncate", "tee", "rmdir"))
 _ONTO = frozenset(("cp", "mv", "install", "ln"))
 _IN_PLACE = frozenset(("sed", "perl", "ruby"))
 _PROGRAMS = re.compile(rf"\b(?:{'|'.join(sorted(_REMOVING | _ONTO | _IN_PLACE))})\b")
-_WILD = re.compile(r"[*?\[]")
 _MOST_PATHS = 1_000
 _MOST_ENTRIES = 2_000
 
@@ -35,7 +34,7 @@ def loss(command: str, folder: Path, roots: Roots) -> str:
     if not names_program and ">" not in command:
         return ""
     reading = read(command)
-    is_clear = reading.is_clear and "$" not in command
+    is_clear = reading.is_clear and "$" not in command and "`" not in command
     if is_clear:
         touched = _touched(reading.runs, str(folder), roots.host)
     else:
@@ -62,10 +61,9 @@ def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
             folder = os.path.join(folder, operands[0])  # noqa: PTH118 - texts throughout
         for word in (*run.targets, *_named(name, operands, run)):
             yield from _expanded(word, folder, host)
-        if name in _ONTO and len(operands) > 1:
-            for source in operands[:-1]:
-                inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
-                yield from _expanded(inner, folder, host)
+        for source in operands[:-1] if name in _ONTO else ():
+            inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
+            yield from _expanded(inner, folder, host)
 
 
 def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
@@ -81,8 +79,7 @@ def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
 def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
     word = os.path.expanduser(host.with_home(word))  # noqa: PTH111 - what is left: `~name`
     path = os.path.normpath(os.path.join(folder, word))  # noqa: PTH118
-    if _WILD.search(word):
-        yield from islice(glob(path), _MOST_PATHS)  # noqa: PTH207 - texts throughout
+    yield from islice(glob(path), _MOST_PATHS)  # noqa: PTH207 - texts throughout
     yield path
 
 
@@ -153,7 +150,6 @@ def _names(folder: str) -> list[str]:
 
 def _size(path: str) -> int:
     try:
-        status = os.lstat(path)
+        return os.lstat(path).st_size
     except OSError:
         return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
