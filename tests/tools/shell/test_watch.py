@@ -30,6 +30,7 @@ def start() -> Iterator[Start]:
 
 def die(watch: Watch) -> None:
     """Do to the pipe what the system does when ybs ends."""
+    assert watch._pipe is not None
     os.close(watch._pipe)
     assert watch._process is not None
     watch._process.wait()
@@ -89,6 +90,17 @@ def test_a_session_that_closes_ends_nothing(start: Start):
     watch.close()
     watch.begin(group)
     assert is_alive(group)
+
+
+@pytest.mark.integration
+def test_no_signal_for_ybs_reaches_it_and_nothing_waits_for_it():
+    watch = Watch("a-mark-that-nothing-has")
+    assert watch._process is not None
+    assert watch._pipe is not None
+    assert os.getsid(watch._process.pid) == watch._process.pid
+    assert not os.get_blocking(watch._pipe)
+    watch.close()
+    assert watch._process.returncode == 0
 
 
 @pytest.mark.integration

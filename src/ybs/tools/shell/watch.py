@@ -36,7 +36,7 @@ class Watch:
     """Tells the process which groups run. Where it cannot be started, nobody watches, and nothing else changes."""
 
     def __init__(self, token: str) -> None:
-        self._pipe = -1
+        self._pipe: int | None = None
         self._process: Popen[bytes] | None = None
         reading_end, writing_end = os.pipe()
         try:
@@ -71,15 +71,14 @@ class Watch:
             self._write(f"{folder}\n")
 
     def _write(self, line: str) -> None:
-        if self._pipe >= 0:
+        if self._pipe is not None:
             with suppress(OSError):  # somebody killed it
                 os.write(self._pipe, line.encode())
 
     def close(self) -> None:
         """End the process: all commands have ended."""
-        if self._process is not None:
+        if self._process is not None and self._pipe is not None:
             self._write("end\n")
             os.close(self._pipe)
-            self._pipe = -1
+            self._pipe = None
             self._process.wait()
-            self._process = None
