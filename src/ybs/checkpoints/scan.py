@@ -83,14 +83,14 @@ class Scanner:
         """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
         unread: list[tuple[str, list[str]]] = []
         bulk: list[str] = []
-        began = monotonic()
+        count, began = 0, monotonic()
         for listing in listings:
             top = str(listing.folder).rstrip("/")
             snapshot.folders.append(str(listing.folder))
             snapshot.left_out.update(f"{top}/{path}" for path in listing.left_out)
             snapshot.ignored.update(f"{top}/{path}" for path in listing.ignored)
-            count = len(snapshot.known) - len(snapshot.ignored)
-            if count + len(listing.files) + len(listing.folders) > MOST_PATHS:
+            count += len(listing.files) + len(listing.folders) - len(listing.ignored)
+            if count > MOST_PATHS:
                 raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
             for below, names in _by_folder(listing):
                 folder = f"{top}/{below}"
