@@ -1,9 +1,16 @@
 """What stands at a path, looked at while somebody writes there."""
 
+import errno
+import os
 from pathlib import Path
 
+import pytest
+
 from hosts import this_host
-from ybs.checkpoints.states import digest_of, state_at, state_of
+from rows import every_row
+from ybs.checkpoints import states
+from ybs.checkpoints.states import ABSENT, State, digest_of, state_at, state_of, unkept_file
+from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 
 
@@ -15,3 +22,89 @@ def test_a_file_that_grew_since_its_size_was_asked_for_is_read_whole(project: Pa
         assert status is not None
         file.write_text("abcdefgh")
         assert state_of(place, status, digest_of) == state_at(roots, str(file))
+
+
+def test_each_kind_of_thing_has_its_state(project: Path):
+    (project / "file").write_text("1")
+    (project / "file").chmod(0o640)
+    (project / "folder").mkdir(mode=0o750)
+    (project / "link").symlink_to("no\udcffwhere")
+    os.mkfifo(project / "pipe", 0o600)
+    roots = Roots(this_host(), project)
+
+    def at(path: str) -> State:
+        return state_at(roots, f"{project}/{path}")
+
+    assert at("file") == State(kind="file", mode=0o640, size=1, digest=digest_of(b"1"))
+    assert at("folder") == State(kind="folder", mode=0o750)
+    assert at("link") == State(kind="link", target="no\\xffwhere")
+    pipe = at("pipe")
+    assert (pipe.kind, pipe.mode, pipe.is_kept) == ("other", 0o600, False)
+    assert [at(path) for path in ("gone", "gone/x", "file/x", "link/x")] == [ABSENT] * 4
+    assert at("x" * 300) == State(kind="other", mark=f"errno {errno.ENAMETOOLONG}")
+
+
+@every_row(
+    "error, expected",
+    [
+        (FileNotFoundError(), ABSENT),
+        (PermissionError(), None),
+        (Refused("a hard link"), None),
+    ],
+)
+def test_a_file_that_goes_while_it_is_looked_at_is_absent_and_one_that_may_not_be_read_is_not(
+    project: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: State | None
+):
+    file, roots = project / "a", Roots(this_host(), project)
+    file.write_text("1")
+
+    def fails(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("ybs.security.paths.opening.Place.open", fails)
+    state = state_at(roots, str(file))
+    mark = unkept_file(file.stat()).mark
+    assert state == (expected or State(kind="other", mode=0o644, mark=mark))
+
+
+@every_row(
+    "size, grown, is_kept",
+    [(10, 10, True), (11, 11, False), (3, 10, True), (3, 11, False), (3, 30, False)],
+)
+def test_a_file_over_the_limit_is_not_kept_and_read_no_further_than_that(
+    project: Path, monkeypatch: pytest.MonkeyPatch, size: int, grown: int, is_kept: bool
+):
+    monkeypatch.setattr(states, "MOST_FILE_BYTES", 10)
+    file, roots = project / "a", Roots(this_host(), project)
+    file.write_bytes(b"x" * size)
+    reads: list[int] = []
+    read = os.read
+
+    def counted(descriptor: int, count: int) -> bytes:
+        data = read(descriptor, min(count, 4))  # a file system may give less than it has
+        reads.append(len(data))
+        return data
+
+    monkeypatch.setattr(os, "read", counted)
+    with roots.held(file) as place:
+        status = place.status()
+        assert status is not None
+        file.write_bytes(b"x" * grown)
+        state = state_of(place, status, digest_of)
+    mark = unkept_file(status).mark
+    digest = digest_of(b"x" * grown) if is_kept else ""
+    length = size if size > 10 else min(grown, 11)
+    assert state == State(
+        kind="file", mode=0o644, size=length, digest=digest, mark="" if is_kept else mark
+    )
+    assert sum(reads) == (0 if size > 10 else length)
+
+
+def test_two_things_that_are_not_kept_differ_by_their_marks(project: Path):
+    file = project / "a"
+    file.write_text("1")
+    os.utime(file, ns=(3, 4))
+    status = file.stat()
+    mark = f"{status.st_ino} 1 4 {status.st_ctime_ns}"
+    assert unkept_file(status) == State(kind="file", mode=0o644, size=1, mark=mark)
+    assert [State(kind="file", mark=each).is_kept for each in (mark, "")] == [False, True]

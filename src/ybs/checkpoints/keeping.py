@@ -163,10 +163,6 @@ class Keeper:
 
     def close(self) -> None:
         """Let go of the contents."""
-        self.begin()
-        self._forget()
-
-    def _forget(self) -> None:
         self._known = {}
         if self._pack is not None:
             self._pack.close()
@@ -174,7 +170,7 @@ class Keeper:
 
     def _scanned(self, walk: Walk, is_over: Callable[[], bool]) -> Snapshot:
         if self._pack is not None and self._pack.size > MOST_PACK_BYTES and not self.is_busy:
-            self._forget()
+            self.close()
         snapshot, scanner = Snapshot(self._turn.since_ns), Scanner(self._roots, self._take, is_over)
         is_first = not self._known  # it finds the disk cold
         try:

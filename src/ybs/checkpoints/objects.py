@@ -18,14 +18,14 @@ class NoRoom(YbsError):
 class Pack:
     """The contents that a session has seen, in one file that has no name and ends with the process.
 
-    So nothing of a project stays behind that no turn changed, even after a kill. Raises Unsafe and OSError.
+    So nothing of a project stays behind that no turn changed, even after a kill. The folder is there. Raises OSError.
     """
 
     def __init__(self, folder: Path) -> None:
-        private_file.make_folder(folder)
         path = folder / f".pack-{os.urandom(8).hex()}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(path, flags, private_file.FILE_MODE)
+        handle = os.open(path, flags, private_file.FILE_MODE)
+        self._file = open(handle, "r+b", buffering=0)  # noqa: PTH123, SIM115 - by descriptor, until `close`
         path.unlink()
         self._places: dict[str, tuple[int, int]] = {}
         self.size = 0
@@ -37,7 +37,7 @@ class Pack:
             left, at = memoryview(data), self.size
             try:
                 while left:
-                    written = os.pwrite(self._file, left, at)
+                    written = os.pwrite(self._file.fileno(), left, at)
                     left, at = left[written:], at + written
             except OSError as error:
                 raise NoRoom(f"a copy of the files cannot be kept: {error.strerror}") from error
@@ -50,17 +50,16 @@ class Pack:
         if digest not in self._places:
             return None
         at, length = self._places[digest]
-        data = os.pread(self._file, length, at)
+        data = os.pread(self._file.fileno(), length, at)
         return data if digest_of(data) == digest else None
 
     def close(self) -> None:
         """Let go of all of it."""
-        handle, self._file = self._file, -1
-        if handle >= 0:
-            os.close(handle)
+        self._file.close()
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(AttributeError):  # it could not be made
+            self.close()
 
 
 class Objects:

@@ -1,0 +1,92 @@
+"""Records of turns on disk: what they name, and where they are not written."""
+
+from pathlib import Path
+
+import pytest
+
+from hosts import this_host
+from ybs.checkpoints.keeping import Keeper
+from ybs.checkpoints.states import Change, State, digest_of
+from ybs.checkpoints.store import CheckpointStore, Record, Running
+from ybs.config.private_file import Unsafe
+from ybs.core.errors import YbsError
+from ybs.security.paths.roots import Roots
+
+
+def _file(text: str) -> State:
+    return State(kind="file", mode=0o644, size=len(text), digest=digest_of(text.encode()))
+
+
+CHANGES = (Change(path="a", before=_file("1"), after=_file("2")), Change(path="b"))
+
+
+def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    contents = {digest_of(text): text for text in (b"1", b"2")}
+    record = store.add("s", CHANGES, contents.get, beyond="much", since_ns=7)
+    expected = Record(name=record.name, changes=CHANGES, beyond="much", since_ns=7)
+    assert store.read(record.name) == record == expected
+    assert record.name.startswith("s.")
+    assert record.sizes == dict.fromkeys(contents, 1)
+    assert {digest: store.objects.get(digest) for digest in contents} == contents
+
+
+def test_nothing_is_kept_in_a_place_that_is_a_link(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    places = "checkpoints", "checkpoints/project", "checkpoints/project/records"
+    for place in places:
+        link = tmp_path / place
+        link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        link.symlink_to(tmp_path / "elsewhere")
+        store = CheckpointStore(tmp_path / places[1])
+        with pytest.raises(Unsafe, match="symbolic link"):
+            store.add("s", [Change(path="a", after=_file("1"))], lambda _: b"1")
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+        link.unlink()
+
+
+def test_no_content_is_held_in_a_place_that_is_a_link(project: Path, tmp_path: Path):
+    (project / "a").write_text("1")
+    keeper = Keeper(Roots(this_host(), project))
+    keeper.store.folder.parent.mkdir(parents=True, mode=0o700)
+    keeper.store.folder.parent.rmdir()
+    keeper.store.folder.parent.symlink_to(tmp_path)
+    with pytest.raises(Unsafe, match="symbolic link"):
+        keeper.touch(str(project / "a"))
+
+
+def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_out(tmp_path: Path):
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    assert store.running("s") is None
+    first = Running(turn=3, changes=CHANGES, open=frozenset("a"), has_more=True)
+    newer = Change(path="a", before=_file("1"), after=_file("3"))
+    second = Running(turn=3, changes=(newer,), record="s.1234")
+    store.note("s", first, is_first=True)
+    assert store.running("s") == first
+    store.note("s", second, is_first=False)
+    (note,) = [path for path, _ in store.records()]
+    with note.open("ab") as file:
+        file.write(b'{"turn":4,"chan')
+    assert store.running("s") == Running(turn=3, changes=(newer, CHANGES[1]), record="s.1234")
+    assert store.running_digests() == {digest_of(b"1"), ""}
+    store.forget("s")
+    assert store.running("s") is None
+
+
+def test_what_an_undo_that_broke_off_had_found_is_known_until_it_is_done(tmp_path: Path):
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    assert (store.began("s.1"), store.overwritten("s.1")) == (False, None)
+    store.begin("s.1")
+    assert (store.began("s.1"), store.overwritten("s.1")) == (True, None)
+    record = store.add("s", CHANGES, lambda _: b"1")
+    store.begin("s.1", record.name)
+    assert (store.began("s.1"), store.overwritten("s.1")) == (True, record)
+    store.finish("s.1")
+    assert (store.began("s.1"), store.overwritten("s.1")) == (False, None)
+
+
+def test_a_name_that_leads_elsewhere_is_not_a_checkpoint(tmp_path: Path):
+    store = CheckpointStore(tmp_path)
+    for name in ("../x", "a/b", ".x", ""):
+        with pytest.raises(YbsError):
+            store.read(name)
