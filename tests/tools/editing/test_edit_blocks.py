@@ -18,6 +18,10 @@ BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
         f"**`a.py`**:\n```\n{BLOCK}```",
         f"### a.py\n{BLOCK}",
         f"File: a.py\n\n{BLOCK}",
+        f"### File: a.py\n{BLOCK}",
+        f"**File:** `a.py`\n{BLOCK}",
+        f"// path: a.py\n{BLOCK}",
+        f"a.py\nis one\nof them\n{BLOCK}",
         f"# a.py\n{BLOCK}".replace("\n", "\r\n"),
         "a.py\n<<<<< search\nold\n=====\nnew\n>>>>>>>>> replace",
     ],
@@ -50,8 +54,10 @@ def test_an_underline_is_not_taken_for_the_middle():
         (f"\n{BLOCK}", "the block in line 2 does not say which file"),
         ("a\n" + BLOCK.replace(">>>>>>> REPLACE", ""), "has no end"),
         ("a\n" + BLOCK.replace(">>>>>>> REPLACE", "") + BLOCK, "line 2 has no end"),
-        ("a\n" + BLOCK.replace("=======\n", ""), "has no middle"),
-        ("a\n" + BLOCK.replace("old", "old\n======="), "not clear"),
+        (f"a\nis one\nof the\nfiles so\n{BLOCK}", "line 5 does not say which file"),
+        ("a\n<<<<<<< SEARCH\n>>>>>>> REPLACE", "the block in line 2 has no middle"),
+        ("a\n" + BLOCK.replace("=======\n", ""), "the block in line 2 has no middle"),
+        ("a\n" + BLOCK.replace("old", "old\n======="), "line 2 has 2 lines like .* is not clear"),
     ],
 )
 def test_what_is_in_doubt_is_refused(text: str, words: str):
@@ -64,3 +70,11 @@ def test_ordinary_text_is_no_block():
     assert not is_block("x = 1 << 5\n")
     assert not is_block("<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> branch\n")
     assert parse_blocks("no block here\n") == []
+
+
+@every_row("lines, expected", [(0, True), (3, True), (4, False)])
+def test_a_text_begins_as_a_block_if_at_most_a_name_and_a_fence_stand_before(
+    lines: int, expected: bool
+):
+    assert is_block("\nx\n" * lines + BLOCK) is expected
+    assert not is_block("x\n" * lines + BLOCK.replace(">>>>>>> REPLACE", ""))

@@ -21,7 +21,7 @@ _START = re.compile(r"[ \t]*<{5,9}[ \t]*(?:SEARCH|ORIGINAL|HEAD)[ \t]*:?[ \t]*",
 _MIDDLE = re.compile(r"={5,9}[ \t]*")
 _END = re.compile(r"[ \t]*>{5,9}[ \t]*(?:REPLACE|UPDATED)[ \t]*", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*([^`]*?)[ \t]*")
-_LABEL = re.compile(r"(?:#+|//|\*+|[->])\s+|(?:file(?:name)?|path):\s*", re.IGNORECASE)
+_LABEL = re.compile(r"\A(?:(?:#+|//|\*+|[->])\s+|(?:file(?:name)?|path):\s*)+", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z+#0-9]*", re.IGNORECASE)
 _MOST_BEFORE = 3  # lines above a block in which its file may be named
 
@@ -104,7 +104,7 @@ def _named(lines: list[str]) -> str:
     for line in [line for line in lines if line.strip()][: -_MOST_BEFORE - 1 : -1]:
         fence = _FENCE.fullmatch(line)
         said = fence[1].split(" ")[-1] if fence else line.strip()
-        name = _LABEL.sub("", said.strip("*"), count=1).strip("`*\"'").rstrip(":").strip("`*\"'")
+        name = _LABEL.sub("", said.strip("*")).strip("`*\"'").rstrip(":").strip("`*\"'")
         is_word = fence and _LANGUAGE.fullmatch(name)
         if name and not is_word and " " not in name:
             return name

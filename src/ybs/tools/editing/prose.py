@@ -71,9 +71,9 @@ def word_at(text: str, start: int, stop: int) -> tuple[int, int] | None:
             before, after = text[: hit.start()], text[hit.end() :]
             is_open = before.endswith((" (", "\t(")) or before == "("
             is_closed = after.startswith(")") and re.search(r"(?:^|\s)\([^()]*\Z", before)
-            around = (before[:-1] if is_open else before)[-1:] + (
-                after[1:] if is_closed else after
-            )[:1].rstrip(".:" if re.match(r"[.:](?:[\s\"']|\Z)", after) else ".")
+            rest = after[1:] if is_closed else after
+            is_end = re.match(r"\.(?!\w)|:(?:[\s\"']|\Z)", rest)
+            around = (before[:-1] if is_open else before)[-1:] + ("" if is_end else rest[:1])
             is_name = any(sign.isalnum() or sign in "_$@{}()[]=<>/\\.:`" for sign in around)
             return None if is_name else hit.span()
     return None
