@@ -42,6 +42,15 @@ async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path
     assert (answered.display["added"], answered.display["removed"]) == (1, 1)
 
 
+async def test_a_file_that_was_read_and_is_gone_is_made_again(bench: Any, project: Path):
+    (project / "a").write_text("old\n")
+    await bench.ok("read_file", path="a")
+    (project / "a").unlink()
+    answered = await bench.ok("write_file", path="a", content="new\n")
+    assert answered.output == "Created a: 4 bytes written."
+    assert (project / "a").read_bytes() == b"new\n"
+
+
 async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
     before = os.umask(0o027)
     try:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rows import every_row
 from ybs.tools.editing import diff
 from ybs.tools.editing.diff import Diff, diff_of
 
@@ -60,6 +61,52 @@ def test_what_is_kept_added_and_removed_gives_both_texts(old: list[str], new: li
     assert bool(changed) == (old != new)
     # applying it as `patch` would gives the new text
     assert patched(old, shown.text.splitlines()[2:]) == new
+
+
+@every_row(
+    "old, new",
+    [
+        ("ax" * 9 + "yx", "bx" * 9 + "zx"),  # every second line from the end is alike
+        ("a" + "x" * 20 + "yxxx", "b" + "x" * 24),
+        ("b" + "x" * 24, "a" + "x" * 20 + "yxxx"),
+        ("xxxy" + "x" * 20 + "a", "x" * 24 + "b"),
+        ("x" * 24 + "b", "xxxy" + "x" * 20 + "a"),
+    ],
+)
+def test_lines_that_are_all_alike_hide_no_change(old: str, new: str):
+    shown = diff_of(*_texts(old, new), "f")
+    assert patched([*old], shown.text.splitlines()[2:]) == [*new]
+
+
+@every_row(
+    "old, new, shown",
+    [
+        ("xaxb", "xb", "@@ -1,4 +1,2 @@| x|-a|-x| b"),
+        ("xb", "xaxb", "@@ -1,2 +1,4 @@| x|+a|+x| b"),
+        ("xaxbcd", "xbcd", "@@ -1,6 +1,4 @@| x|-a|-x| b| c| d"),
+        ("xbcd", "xaxbcd", "@@ -1,4 +1,6 @@| x|+a|+x| b| c| d"),
+        ("abcdexaxbcdef", "abcdexbcdef", "@@ -4,8 +4,6 @@| d| e| x|-a|-x| b| c| d"),
+        ("axb", "ayb", "@@ -1,3 +1,3 @@| a|-x|+y| b"),
+        ("axpb", "aypb", "@@ -1,4 +1,4 @@| a|-x|+y| p| b"),
+    ],
+)
+def test_what_only_goes_or_only_comes_is_shown_in_one_piece(old: str, new: str, shown: str):
+    text = diff_of(*_texts(old, new), "f").text
+    assert text.splitlines()[2:] == shown.split("|")
+
+
+@every_row("most, is_one_block", [(2, True), (3, False)])
+def test_a_change_of_more_lines_than_the_limit_is_one_block(
+    monkeypatch: pytest.MonkeyPatch, most: int, is_one_block: bool
+):
+    monkeypatch.setattr(diff, "_MOST_LINES", most)
+    shown = diff_of("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", "f").text.splitlines()
+    assert (" c" not in shown) == is_one_block
+
+
+def _texts(old: str, new: str) -> tuple[str, str]:
+    """Return each letter as a line."""
+    return "\n".join((*old, "")), "\n".join((*new, ""))
 
 
 def patched(old: list[str], lines: list[str]) -> list[str]:

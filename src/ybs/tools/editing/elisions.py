@@ -51,8 +51,6 @@ def elided(lines: Lines, edit: Edit) -> Found:
     if not way or len(places) < len(fits):
         return None
     changes = tuple(p for p in places if edit.text[p.start : p.stop] != p.new)
-    if not changes:
-        return Refusal(reason="unchanged")
     return Match(places=changes, how=("lines left out as ...",))
 
 

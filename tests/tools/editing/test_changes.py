@@ -1,0 +1,58 @@
+"""A change to a file as the person reads it before and after it is made."""
+
+from pathlib import Path
+
+from rows import every_row
+from ybs.core.ports import Preview
+from ybs.tools.editing.changes import FileEdit, text_diff
+from ybs.tools.editing.diff import Diff
+
+
+@every_row(
+    "before, replacements, overlooked, title",
+    [
+        (None, 0, (), "Create a.py (+1 -0)"),
+        (b"", 0, (), "Overwrite a.py (+1 -0)"),
+        (b"y\n", 0, (), "Overwrite a.py (+1 -1)"),
+        (b"y\n", 1, (), "Edit a.py (+1 -1)"),
+        (
+            b"y\n",
+            2,
+            ("indentation", "blank lines"),
+            "Edit a.py (+1 -1) (fuzzy: indentation, blank lines)",
+        ),
+    ],
+)
+def test_a_preview_says_what_happens_to_the_file(
+    before: bytes | None, replacements: int, overlooked: tuple[str, ...], title: str
+):
+    diff = text_diff(before, b"x\n", "a.py")
+    edit = FileEdit(
+        path=Path("/p/a.py"),
+        shown="a.py",
+        before=before,
+        after=b"x\n",
+        diff=diff,
+        replacements=replacements,
+        overlooked=overlooked,
+    )
+    assert edit.preview == Preview(title=title, body=diff.text, paths=("/p/a.py",))
+
+
+@every_row(
+    "before, after, text",
+    [
+        (b"\0ab", b"a", "Binary file f: 3 -> 1 bytes"),
+        (b"a", b"\0ab", "Binary file f: 1 -> 3 bytes"),
+        (None, b"\0" * 1000, "Binary file f: 0 -> 1,000 bytes"),
+        (b"\0", b"", "Binary file f: 1 -> 0 bytes"),
+    ],
+)
+def test_a_binary_file_has_sizes_and_no_lines(before: bytes | None, after: bytes, text: str):
+    assert text_diff(before, after, "f") == Diff(text, 0, 0)
+
+
+def test_a_file_that_is_made_or_emptied_is_compared_with_nothing():
+    assert text_diff(None, b"a\n", "f") == text_diff(b"", b"a\n", "f")
+    assert text_diff(None, b"a\n", "f").counts == "+1 -0"
+    assert text_diff(b"a\n", b"", "f").counts == "+0 -1"
