@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall
 from ybs.providers.text_protocol.endless import EVERY_CHARS, goes_round
+from ybs.providers.wire.bare_escapes import doubled
 
 #: A call's name and its arguments, or the text of arguments that are not JSON.
 _Found: TypeAlias = tuple[str, dict[str, Any] | str]
@@ -212,6 +213,8 @@ def _json_calls(text: str, names: Collection[str]) -> tuple[_Found, ...]:
     try:
         value = msgspec.json.decode(text)
     except (ValueError, RecursionError):
+        if escaped := doubled(text):
+            return _json_calls(escaped, names)
         return _broken_calls(text, names)
     given = cast("list[Any]", value) if isinstance(value, list) else [value]
     found = [_call_of(each) for each in given]

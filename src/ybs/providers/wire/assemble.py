@@ -19,6 +19,7 @@ from ybs.core.messages import (
     Usage,
 )
 from ybs.core.remedies import Remedy
+from ybs.providers.wire.bare_escapes import doubled
 from ybs.providers.wire.quirks import Quirks
 
 #: A token is rarely longer than this; what is longer in sum belongs to a model that never stops.
@@ -322,5 +323,5 @@ def _read_object(text: str) -> Raw | None:
             text = value
             value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+        return _read_object(escaped) if (escaped := doubled(text)) else None
     return Raw(text.encode()) if isinstance(value, dict) else None
