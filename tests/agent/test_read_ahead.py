@@ -237,6 +237,25 @@ LISTED = "AUTHORS\napp.py\ndocs/usage.md\nlarge.txt\nsrc/web/app.ts"
             None,
             [["read_file", "app.py"]],
         ),
+        # Where tests fail, the code that they are named after.
+        (
+            "The tests fail. Find out why and fix it.",
+            "README.md\napp.py\nusage.py\ntest_app.py",
+            None,
+            [["read_file", "app.py"]],
+        ),
+        (
+            "The tests fail. Find out why and fix it.",
+            ".x\napp.py\nlib/a.py\nlib/b.py\ntests/app_test.py",
+            None,
+            [["read_file", "app.py"]],
+        ),
+        (
+            "The tests fail. Find out why and fix it.",
+            "app.py\ntests/all.py",
+            None,
+            [["read_file", "app.py"]],
+        ),
         ("Who knows Danish?", "AUTHORS\napp.py", "No matches.", []),
         (
             "Delete the usage page, nobody reads it",

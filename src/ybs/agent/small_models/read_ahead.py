@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.agent.small_models import survey
-from ybs.agent.small_models.intents import Intent, intent_of, wants_change
+from ybs.agent.small_models.intents import intent_of, wants_change
 from ybs.agent.small_models.mentions import (
     commands_in,
     files_in,
@@ -54,7 +54,12 @@ MOST_COUNTED: Final = 20
 MOST_LINES: Final = 10
 
 #: Documents, and tests, which are seldom what is wrong.
-_NO_CODE = lazy(r"(?i)\.(?:md|rst|txt)$|(?:^|[/_.])(?:tests?|specs?)(?:[/_.]|$)|(?:^|/)LICENSE$")
+_TEST: Final = r"(?i)(?:^|[/_.])(?:tests?|specs?)(?:[/_.]|$)"
+_IS_TEST = lazy(_TEST)
+_NO_CODE = lazy(rf"{_TEST}|\.(?:md|rst|txt)$|(?:^|/)LICENSE$")
+_OF_TESTS = lazy(r"(?i)\btests?\b")
+#: A word in the name of a file: `test_cart`, `CartTest`.
+_PART = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DECLARED = lazy(r"(?i)\b(?:declar|defin|implement)")
 DECLARES = (
     "class|const|def|enum|fn|func|function|impl|interface|let|module|static|struct|trait|type|var"
@@ -151,7 +156,7 @@ class ReadAhead(ModelWrapper):
         elif len(files) > MOST_CALLS and len(set(map(_folder_of, files))) == 1:
             yield _list("*", _folder_of(files[0]))
         else:
-            guessed = files or _few(listed, intent)
+            guessed = files or _few(words, listed)
             yield from self._parts(guessed, terms, found)
             if not files and folder != ".":
                 yield _list("*", folder)
@@ -287,13 +292,32 @@ def _terms_within(words: str, folder: str) -> list[str]:
     return [term for term in terms_in(words) if term.lower() not in folder.lower()]
 
 
-def _few(listed: Sequence[str], intent: Intent) -> Sequence[str]:
-    """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code."""
+def _few(words: str, listed: Sequence[str]) -> Sequence[str]:
+    """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code.
+
+    Where tests fail, that is the code that a test is named after.
+    """
+    intent = intent_of(words)
     if intent in ("question", "create"):
         return ()
     if intent == "fix":
-        listed = [path for path in listed if not re.search(_NO_CODE(), path)]
+        code = [path for path in listed if not re.search(_NO_CODE(), path)]
+        has_tests = re.search(_OF_TESTS(), words) is not None
+        listed = (_tested(code, listed) if has_tests else ()) or code
     return listed if len(listed) <= MOST_CALLS else ()
+
+
+def _tested(code: Sequence[str], listed: Sequence[str]) -> Sequence[str]:
+    """Return the files of a project's code that have a test of their name (`cart.py`, `test_cart.py`)."""
+    tests = [_parts_of(path) for path in listed if re.search(_IS_TEST(), path)]
+    named = [(path, _parts_of(path)) for path in code]
+    return [path for path, parts in named if parts and any(parts <= test for test in tests)]
+
+
+def _parts_of(path: str) -> frozenset[str]:
+    """Return the words that the name of a file is made of, without its last ending."""
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    return frozenset(part.lower() for part in re.findall(_PART(), stem))
 
 
 def _folder_of(path: str) -> str:
