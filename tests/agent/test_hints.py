@@ -21,6 +21,7 @@ from ybs.agent.small_models.hints import (
     RUN_AGAIN,
     RUN_FAILED,
     RUN_INSTEAD,
+    RUN_NOW,
     WITH,
     asked_again,
     hint_after,
@@ -96,6 +97,19 @@ async def test_what_failed_is_run_again_after_an_edit_until_it_works():
     assert [event async for event in shared.stream(request)]
     outputs = [m.output for m in model.requests[0].messages if isinstance(m, ToolResult)]
     assert outputs == [f"x\n({hint})" for hint in (RUN_FAILED, RUN_AGAIN, RAN, CHANGED)]
+
+
+@every_row("repeats, hint", [(False, RUN_NOW.format("make all")), (True, CHANGED)])
+async def test_a_command_that_was_named_is_run_after_a_change(repeats: bool, hint: str):
+    model = ScriptedModel(["ok"])
+    shared = SharedPrefix(model, "Rules.", lambda _words: "", repeats=repeats)
+    changed = ToolResult(call_id="1", name="change", output="x")
+    words = UserMessage.of("Repair it and run `make all`.")
+    request = Request("Rules.", [words, changed], [tool("change", "edit")])
+    assert [event async for event in shared.stream(request)]
+    last = model.requests[0].messages[-1]
+    assert isinstance(last, ToolResult)
+    assert last.output == f"x\n({hint})"
 
 
 @every_row(

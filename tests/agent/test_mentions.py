@@ -1,6 +1,13 @@
 """What words mention."""
 
-from ybs.agent.small_models.mentions import commands_in, files_in, paths_in, without_commands
+from rows import every_row
+from ybs.agent.small_models.mentions import (
+    command_to_run,
+    commands_in,
+    files_in,
+    paths_in,
+    without_commands,
+)
 
 
 def test_a_command_is_quoted_and_has_several_words():
@@ -22,3 +29,21 @@ def test_a_file_is_named_by_its_ending_or_by_being_called_one():
 def test_an_ending_alone_names_no_file():
     assert files_in("Which .sh and .map files are there?") == []
     assert files_in("Add dist/ to .gitignore and .ruby-version.") == [".gitignore", ".ruby-version"]
+
+
+@every_row(
+    "words, command",
+    [
+        ("Repair it. `make all` has to run afterwards.", "make all"),
+        ("`make all` runs the checks; see to it that `make all` is content.", "make all"),
+        ("Re-run `make all` when it is repaired.", "make all"),
+        ("Repair what `make all` says.", ""),  # it may be what is to be written, or what failed
+        ("Put `one two` into run.py.", ""),
+        ("Repair it, but do not run `make all`.", ""),
+        ("Repair it. Don't run `make all`, it runs for hours.", ""),
+        ("Run `make all`, then run `make docs`.", ""),
+        ("Repair it and run the checks.", ""),
+    ],
+)
+def test_a_command_is_to_be_run_where_the_words_speak_of_running(words: str, command: str):
+    assert command_to_run(words) == command

@@ -31,6 +31,8 @@ _SHOWN = lazy(r"\[\d+ of ([\d,]+) files shown")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
 MEND: Final = "{} Mend it."
+#: After a change where a command that was named is to be run, and was not yet.
+RUN_NOW: Final = "Nothing was run yet. Make the next call: run `{}`."
 #: After an edit where a command has failed before.
 RUN_AGAIN: Final = "Now run again what failed."
 RUN_FAILED: Final = "This failed. Find out why: read the code to blame, not the test."
@@ -40,10 +42,13 @@ FAILED: Final = "This failed. Read why. Take another way, or say in words what i
 REFUSED: Final = "This is not allowed and will not be. Go on without it, or answer in words."
 
 
-def hint_after(result: ToolResult, effect: Effect, *, is_due: bool, has_failed: bool) -> str:
+def hint_after(
+    result: ToolResult, effect: Effect, *, is_due: bool, has_failed: bool, to_run: str = ""
+) -> str:
     """Return the line behind a result.
 
-    `is_due`: a change was asked for, and none was made yet. `has_failed`: the last command did.
+    `is_due`: a change was asked for, and none was made yet. `has_failed`: the last command did. `to_run` is a command that is to
+    be run after a change.
     """
     if result.is_refused:
         return REFUSED
@@ -55,7 +60,8 @@ def hint_after(result: ToolResult, effect: Effect, *, is_due: bool, has_failed: 
         return ACT if is_due else ANSWER
     if effect == "execute":
         return RAN
-    return RUN_AGAIN if has_failed else CHANGED
+    after = RUN_NOW.format(to_run) if to_run else CHANGED
+    return RUN_AGAIN if has_failed else after
 
 
 def asked_again(words: str, result: ToolResult) -> str:

@@ -7,6 +7,10 @@ from ybs.core.lazy import lazy
 
 #: A command as people quote one: of several words.
 _COMMAND: Final = lazy(r"`([^`\n]{1,200} [^`\n]{1,200})`")
+#: That something is to be run, or not.
+_RUNS: Final = lazy(
+    r"(?i)(?:\b(?:not|never|without)|n['\u2019]t)\s+run|\b(?:re-?)?run(?:s|ning)?\b(?!\.\w)"
+)
 _PATH: Final = lazy(r"(?<![\w./-])[\w./-]*\w/?")
 #: A dot and a short word is an ending (`.sh`), with a longer one it is a file (`.gitignore`).
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
@@ -31,6 +35,14 @@ def without_commands(words: str) -> str:
 def with_commands_as(text: str, words: str) -> str:
     """Return the words with a text in the place of each command that is quoted in them."""
     return re.sub(_COMMAND(), text, words)
+
+
+def command_to_run(words: str) -> str:
+    """Return the only command that the words quote, where they speak of running; nothing where they say not to, or quote several."""
+    commands = set(commands_in(words))
+    said = re.findall(_RUNS(), without_commands(words))
+    is_wanted = bool(said) and all(len(each.split()) == 1 for each in said)
+    return commands.pop() if is_wanted and len(commands) == 1 else ""
 
 
 def paths_in(words: str) -> list[str]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ybs.agent.small_models.hints import ANSWER, MEND, asked_again, hint_after
 from ybs.agent.small_models.intents import wants_change
+from ybs.agent.small_models.mentions import command_to_run
 from ybs.core.events import Event
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Model, Request
@@ -69,9 +70,13 @@ class SharedPrefix(ModelWrapper):
                 effect = effects.get(message.name, "read")
                 known = self._results.get(message.call_id)
                 if known is None or known[0] is not message:
-                    hint = f"({hint_after(message, effect, is_due=is_due, has_failed=has_failed)})"
+                    # Those to which the words are told again write words after a change.
+                    to_run = "" if self._repeats else command_to_run(words)
+                    hint = hint_after(
+                        message, effect, is_due=is_due, has_failed=has_failed, to_run=to_run
+                    )
                     path = paths.get(message.call_id, "")
-                    hint = self._special_hint(message, effect, words, path) or hint
+                    hint = self._special_hint(message, effect, words, path) or f"({hint})"
                     known = self._results[message.call_id] = (message, _hinted(message, hint))
                 is_due = is_due and (effect == "read" or message.is_error)
                 has_failed = message.is_error if effect == "execute" else has_failed
