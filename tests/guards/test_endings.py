@@ -10,7 +10,17 @@ from ybs.core.conversation import Conversation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, ToolCall, UserMessage
-from ybs.guards.endings import AGAIN, ANNOUNCED, CLAIMED, KNOWN, LAST, STOPPED, UNDONE, Endings
+from ybs.guards.endings import (
+    AGAIN,
+    ANNOUNCED,
+    CLAIMED,
+    KNOWN,
+    LAST,
+    STOPPED,
+    UNDONE,
+    UNPROVEN,
+    Endings,
+)
 from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
 
 READ = "read_file"
@@ -109,6 +119,41 @@ async def test_who_was_refused_is_not_told_to_try_again():
     no = Refused("Refused: the person does not want it.")
     finished, said, _ = await run([edit(), "As you like: the file stays."], edit_file=no)
     assert (finished.reason, said) == ("done", [])
+
+
+@every_row(
+    "claim", ["The tests pass now.", "Fixed it. All tests passed.", "The build succeeds again."]
+)
+async def test_what_no_command_has_shown_is_not_said_to_pass(claim: str):
+    script = [edit(), claim, call("run_shell", command="make all"), claim]
+    finished, said, text = await run(script, run_shell="ok")
+    assert (finished.reason, said, text) == ("done", [UNPROVEN], claim)
+
+
+async def test_a_command_that_fails_after_the_change_shows_nothing_either():
+    script = [edit(), call("run_shell", command="make all"), "The tests pass.", "They fail."]
+    _, said, text = await run(script, run_shell=ToolError("[exit code 1]"))
+    assert (said, text) == ([UNPROVEN], "They fail.")
+
+
+@every_row(
+    "script",
+    [
+        [call("run_shell", command="make all"), "The tests pass."],
+        [edit(), call("run_shell", command="make all"), "The tests pass."],
+        [edit(), "I do not know whether the tests pass."],
+        [edit(), "It says now that you pass the test. Is that right?"],
+        [edit(), "The line is there."],
+    ],
+)
+async def test_what_is_known_or_not_said_needs_no_command(script: list[Any]):
+    assert (await run(script, run_shell="ok"))[1] == []
+
+
+async def test_who_may_not_run_anything_is_not_told_to():
+    refused = Refused("Refused: the person does not want it.")
+    script = [call("run_shell", command="make all"), edit(), "The tests pass."]
+    assert (await run(script, run_shell=refused))[1] == []
 
 
 NOT_FOUND = ToolError(

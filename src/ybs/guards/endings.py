@@ -32,6 +32,7 @@ AGAIN: Final = (
 KNOWN: Final = (
     "You have this result already. Do the next step, or answer in plain words, without a tool."
 )
+UNPROVEN: Final = "Nothing that was run since the change says so. Run it, then say what came of it."
 UNDONE: Final = "Your last edit took your own change back. Make the change once more, then answer in plain words."
 LAST: Final = "Stop here: call no tool. Answer in one plain sentence what you found or did."
 STOPPED: Final = "Stopped: the model repeated the same calls and came to no answer."
@@ -43,6 +44,9 @@ _DOING: Final = (
 )
 _ANNOUNCES = lazy(
     rf"(?:^|[.!:\n]\s*|\b(?:first|next|now|then|so),?\s+)(?:{_FIRST}|{_DOING})", re.IGNORECASE
+)
+_PASSES = lazy(
+    r"(?i)\b(?:tests?|test\s+suite|checks?|build)\b[^.\n]{0,60}\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?)\b"
 )
 _SAYS_NO = lazy(r"(?i)n['\u2019]t\b|\b(?:no|not|cannot|unable|missing)\b")
 
@@ -112,7 +116,7 @@ class Endings(Guard):
         if has_spoken_last or not isinstance(last, AssistantMessage) or last.calls:
             return False
         told = {m.words for m in messages if isinstance(m, UserMessage) and m.origin == "guard"}
-        if told & {ANNOUNCED, CLAIMED, AGAIN}:
+        if told & {ANNOUNCED, CLAIMED, AGAIN, UNPROVEN}:
             return False
         text = self._reminder(messages, last.text.strip())
         if text:
@@ -126,16 +130,18 @@ class Endings(Guard):
         wants_action = any(map(self._wants_action, asked))
         if wants_action and _is_to_run_again(messages):
             return AGAIN
-        has_worked = any(
-            not self._reads_only(call)
+        worked = [
+            call
             for calls, results in _steps_of(messages)
             for call in _worked(calls, results)
-        )
-        if has_worked:
-            return ""
+            if not self._reads_only(call)
+        ]
+        was_refused = any(isinstance(m, ToolResult) and m.is_refused for m in messages)
+        if worked:
+            is_unproven = _edit_of(worked[-1]) and _says_it_passes(said) and not was_refused
+            return UNPROVEN if is_unproven else ""
         if _announces(said):
             return ANNOUNCED
-        was_refused = any(isinstance(m, ToolResult) and m.is_refused for m in messages)
         is_due = wants_action and not re.search(_SAYS_NO(), said)
         return CLAIMED if is_due and not was_refused else ""
 
@@ -176,6 +182,10 @@ def _is_to_run_again(messages: Sequence[Message]) -> bool:
     """Return whether the last command can be run in another way."""
     results = [each for each in messages if isinstance(each, ToolResult)]
     return bool(results) and results[-1].is_error and has_hint(results[-1].output)
+
+
+def _says_it_passes(text: str) -> bool:
+    return bool(re.search(_PASSES(), text)) and not re.search(_SAYS_NO(), text)
 
 
 def _announces(text: str) -> bool:
