@@ -72,10 +72,11 @@ it is bounded by what follows, each with the test that holds it.
   for certain, the tool's result is withheld, and a request with such a key in your words is not sent. Events, transcripts, exports and
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
-  other: percent signs, the escapes of C, JSON and HTML, hex, base64, zero-width and full-width characters, colours, literals that are joined, a token
-  that goes on in the next line (`tests/security/firewall/test_disguises.py`). Known limits: words as passwords
+  other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
+  colours, literals that are joined, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
+  (`tests/security/firewall/test_disguises.py`). Known limits: words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
-  longer), other ciphers and packed files. Long outputs kept on disk hold what the command printed.
+  longer), base32, quoted-printable and other rare codes, letters one by one, markup within, ciphers and packed files. Long outputs kept on disk hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
   a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
   would be written down, and the system is told to dump no note. The mark `incognito` stands first in the status line. With

@@ -19,8 +19,10 @@ from timing import takes_at_most
 from ybs.security.firewall import decode
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LEAST_BASE64, packed
+from ybs.security.firewall.dumps import dumped
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
+from ybs.security.marks import marked
 
 Disguise = Callable[[str], str]
 TOKENS = list(tokens(Random(9)))
@@ -59,11 +61,13 @@ ENCODED: dict[str, Disguise] = {
     "hex with colons": of_bytes("{:02x}", ":"),
     "bytes of C": of_bytes("0x{:02x}", ", "),
     "escapes of bytes": of_bytes(r"\x{:02x}"),
+    "short octal escapes": of_bytes(r"\{:o}"),
     "octal escapes": of_bytes(r"\{:03o}"),
     "escapes of JSON": each(r"\u{:04x}"),
     "escapes of JavaScript": each(r"\u{{{:x}}}"),
     "percent signs": of_bytes("%{:02X}"),
     "entities": each("&#{};"),
+    "entities without an end": each("&#{}"),
     "hexadecimal entities": each("&#x{:x};"),
     "base64": packed_once,
     "base64 twice": lambda text: packed_once(packed_once(text)),
@@ -93,6 +97,8 @@ SPLIT: dict[str, Disguise] = {
     "a dot of PHP": lambda text: f"'{within(chr(39) + ' . ' + chr(39))(text)}'",
     "empty quotes of a shell": within('""'),
 }
+#: How tools show the lines of a file: read_file, search_files, `cat -n` and `grep -n`.
+NUMBERED = ["{}\t{}", "{}:\t{}", "{}-\t{}", "{:6}\t{}", "{}:{}"]
 ALONE = {**ENCODED, **HIDDEN, **SPLIT, "wrapped base64": wrapped}
 PAIRS = [
     *((first, second) for first in ENCODED for second in ENCODED if (first, second) != ("base64 twice",) * 2),
@@ -116,6 +122,24 @@ def left(text: str, token: str, *ways: str) -> bool:
 @pytest.mark.parametrize("way", ALONE)
 def test_each_kind_of_token_is_masked_in_each_disguise(way: str) -> None:
     assert [token for _, token in TOKENS if left("see: {} there", token, way)] == []
+
+
+def as_shown(form: str, text: str) -> str:
+    """Return a file's text as a tool shows it: with numbered lines, and with signs for what nobody sees."""
+    lines = marked(text.replace("\r\n", "\n"))[0].split("\n")
+    return "\n".join(form.format(number, line) for number, line in enumerate(lines, start=8))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("form", NUMBERED)
+def test_a_disguise_is_found_in_what_a_tool_shows_of_a_file(form: str) -> None:
+    found = Firewall().mask
+    # A sum on two lines is read behind a tab alone: a colon with a number is part of many a text.
+    ways = [way for way in ALONE if way != "a sum on two lines" or "\t" in form]
+    for _, token in TOKENS[::9]:
+        for way in ways:
+            text = as_shown(form, f"here it is:\n\n{ALONE[way](token)}\n\nthat was it\n")
+            assert "[ybs:secret:" in found(text), (way, text)
 
 
 @pytest.mark.integration
@@ -179,6 +203,7 @@ def plain_texts() -> list[str]:
         f"data:image/png;base64,{base64.b64encode(random.randbytes(6_000)).decode()}",
         " ".join(f"{code:02x}" for code in random.randbytes(2_000)),
         ", ".join(f"0x{code:02X}" for code in random.randbytes(2_000)),
+        "\n".join(f"{place * 16:07o} {random.randbytes(16).hex(' ')}" for place in range(200)),
         "".join(rf"\x{code:02x}" for code in random.randbytes(2_000)),
         "".join(f"function a{n}(e,t){{return e.key||t[{n}]+'%20'+\"\\u00e9\"+'x'}};" for n in range(200)),
         "！".join("世界，你好。ｆｕｌｌ　ｗｉｄｔｈ１２３" for _ in range(100)),
@@ -270,3 +295,41 @@ def test_two_places_with_escapes_in_them_are_not_read_as_one(firewall: Firewall)
     first = f"{word} ".ljust(4 + 400 - len(" api_key="), ".") + " api_key="
     second = "Xk39dk" + "2Pz8q1Lm7 "
     assert firewall.find(first + " word" * 100 + " " + second.ljust(199, ".") + word) == ()
+
+
+def xxd(line: bytes, offset: int) -> str:
+    pairs = " ".join(line[start : start + 2].hex() for start in range(0, len(line), 2))
+    return f"{offset:08x}: {pairs:39}  {line.decode()}"
+
+
+def hexdump(line: bytes, offset: int) -> str:
+    halves = f"{line[:8].hex(' '):23}  {line[8:].hex(' ')}"
+    return f"{offset:08x}  {halves:48}  |{line.decode()}|"
+
+
+@pytest.mark.integration
+@every_row(
+    "shown",
+    [
+        xxd,
+        hexdump,
+        lambda line, offset: f"{offset:07o} {line.hex(' ')}",
+        lambda line, _offset: f" {line.hex(' ')}",
+        lambda line, offset: f"{offset // 16 + 1}\t{xxd(line, offset)}",
+    ],
+)
+def test_a_token_is_masked_in_a_dump_of_a_file(shown: Callable[[bytes, int], str]) -> None:
+    for _, token in TOKENS:
+        data = f"user=somebody and more\ntoken={token}\n".replace("\n", ".").encode()
+        lines = [shown(data[start : start + 16], start) for start in range(0, len(data), 16)]
+        masked = Firewall().mask("\n".join(["$ xxd .env", *lines, "$ "]))
+        assert masked.startswith("$ xxd .env\n[ybs:secret:"), masked
+        assert masked.endswith("]\n$ ")
+
+
+def test_two_dumps_have_a_place_each() -> None:
+    dump = "\n".join(f"{line * 16:07o} " + b"sixteen letters.".hex(" ") for line in range(2))
+    text = f"{dump}\nhere is another:\n{dump}"
+    places = [(start, end) for start, end, _ in dumped(text.encode())]
+    assert [text[start:end] for start, end in places] == [dump, dump]
+    assert {said for _, _, said in dumped(text.encode())} == {b"sixteen letters." * 2}

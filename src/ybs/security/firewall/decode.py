@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
+from ybs.security.firewall.dumps import dumped
 from ybs.security.firewall.views import View, pieces, substituted
 
 #: The kinds that are undone.
@@ -45,35 +46,48 @@ _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
 _GLUED = _table((_ALNUM + b"_-%;#=/", b"a"), (b"\"'`", b"q"))
 _BETWEEN = b" \t\r\n\\+.&|"
 
+#: The number that read_file, search_files, `cat -n` and `grep -n` put before a line.
+_NUMBER = rb"(?: {0,8}[0-9]{1,7}(?:[:-]?\t|:))?+"
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
-_NEXT = rb"(?:\\?\r?\n[ \t]{0,40}(?=%|\\[xuU0-3]|&#))?"
+_NEXT = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,40}(?=%|\\[xuU0-7]|&#))?"
 _ESCAPES = {
     b"%": lazy(rb"%[0-9a-fA-F]{2}" + _NEXT),
     b"\\": lazy(
-        rb"\\{1,4}(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U000[0-9a-fA-F]{5}|[0-3][0-7]{2})"
+        rb"\\{1,4}(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U000[0-9a-fA-F]{5}|[0-3]?[0-7]{2})"
         + _NEXT
     ),
-    b"&#": lazy(rb"&#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});" + _NEXT),
+    b"&#": lazy(rb"&#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});?" + _NEXT),
 }
-#: Colours; and in UTF-8 what has no width, and ASCII in full width or as mathematical signs.
+#: Colours; in UTF-8 what has no width, and ASCII in full width or as mathematical signs; and what tools show in its place
+#: (`security/marks.py`).
 _HIDDEN = lazy(
-    rb"\x1b\[[0-9;?]{0,30}[A-Za-z]|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]"
+    rb"\x1b\[[0-9;?]{0,30}[A-Za-z]|<U\+(?:001B>\[[0-9;?]{0,30}[A-Za-z]|[0-9A-F]{4,6}(?: and [0-9]{1,9} more)?>)"
+    rb"|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]"
     rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
+)
+_LITERAL = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,60})?"
+#: A literal that begins a line with a number.
+_NUMBERED = lazy(
+    rb"\n {0,8}[0-9]{1,7}[:-]?\t[ \t]{0,60}(?:\+|\.{1,2}|&|\|\|)?[ \t]{0,8}[a-zA-Z]?[\"'`]"
 )
 #: What is between two literals that are one, by the quote that ends the first.
 _JOINTS = {
     quote: lazy(
         quote
-        + rb"(?<=[0-9A-Za-z_.=/+;-].)[ \t]{0,8}(?:\\?\r?\n[ \t]{0,60})?(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}"
-        rb"(?:\\?\r?\n[ \t]{0,60})?[a-zA-Z]?[\"'`](?=[0-9A-Za-z_.=/+%\\&-])"
+        + rb"(?<=[0-9A-Za-z_.=/+;-].)[ \t]{0,8}"
+        + _LITERAL
+        + rb"(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}"
+        + _LITERAL
+        + rb"[a-zA-Z]?[\"'`](?=[0-9A-Za-z_.=/+%\\&-])"
     )
     for quote in (b'"', b"'", b"`")
 }
 #: A line end within a word, before and behind a long part of it.
-_LINE_END = lazy(rb"[ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}")
-_END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-][ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}[0-9A-Za-z_+/.-]{0,20}\Z")
-_END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}[ \t\r=\\]{0,3}\n[ \t>#|*+]{0,40}(?=[0-9A-Za-z_+/.-])")
+_END = rb"[ \t\r=\\]{0,3}\n" + _NUMBER + rb"[ \t>#|*+]{0,40}"
+_LINE_END = lazy(_END)
+_END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
+_END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
 _NEARBY = 70
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
 _AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\+/.>#|*")
@@ -106,10 +120,12 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
     found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
     if found:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)
-    if last != HIDDEN and (not data.isascii() or b"\x1b" in data):
+    if last != HIDDEN and (not data.isascii() or b"\x1b" in data or b"<U+" in data):
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
     glued = data.translate(_GLUED, _BETWEEN)
-    if last != GLUE and (b"aqqa" in glued or b"aqaqa" in glued):
+    if last != GLUE and (
+        b"aqqa" in glued or b"aqaqa" in glued or (b"\t" in data and _NUMBERED().search(data))
+    ):
         found = [m for sign, each in _JOINTS.items() if sign in data for m in each().finditer(data)]
         yield substituted(GLUE, data, _ordered(found), _nothing)
 
@@ -123,11 +139,11 @@ def _nothing(_match: re.Match[bytes]) -> bytes:
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
-    said = match[0].rstrip(b"\\\r\n\t ").lstrip(b"%\\&#")
+    said = match[0].partition(b"\n")[0].rstrip(b"\\\r\t ;").lstrip(b"%\\&#")
     if match[0][:1] == b"%" or (said[:1] == b"x" and match[0][:1] == b"\\"):
         return bytes((int(said.lstrip(b"x"), 16),))
     if match[0][:1] == b"&":
-        number = int(said[1:-1], 16) if said[:1] in b"xX" else int(said[:-1])
+        number = int(said[1:], 16) if said[:1] in b"xX" else int(said)
     elif said[:1] in b"uU":
         number = int(said[1:].strip(b"{}"), 16)
     else:
@@ -161,7 +177,8 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
             and data.rfind(b"\n", max(done, start - _NEARBY), start) >= 0
         ):
             before = _END_BEFORE().search(data, max(done, start - _NEARBY), start)
-            if before and (match := _LINE_END().match(data, before.start() + 1)):
+            match = _LINE_END().match(data, before.start() + 1) if before else None
+            if before and match and not _is_apart(data, before.start(), match):
                 done = match.end()
                 yield match
         if data[end : end + 1] in _AFTER_WORDS and (after := _END_AFTER().match(data, end)):
@@ -169,9 +186,22 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
             yield from _LINE_END().finditer(data, end, done)
 
 
+def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
+    """Return whether a line has a number, and the one before it, whose last letter is at `place`, ends in a plain word or is empty."""
+    if end[0][-1:] not in (b"\t", b":"):
+        return False
+    line = data[data.rfind(b"\n", max(0, place - _NEARBY), place) + 1 : place + 1]
+    return data[place : place + 1] in _LETTERS or not line.strip(b" 0123456789-")
+
+
 def _may_begin_a_line(data: bytes, start: int) -> bool:
     """Return whether no word stands right before the place; most do not begin a line."""
-    return data[start - 1 : start] in _AFTER_WORDS and data[start - 2 : start - 1] not in _LETTERS
+    sign, before = data[start - 1 : start], data[start - 2 : start - 1]
+    if sign + before == b"\t:":
+        return data[start - 3 : start - 2].isdigit()  # the number of a line
+    if sign == b":":
+        return before.isdigit()
+    return sign in _AFTER_WORDS and before not in _LETTERS
 
 
 def packed(data: bytes) -> Iterator[Piece]:
@@ -229,10 +259,18 @@ def hexed(data: bytes) -> Iterator[Piece]:
             # A digit before the first byte may not be part of it.
             if decoded := _text_in_hex(match[0]) or _text_in_hex(match[0][1:]):
                 yield *match.span(), decoded
+    yield from _dumps(data, mapped)
     if b"aa aa aa aa aa aa " in mapped or data.count(b"0x") > 10:
         for match in _SPACED_HEX().finditer(data):
             if decoded := text_of(unhexlify(_NOT_HEX().sub(b"", match[0]))):
                 yield match.start(), match.start() + len(match[0].rstrip(b" :,;-")), decoded
+
+
+def _dumps(data: bytes, mapped: bytes) -> Iterator[Piece]:
+    if b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped:
+        for start, end, shown in dumped(data):
+            if decoded := text_of(shown):
+                yield start, end, decoded
 
 
 def _text_in_hex(word: bytes) -> bytes:
