@@ -19,8 +19,8 @@ it is bounded by what follows, each with the test that holds it.
 - **Files.** Tools work in the project's folder and in the folders that `--add-dir` or `safety.sandbox_allowed_paths`
   name. A path is judged after links are resolved and opened step by step without following any, so a link that is
   put there later opens nothing. Places of keys, passwords and cookies (`src/ybs/security/paths/credentials.py`) are closed
-  whatever the settings say, under every other name of the same file too. `.git`, and any folder that git would take for a
-  repository, is read-only for file tools. A read outside of the folders is a question to you, for one call or for that folder in this session; where
+  whatever the settings say, under every other name of the same file too. `.git`, `.hg`, `.jj`, `.sl`, and any folder that git would take for
+  a repository, are read-only for file tools. A read outside of the folders is a question to you, for one call or for that folder in this session; where
   nobody is asked it is refused, as writing there always is. What you name yourself (`@path`) is attached from anywhere; in a closed place, and through
   a link in the project that leads out of it, after a question (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
 - **Commands.** Every command of the model, and every `!command`, runs in a sandbox: bubblewrap on Linux, Landlock with a

@@ -27,6 +27,11 @@ RUNS = (
     *(".gitea/workflows/a.yml", ".forgejo/workflows/a.yml", ".teamcity/settings.kts"),
     *(".eslintrc.js", ".prettierrc.json", ".pylintrc", ".rubocop.yml", ".lintstagedrc.js"),
     *("Directory.Build.props", ".yarn/releases/yarn.cjs", ".clangd", ".project"),
+    *("eslint.config.mjs", "web/prettier.config.ts", "stylelint.config.js", "babel.config.json"),
+    *("lint-staged.config.mjs", "commitlint.config.ts", ".php-cs-fixer.dist.php", ".luacheckrc"),
+    *(".huskyrc.json", "hie.yaml", ".lsp/config.edn", ".amp/settings.json", ".pi/settings.json"),
+    *("gptme.toml", ".tmuxp.yaml", "devenv.nix", "flake.nix", "vercel.json", "netlify.toml"),
+    *("analysis_options.yaml", "jupyter_server_config.py"),
     *(".direnv/flake-profile-1.rc", "app/Properties/launchSettings.json"),
 )
 READ = (

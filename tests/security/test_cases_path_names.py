@@ -67,6 +67,29 @@ async def test_p16_git_s_own_files_are_read_only_though_all_is_allowed(
 
 
 @pytest.mark.parametrize("tool", WRITING)
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".hg/hgrc",
+        "sub/.hg/hgrc",
+        ".HG/hgrc",
+        "hg~1/hgrc",
+        ".jj/repo/config.toml",
+        ".sl/config",
+        ".sl",
+    ],
+)
+async def test_p16_what_other_version_control_runs_is_read_only(
+    bench: Bench, project: Path, tool: str, path: str
+):
+    if path != ".sl":
+        make(project / path)
+    await denied(bench, tool, path)
+    if path != ".sl":
+        assert (project / path).read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("tool", WRITING)
 async def test_p16_the_git_file_of_a_worktree_is_read_only(bench: Bench, project: Path, tool: str):
     make(project / ".git", "gitdir: ../main/.git/worktrees/x\nmine\n")
     await denied(bench, tool, ".git")

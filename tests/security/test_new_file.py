@@ -52,13 +52,21 @@ def test_credentials_settings_and_blocked_paths_are_refused(
 def test_what_other_programs_run_or_take_settings_from_is_refused(
     home: Path, project: Path, roots: Roots
 ):
-    folders = (".git/hooks", ".github/workflows", ".husky", "bare/objects", "bare/refs")
+    folders = (".git/hooks", ".github/workflows", ".husky", ".hg", "bare/objects", "bare/refs")
     for folder in folders:
         (project / folder).mkdir(parents=True)
     (project / "bare" / "HEAD").write_text("ref: refs/heads/main")
     (project / "way").symlink_to(project / ".git")
     names = (".git/hooks/pre-commit", ".git/x.md", ".GIT/x", "way/x", "bare/config", ".gitmodules")
-    names = (*names, ".ybs.json", ".mcp.json", ".MCP.json", ".envrc", ".github/workflows/x.yml")
+    names = (
+        *names,
+        ".hg/hgrc",
+        ".ybs.json",
+        ".mcp.json",
+        ".MCP.json",
+        ".envrc",
+        ".github/workflows/x.yml",
+    )
     names = (*names, ".husky/pre-push", "~/.bashrc", "~/.zshenv", "~/.profile", "~/.gitconfig")
     (project / ".GIT").mkdir(exist_ok=True)
     for name in names:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import ABSENT, Change, State, state_at
 from ybs.core.errors import Refused
-from ybs.security.paths.git_names import means_git
+from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.opening import open_listed
 from ybs.security.paths.roots import Roots
 
@@ -178,7 +178,7 @@ class _Checks:
 
 def is_ours(roots: Roots, path: str) -> bool:
     """Return whether an undo may write at a path; links that are on the way now are looked at when it is done."""
-    if path != os.path.normpath(path) or any(map(means_git, path.split("/"))):
+    if path != os.path.normpath(path) or any(map(means_repository, path.split("/"))):
         return False
     folders = [str(folder).rstrip("/") for folder in roots.folders]
     if path in folders or not any(path.startswith(f"{folder}/") for folder in folders):

@@ -13,12 +13,11 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
+from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.later import NAMES, kind_of
 
 #: How long one look may take. The next one goes on where it ended.
 LOOK_SECONDS = 10.0
-#: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
-REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
 #: What is installed here comes by the thousand, and nobody opens a folder in it: repositories alone count.
 _DEPENDENCIES = frozenset(
     {"node_modules", "bower_components", "site-packages", "dist-packages", "vendor", "pods"}

@@ -1,10 +1,14 @@
-"""What git takes for a repository: names that mean `.git`, and folders that are laid out as one."""
+"""What is taken for a repository: names of the folders of version control, and folders that git takes for one."""
 
 import os
 import re
 
 #: HFS+ and git leave these out of names; see `is_hfs_dotgit` in https://github.com/git/git/blob/master/utf8.c.
 _UNSEEN = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
+
+#: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
+REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
+_MEANT = REPOSITORIES | {f"{name[1:]}~1" for name in REPOSITORIES}
 
 
 def plain(name: str) -> str:
@@ -13,9 +17,9 @@ def plain(name: str) -> str:
     return seen.partition(":")[0].rstrip(" .").casefold()
 
 
-def means_git(name: str) -> bool:
-    """Return whether some system takes the name for `.git`; `git~1` is its short form on Windows."""
-    return plain(name) in (".git", "git~1")
+def means_repository(name: str) -> bool:
+    """Return whether some system takes the name for one of `REPOSITORIES`; `git~1` is the short form of `.git` on Windows."""
+    return plain(name) in _MEANT
 
 
 def repository_on_the_way(real: str, top: str) -> str:

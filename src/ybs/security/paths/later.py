@@ -15,13 +15,13 @@ Kind: TypeAlias = Literal["held", "told", "read"]
 _HELD = """
     .ybs .ybs.json .mcp.json .cursor .claude .codex .gemini .opencode .continue .continuerc.json .roo .kilocode .kiro
     .windsurf .amazonq .qwen .goose .augment .trae .junie .crush .factory .openhands .agents .copilot .cline .zencoder
-    .aider.conf.yml .aider.model.settings.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes mcp.json
+    .amp .pi gptme.toml .gptme.toml .aider.conf.yml .aider.model.settings.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes mcp.json
     .vscode .idea .fleet .zed .helix .nova .theia .lapce .vs .run .devcontainer .devcontainer.json .gitpod.yml
     .gitpod.dockerfile .idx .exrc .vimrc .gvimrc .lvimrc .local.vimrc .vim .nvim .nvimrc .nvim.lua .lazy.lua .neoconf.json
     .vimspector.json .ycm_extra_conf.py .luarc.json .luarc.jsonc .dir-locals.el .dir-locals-2.el .emacs .emacs.d .kakrc
-    .kateproject .atom-build.yml .externaltoolbuilders
+    .lsp/config.edn .clojure-lsp/config.edn hie.yaml .kateproject .atom-build.yml .externaltoolbuilders
     .envrc .direnvrc .autoenv .autoenv.zsh .ondirrc .mise .mise.toml mise.toml mise.local.toml .config/mise .config/mise.toml
-    .rtx.toml .tool-versions .asdfrc .sdkmanrc .lando.yml .ddev .tmuxinator.yml .tmux.conf .screenrc
+    .rtx.toml .tool-versions .asdfrc .sdkmanrc .lando.yml .ddev devenv.nix .devenv.flake.nix .tmuxinator.yml .tmuxp.yaml .tmuxp.json .tmux.conf .screenrc
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
     .cshrc .tcshrc .login config.fish .xprofile .xinitrc .xsession .inputrc .gitconfig
     .husky .githooks .git-hooks .lefthook .lefthook.yml .lefthook.yaml .lefthook.toml .lefthook.json .lefthook-local.yml
@@ -41,7 +41,9 @@ _TOLD = """
     .buildkite .cirrus.yml .cirrus.star .semaphore .teamcity .gitea/workflows .forgejo/workflows .builds .build.yml .tekton
     .harness .codefresh codefresh.yml wercker.yml cloudbuild.yaml cloudbuild.yml buildspec.yml .readthedocs.yml
     .readthedocs.yaml .replit .codesandbox .stackblitzrc .dagger .earthly .concourse .screwdriver.yaml
-    .lintstagedrc lint-staged.config.js .commitlintrc commitlint.config.js .czrc .pylintrc .flake8 .rubocop.yml
+    netlify.toml vercel.json render.yaml amplify.yml flake.nix shell.nix analysis_options.yaml .luacheckrc
+    .php-cs-fixer.php .php-cs-fixer.dist.php jupyter_notebook_config.py jupyter_server_config.py jupyter_lab_config.py
+    .lintstagedrc .commitlintrc .czrc .pylintrc .flake8 .rubocop.yml
     .solargraph.yml .rspec .babelrc .ycm_extra_conf .clangd .ccls .yarn/releases .yarn/plugins .project .classpath
     .settings nbproject directory.build.props directory.build.targets nuget.config omnisharp.json .config/dotnet-tools.json
     properties/launchsettings.json .swiftpm
@@ -57,7 +59,14 @@ _BEGINNINGS: dict[str, Kind] = {
     ".lldbinit-": "held",
     "flake-profile-": "told",  # of nix-direnv, in `.direnv`
     "nix-profile-": "told",
+    ".huskyrc": "held",
     ".eslintrc": "told",
+    "eslint.config.": "told",
+    "prettier.config.": "told",
+    "stylelint.config.": "told",
+    "babel.config.": "told",
+    "lint-staged.config.": "told",
+    "commitlint.config.": "told",
     ".prettierrc": "told",
     ".stylelintrc": "told",
     ".lintstagedrc.": "told",

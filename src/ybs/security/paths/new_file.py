@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import Refused, YbsError
-from ybs.security.paths.git_names import means_git, repository_on_the_way
+from ybs.security.paths.git_names import means_repository, repository_on_the_way
 from ybs.security.unicode import printable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _judged(roots: "Roots", asked: Path) -> Path:
 def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
     """Return whether a program acts on a file of this name, as write_file is not let near it unasked."""
     return (
-        any(map(means_git, (*asked.parts, *place.parts)))
+        any(map(means_repository, (*asked.parts, *place.parts)))
         or bool(roots.runs_later(place))
         or bool(repository_on_the_way(str(place), "/"))
     )

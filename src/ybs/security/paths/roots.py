@@ -14,7 +14,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
-from ybs.security.paths.git_names import means_git, plain, repository_on_the_way
+from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
 from ybs.security.paths.later import part_of
 from ybs.security.paths.links import BlockedFiles
 from ybs.security.paths.names import shown_name
@@ -132,7 +132,7 @@ class Roots:
                 self,
             )
         if is_write:
-            _check_git(name, real, root)
+            _check_repository(name, real, root)
         return Path(real)
 
     def held(self, path: Path, *, make_folders: bool = False) -> AbstractContextManager[Place]:
@@ -282,11 +282,13 @@ def _check_magic(shown: str, asked: str, real: str) -> None:
             )
 
 
-def _check_git(name: str, real: str, root: str) -> None:
+def _check_repository(name: str, real: str, root: str) -> None:
     # The names as asked count too: `.git` may be a link to a folder with another name.
-    if any(means_git(part) for part in (*real.split("/"), *os.path.normpath(name).split("/"))):
+    parts = (*real.split("/"), *os.path.normpath(name).split("/"))
+    if part := next(filter(means_repository, parts), ""):
+        what = "git" if plain(part) in (".git", "git~1") else "its own"
         raise Refused(
-            f"{shown_name(name)}: .git is read-only for file tools; use git commands instead"
+            f"{shown_name(name)}: {shown_name(part)} is read-only for file tools; use {what} commands instead"
         )
     if folder := repository_on_the_way(real, root):
         raise Refused(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ybs.config.host import Host
 from ybs.security.paths import credentials
-from ybs.security.paths.folder_index import REPOSITORIES, index_of
+from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.later import NAMES as LATER
 from ybs.security.sandbox.places import lies_in
