@@ -1,5 +1,6 @@
 """Chat templates: which may suit a model, tried once, and the one that it answers with real calls is kept."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,9 @@ ASK = Request("system", (UserMessage.of("who are you?"),))
         ("gemma-3-4b-it.gguf", "<start_of_turn>", ["calls in gemma"]),
         ("Mistral-7B.gguf", "[INST] tools", ["own", "calls in mistral"]),
         ("Phi-4-mini.gguf", "<|user|><|end|>", ["calls in phi"]),
-        ("strange.gguf", "{{ messages }}", []),
+        ("strange.gguf", "{{ messages }}", ["own"]),
         ("strange.gguf", "{{ tools }}", ["own"]),
-        ("base.gguf", "", []),
+        ("base.gguf", "", ["own"]),
     ],
 )
 def test_a_models_family_is_known_by_its_own_template(file: str, own: str, names: list[str]):
@@ -90,6 +91,38 @@ class TestTrials:
         assert ("begin" in running.template) == (kept == "calls in chatml")
         assert trials(await said()) == 0
         assert server.running(this_host()) == running
+
+    async def test_runs_that_begin_at_once_try_a_model_one_after_the_other(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "calls begin")
+        path = stranger()
+        both = await asyncio.gather(said(), said(), said())
+        assert sorted(map(trials, both)) == [0, 0, 2]
+        assert notes_of(this_host(), path).template == "calls in chatml"
+
+    async def test_nothing_is_learned_from_a_server_that_another_run_has_with_its_own_template(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "calls begin")
+        path = stranger()
+        other = server.Lease(this_host())
+        wanted = server.Wanted(model=str(path.resolve()), alias="stranger", shape=SHAPE)
+        await server.ensure(this_host(), wanted, other, told=lambda _: None)
+        first = await said()
+        assert isinstance(first[-1], AssistantSaid)
+        assert notes_of(this_host(), path).template == ""
+        other.release()
+        await said()
+        assert notes_of(this_host(), path).template == "calls in chatml"
+
+    async def test_a_model_of_no_known_family_is_tried_with_its_own_template(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("FAKE_SERVE", "writes")
+        path = write_model(models.models_folder(this_host()) / "stranger.gguf", {})
+        assert trials(await said()) == 1
+        assert notes_of(this_host(), path).template == NO_CALLS
 
     async def test_a_call_that_is_only_written_is_no_real_one(
         self, monkeypatch: pytest.MonkeyPatch

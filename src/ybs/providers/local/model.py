@@ -15,6 +15,7 @@ from ybs.core.ports import Request
 from ybs.providers.local import hardware, models, prefix_slot, server
 from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
+from ybs.providers.local.lock import held
 from ybs.providers.local.notes import NO_CALLS, ModelNotes, keep, notes_of
 from ybs.providers.local.template import Template, is_measured, makes_calls, templates_of
 from ybs.providers.registry import open_model
@@ -175,17 +176,36 @@ class LlamaCppModel:
     async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
         notes = await asyncio.to_thread(notes_of, self._host, self._path)
+        if await self._serve_known(notes, told, crashed):
+            return
+        async with held(self._host.state_folder / "llama.trial.lock"):
+            # Another run may have tried it while this one waited.
+            notes = await asyncio.to_thread(notes_of, self._host, self._path)
+            if not await self._serve_known(notes, told, crashed):
+                await self._try_templates(notes, told, crashed)
+
+    async def _serve_known(
+        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+    ) -> bool:
+        """Have a server with the template that the model is known to answer; return whether there is one."""
         found = list(templates_of(self._path, notes.head))
         known = found[0].name if is_measured(self._path) else notes.template
+        if not known:
+            return False
         chosen = [each for each in found if each.name == known]
-        if known or not found:
-            template = chosen[0] if chosen else Template("own")
-            self._has_calls = notes.template != NO_CALLS
-            await self._serve(notes, template, told, crashed)
-            return
+        self._has_calls = notes.template != NO_CALLS
+        await self._serve(notes, chosen[0] if chosen else Template("own"), told, crashed)
+        return True
+
+    async def _try_templates(
+        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+    ) -> None:
+        """Have a server with the first template that the model answers with a real call, and keep which one that is."""
         self._has_calls = True
-        for template in found:
+        for template in templates_of(self._path, notes.head):
             await self._serve(notes, template, told, crashed)
+            if self._server is not None and self._server.template != template.text:
+                return  # another run uses it with a template of its own: a trial says nothing about this one
             told.put_nowait(Noticed(level="info", text=_TRIAL_WORDS.format(name=self._name)))
             if await self._makes_calls():
                 break

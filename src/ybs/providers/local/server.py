@@ -10,8 +10,8 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from time import monotonic
@@ -26,6 +26,7 @@ from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
 from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
+from ybs.providers.local.lock import held, open_private
 from ybs.providers.local.program import find_program
 
 START_SECONDS = 300.0
@@ -108,7 +109,7 @@ class Lease:
         import fcntl  # not on every system; those have no local model either
 
         self.release()
-        self._file = _open_private(self._path)
+        self._file = open_private(self._path)
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def release(self) -> None:
@@ -121,7 +122,7 @@ class Lease:
         """Return whether other runs use the server. Ask before `hold`, or after `release`."""
         import fcntl
 
-        file = _open_private(self._path)
+        file = open_private(self._path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -165,7 +166,7 @@ async def ensure(
     memory, or another run uses the server for another model.
     """
     lease.release()
-    async with _alone(host):
+    async with held(host.state_folder / "llama.lock"):
         found = running(host)
         if found is not None:
             if await _can_be_used(found, wanted, lease):
@@ -180,7 +181,7 @@ async def ensure(
 
 async def stop(host: Host) -> bool:
     """End the server; return whether one ran."""
-    async with _alone(host):
+    async with held(host.state_folder / "llama.lock"):
         found = running(host)
         if found is not None:
             await process.end(found.pid, found.started)
@@ -349,21 +350,3 @@ def _failure(host: Host, what: str, code: int = 0) -> ConfigError | ProviderDown
     kind = _OutOfMemory if code in _KILLED or _NO_MEMORY.search(text) else ProviderDown
     tail = "".join(f"\n  {line[:200]}" for line in lines)
     return kind(f"{what} Its log is {log_file(host)}:{tail}")
-
-
-def _open_private(path: Path) -> int:
-    private_file.make_folder(path.parent)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-@asynccontextmanager
-async def _alone(host: Host) -> AsyncGenerator[None]:
-    """Hold the lock that keeps two runs from starting two servers."""
-    import fcntl  # not on every system; those have no local model either
-
-    file = _open_private(host.state_folder / "llama.lock")
-    try:
-        await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)

@@ -86,16 +86,17 @@ _STARTER: Final = "qwen2.5-coder"
 def templates_of(model: Path, head: ModelHead) -> Iterator[Template]:
     """Yield the templates that may suit a model, the most likely first.
 
-    They are texts and not names of files, so that a server of an older ybs is not taken for a fitting one.
+    They are texts and not names of files, so that a server of an older ybs is not taken for a fitting one. A model of no known
+    family is tried with its own, of which llama.cpp makes what it can.
     """
     if is_measured(model):
         yield Template("qwen2.5-coder", _text("template.jinja"))
-    if "tools" in head.template:
+    family = next((name for name, turns in _FAMILIES.items() if turns.sign in head.template), "")
+    if "tools" in head.template or not family:
         yield Template("own")
-    for family, turns in _FAMILIES.items():
-        if turns.sign in head.template:
-            yield Template(f"calls in {family}", _head_of(turns) + _text("calls.jinja"))
-            return
+    if family:
+        text = _head_of(_FAMILIES[family]) + _text("calls.jinja")
+        yield Template(f"calls in {family}", text)
 
 
 def is_measured(model: Path) -> bool:
