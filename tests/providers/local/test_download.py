@@ -164,6 +164,11 @@ async def test_a_hub_that_is_not_there_is_named(target: Path):
         (gives(X_Linked_Size="9" * 30, Content_Length="x"), "", "does not say how large|broke off"),
         (says(401), "", "answered 401"),
         (says(404), "", "answered 404"),
+        (says(416), "", "broke off 5 times"),
+        (says(503), "", "broke off 5 times: it answered 503"),
+        (redirects("http://[::1"), "", r"redirects the download to 'http://\[::1', which is not"),
+        (redirects("http://127.0.0.1:99999/x"), "", "99999/x', which is not followed"),
+        (redirects("http://no host/x"), "", "no host/x', which is not followed"),
         (redirects("file:///etc/passwd"), "", "redirects the download to 'file:///etc/passwd'"),
         (redirects("/again"), "", "more than 5 times"),
         (gives(X_Linked_Size=900_000_000_000_000), "", "Not enough room"),
@@ -190,13 +195,56 @@ async def test_what_was_wrong_is_not_gone_on_with(target: Path):
     assert hub.asked[-1][1] is None
 
 
-async def test_another_part_than_the_one_asked_for_is_refused(target: Path):
-    def lies(to: Any) -> None:
-        to.head(206, Content_Range=f"bytes 7-9/{len(MODEL)}", Content_Length=3)
-        to.wfile.write(b"abc")
+def sends_part(begin: int, data: bytes = MODEL, **headers: Any) -> Behaviour:
+    """Send a part of the file, whatever was asked for."""
 
-    with open_hub(gives(most=100), lies) as hub, pytest.raises(ProviderDown, match="another part"):
+    def answer(to: Any) -> None:
+        rest = data[begin:]
+        ranged = {"Content_Range": f"bytes {begin}-{len(data) - 1}/{len(data)}"}
+        to.head(206, **({"Content_Length": len(rest), "ETag": '"1"'} | ranged | headers))
+        to.wfile.write(rest)
+
+    return answer
+
+
+OTHER = b"GGUF" + bytes(len(MODEL))
+
+
+@pytest.mark.integration
+@every_row(
+    "behaviour",
+    [
+        sends_part(7),
+        sends_part(100, OTHER, ETag='"2"'),  # another file: If-Range was ignored
+        sends_part(100, Content_Range="bytes */*"),
+        sends_part(100, Content_Range="of it all"),
+    ],
+)
+async def test_another_part_than_the_one_asked_for_is_not_put_behind_what_is_here(
+    tmp_path_factory: pytest.TempPathFactory, behaviour: Behaviour
+):
+    target = tmp_path_factory.mktemp("models") / "m.gguf"
+    with open_hub(gives(most=100), behaviour, gives()) as hub:
         await fetch(hub, target)
+    assert content(target) == MODEL
+    assert [asked for _, asked, _ in hub.asked] == [None, "bytes=100-", None]
+
+
+@pytest.mark.integration
+async def test_a_part_of_a_file_whose_size_is_not_said_is_its_end(target: Path):
+    unsized = sends_part(100, Content_Range=f"bytes 100-{len(MODEL) - 1}/*")
+    with open_hub(gives(most=100), unsized) as hub:
+        await fetch(hub, target)
+    assert content(target) == MODEL
+
+
+@pytest.mark.integration
+async def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(target: Path):
+    script = (says(503), gives(most=100), says(502), says(429), gives())
+    with open_hub(*script) as hub:
+        await fetch(hub, target)
+    assert content(target) == MODEL
+    assert hub.asked[-1][1] == "bytes=100-"
 
 
 @pytest.mark.integration

@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 
 from ybs.config.addresses import is_local
-from ybs.core.errors import ProviderDown, YbsError
+from ybs.core.errors import ConfigError, ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.http.client import host_of
 
@@ -35,6 +35,8 @@ MOST_REDIRECTS: Final = 5
 _BLOCK_BYTES: Final = 1 << 20
 _ANSWERS: Final = frozenset((200, 206, 416))
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+#: A server that answers so may answer otherwise in a moment.
+_PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 
 
 class Downloaded(Struct, frozen=True):
@@ -54,7 +56,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
 
 class _BrokeOff(Exception):
-    """The connection ended before the file did."""
+    """The connection ended before the file did, or what came cannot be gone on with."""
 
 
 async def download(
@@ -95,11 +97,14 @@ def redirected(url: str, location: str) -> str:
     A hub hands files out from other hosts. But none may lead from the internet into the private network, or from TLS
     to plain text.
     """
-    there = urljoin(url, location)
-    old, new = urlsplit(url), urlsplit(there)
-    is_address = new.scheme in ("http", "https") and bool(new.hostname)
-    is_lower = (old.scheme, new.scheme) == ("https", "http")
-    if not is_address or is_lower or (is_local(new.hostname or "") and not is_local(host_of(url))):
+    old = urlsplit(url)
+    try:
+        there = urljoin(url, location)
+        host = host_of(there)
+    except (ValueError, ConfigError):
+        there, host = location, ""
+    is_lower = (old.scheme, urlsplit(there).scheme if host else "") == ("https", "http")
+    if not host or is_lower or (is_local(host) and not is_local(host_of(url))):
         raise ProviderDown(
             f"{old.hostname} redirects the download to {there[:200]!r}, which is not followed."
         )
@@ -134,12 +139,18 @@ async def _fetch_rest(
         headers |= {"range": f"bytes={there}-", "if-range": mark}
     async with _opened(client, url, headers) as (response, offer):
         if response.status_code == 416:  # there is nothing behind what is here
-            if offer.total == there:
+            if there and offer.total == there:
                 return offer
             _discard(part)
             raise _BrokeOff("the server has another file by now")
         done = there if response.status_code == 206 else 0
-        _check_offer(url, offer, response, done)
+        if done and not _continues(response, done, mark):
+            _discard(part)  # it would be wrong the next time, too
+            raise _BrokeOff("the server sent another part of the file than the one asked for")
+        if not offer.total:
+            raise ProviderDown(
+                f"{host_of(url)} does not say how large the file is, so it is not downloaded."
+            )
         _check_room(part.parent, offer.total - done)
         _mark_file(part).write_text(offer.mark, "utf-8")
         done = await _write(response, part, done, offer.total, progress)
@@ -182,15 +193,11 @@ def _discard(part: Path) -> None:
     _mark_file(part).unlink(missing_ok=True)
 
 
-def _check_offer(url: str, offer: _Offer, response: "httpx2.Response", done: int) -> None:
-    if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
-        raise ProviderDown(
-            f"{host_of(url)} sent another part of the file than the one that was asked for."
-        )
-    if not offer.total:
-        raise ProviderDown(
-            f"{host_of(url)} does not say how large the file is, so it is not downloaded."
-        )
+def _continues(response: "httpx2.Response", done: int, mark: str) -> bool:
+    """Return whether an answer is the rest of the file whose beginning is here: some servers ignore `If-Range`."""
+    headers = response.headers
+    starts = headers.get("content-range", "").startswith(f"bytes {done}-")
+    return starts and headers.get("etag", mark) == mark
 
 
 @asynccontextmanager
@@ -205,6 +212,8 @@ async def _opened(
             if response.status_code in _REDIRECTS:
                 url = redirected(url, response.headers.get("location", ""))
                 continue
+            if response.status_code in _PASSING:
+                raise _BrokeOff(f"it answered {response.status_code}")
             if response.status_code not in _ANSWERS:
                 raise ProviderDown(
                     f"{host_of(url)} answered {response.status_code} to the download of {urlsplit(url).path[:200]}.",
@@ -222,8 +231,10 @@ def _merged(offer: _Offer, response: "httpx2.Response") -> _Offer:
     headers = response.headers
     stated = headers.get("x-linked-etag", "").strip('"').lower()
     is_file = response.status_code in _ANSWERS
-    whole = headers.get("content-range", "").rpartition("/")[2]
+    first, _, whole = headers.get("content-range", "").rpartition("/")
     length = whole or ("" if response.status_code == 416 else headers.get("content-length", ""))
+    if whole == "*" and (last := first.rpartition("-")[2]).isdecimal() and len(last) < 16:
+        length = str(int(last) + 1)  # it does not say the size; what it sends ends there
     size = headers.get("x-linked-size", "") or (length if is_file else "")
     mark = headers.get("etag", "")
     return _Offer(
