@@ -32,7 +32,8 @@ def pulls(host: Host, config: Config, name: str, provider: str | None = None) ->
 
 async def download(session: Session, argument: str) -> Reply:
     """Offer the models that fit this machine, or download one and use it."""
-    from ybs.providers.local import hardware, hub
+    from ybs.providers.local import hub
+    from ybs.providers.local.program import this_machine
 
     host, config, used = session.host, session.config, session.agent.provider
     progress = _Progress(session)
@@ -41,7 +42,7 @@ async def download(session: Session, argument: str) -> Reply:
 
         await pull(chosen_provider(host, config, used), argument, progress)
         return await switch(session, provider=None, model=argument)
-    machine = await asyncio.to_thread(hardware.detect)
+    machine = await asyncio.to_thread(this_machine, host, config.local.server)
     if not argument:
         return _offer(machine)
     source = hub.find_source(host, argument, config.local.hub, machine)

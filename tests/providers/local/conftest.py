@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.providers.local import hardware, models, process, server
+from ybs.providers.local import hardware, models, process, program, server
 from ybs.providers.local.hardware import Machine
 
 CONTENT = b"GGUF" + b"weights" * 10
@@ -40,6 +40,7 @@ async def fake_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(process, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "find_program", lambda _host, _path, _machine: "")
+    monkeypatch.setattr(program, "uses_gpus", lambda _program: True)
     here = Machine(cores=4, memory_bytes=8 << 30, free_bytes=8 << 30)
     monkeypatch.setattr(hardware, "detect", lambda: here)
     yield

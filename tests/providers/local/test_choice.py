@@ -3,6 +3,7 @@
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from rows import every_row
 from ybs.providers.local.catalogue import CANDIDATES
@@ -101,6 +102,20 @@ MACHINES = [
         8192,
         0,
     ),
+    (
+        "cards of two makers, of which a server uses one",
+        machine(8, 16, 12, card("Radeon 780M", 4), card("RTX 4060 Laptop", 8)),
+        f"{C}-14b:q4_k_m",
+        8192,
+        29,
+    ),
+    (
+        "a card that the installed llama.cpp has no code for",
+        replace(machine(8, 16, 11), idle_gpus=(card("RTX 4090", 24),)),
+        f"{C}-7b:q4_k_m",
+        8192,
+        0,
+    ),
     ("a Mac of 8 GB", mac(4, 8, 4), f"{C}-1.5b:q8_0", 16_384, 29),
     ("a Mac of 16 GB", mac(4, 16, 11), f"{C}-7b:q8_0", 16_384, 29),
     ("a Mac of 32 GB", mac(8, 32, 25), f"{Q3}:q4_k_m", 16_384, 49),
@@ -118,7 +133,13 @@ def fits(found: Plan, chosen: Shape, here: Machine) -> bool:
     in_memory = (1 - share) * (weights + tokens)
     if here.gpus and here.gpus[0].is_shared:
         return on_cards + in_memory <= (here.free_bytes or 0)
-    cards = sum(gpu.free_bytes for gpu in here.gpus)
+    cards = max(
+        (
+            sum(gpu.free_bytes for gpu in here.gpus if gpu.maker == maker)
+            for maker in ("nvidia", "amd")
+        ),
+        default=0,
+    )
     return on_cards <= cards and in_memory <= (here.free_bytes or billions(4))
 
 
@@ -205,10 +226,12 @@ def test_after_a_failure_there_is_less_each_time_and_an_end_to_it():
 
 def test_the_reason_says_where_the_model_is_and_why():
     on_cpu, small_card = machine(8, 16, 12), machine(8, 16, 12, card("RTX 3060", 6))
-    reasons = [plan(here, CODER_7B) for here in (on_cpu, small_card, mac(8, 64, 60))]
+    idle = replace(on_cpu, idle_gpus=small_card.gpus)
+    reasons = [plan(here, CODER_7B) for here in (on_cpu, idle, small_card, mac(8, 64, 60))]
     words = [made.reason for made in reasons if made is not None]
     assert words == [
         "window 8,192, on the CPU (there is no GPU to use): 7.2 GB of 12.0 GB free memory",
+        "window 8,192, on the CPU (the installed llama.cpp has no code for RTX 3060): 7.2 GB of 12.0 GB free memory",
         "window 8,192, 25 of 28 layers on RTX 3060: 4.5 GB of 5.5 GB free there",
         "window 32,768, all layers on Apple GPU: 6.6 GB of 44.8 GB free there",
     ]

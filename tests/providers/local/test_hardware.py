@@ -190,6 +190,13 @@ def test_a_program_that_is_missing_fails_or_hangs_says_nothing(
             ),
             "8 cores, 16.0 GB of memory (10.0 GB free), T4 with 15.0 GB",
         ),
+        (
+            Machine(
+                cores=2,
+                idle_gpus=(Gpu(maker="nvidia", name="T4", total_bytes=15 * 10**9, free_bytes=1),),
+            ),
+            "2 cores, T4 with 15.0 GB",
+        ),
     ],
 )
 def test_a_machine_in_words(machine: Machine, words: str):

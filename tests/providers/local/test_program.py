@@ -9,7 +9,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.providers.local import program
+from ybs.providers.local import hardware, program
 from ybs.providers.local.hardware import Gpu, Machine
 
 CARD = Gpu(maker="nvidia", name="T4", total_bytes=1, free_bytes=1)
@@ -74,3 +74,52 @@ def test_the_name_of_the_extra_is_right():
         importlib.util.find_spec("xllamacpp") is None
         or program.find_program(this_host(), None, Machine(cores=1)) == ""
     )
+
+
+DEVICES = "Available devices:\n"
+
+
+@every_row(
+    ("program_path", "printed", "expected"),
+    [
+        ("", "[<ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU: 0>]", False),
+        ("", "[<..._TYPE_GPU: 1>, <ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU: 0>]", True),
+        ("", "", False),
+        (FOUND, f"{DEVICES}  CUDA0: NVIDIA T4 (15360 MiB, 15000 MiB free)\n", True),
+        (FOUND, f"ggml_cuda_init: found 1\n{DEVICES}  ROCm0: AMD (8 MiB, 0 MiB free)\n", True),
+        (FOUND, DEVICES, False),
+        (FOUND, f"{DEVICES}  (none)\n", False),
+        (FOUND, f"{DEVICES}  BLAS: OpenBLAS (0 MiB, 0 MiB free)\n", False),
+        (FOUND, "", True),  # an older one, or one that takes too long
+    ],
+)
+def test_a_program_says_whether_it_has_code_for_a_card(
+    program_path: str, printed: str, expected: bool
+):
+    assert program.uses_gpus(program_path, lambda _argv: printed) is expected
+
+
+@every_row(
+    ("gpus", "has_extra", "uses", "used", "idle"),
+    [
+        ((), True, False, (), ()),
+        ((APPLE,), True, False, (APPLE,), ()),
+        ((CARD,), True, True, (CARD,), ()),
+        ((CARD,), True, False, (), (CARD,)),
+        ((CARD,), False, False, (CARD,), ()),  # what will be installed is not known yet
+    ],
+)
+def test_a_card_counts_where_the_program_can_use_it(
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: tuple[Gpu, ...],
+    has_extra: bool,
+    uses: bool,
+    used: tuple[Gpu, ...],
+    idle: tuple[Gpu, ...],
+):
+    monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, gpus=gpus))
+    monkeypatch.setattr(program, "find_spec", lambda _name: has_extra or None)
+    monkeypatch.setattr(shutil, "which", lambda _name, path: None)
+    monkeypatch.setattr(program, "uses_gpus", lambda _program: uses)
+    found = program.this_machine(this_host(), None)
+    assert (found.gpus, found.idle_gpus) == (used, idle)

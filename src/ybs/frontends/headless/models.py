@@ -28,6 +28,7 @@ from ybs.providers.local.models import (
     starter_installed,
     starter_path,
 )
+from ybs.providers.local.program import this_machine
 from ybs.providers.ollama_pull import pull
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import chosen_provider
@@ -63,7 +64,7 @@ async def show_list(loaded: Loaded, *, everywhere: bool) -> Report:
     host = loaded.host
     found, machine = await asyncio.gather(
         find_reachable(host, loaded.config, everywhere=everywhere),
-        asyncio.to_thread(hardware.detect),
+        asyncio.to_thread(this_machine, host, loaded.config.local.server),
     )
     others = [file for file in list_models(host) if file.path != starter_path(host)]
     starter = ModelFile(name=STARTER_NAME, path=starter_path(host), size_bytes=STARTER_BYTES)
@@ -107,7 +108,7 @@ async def fetch(name: str, loaded: Loaded) -> Report:
         if pulls(host, config, name):
             await pull(chosen_provider(host, config, config.llm.provider), name, progress)
             return {"name": name, "server": "ollama"}, [f"Ollama has {name} now."], 0
-        machine = await asyncio.to_thread(hardware.detect)
+        machine = await asyncio.to_thread(this_machine, host, config.local.server)
         source = find_source(host, name, config.local.hub, machine)
         if source.path.exists():
             data = {"name": source.name, "path": str(source.path), "was_there": True}

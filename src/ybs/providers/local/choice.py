@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.core.wording import listed
 from ybs.providers.local.hardware import Gpu, Machine, gigabytes
 
 #: Windows in tokens, tried in this order. Without a graphics processor reading is slow, so a larger one has no use.
@@ -144,7 +145,7 @@ def _fit(
 ) -> Plan | None:
     """Return the plan with this window and these layers on graphics processors, if it fits."""
     memory, on_gpu = needs(shape, window, layers)
-    gpus = [gpu for gpu in machine.gpus if not gpu.is_shared] or list(machine.gpus)
+    gpus = _gpus_for(machine)
     if layers and on_gpu > sum(map(_room, gpus)):
         return None
     if layers and gpus[0].is_shared:
@@ -153,6 +154,14 @@ def _fit(
         return None
     threads = (asked or machine.threads, asked or machine.reading_threads)
     return _made(shape, window, layers, threads, _reason(machine, shape, window, layers))
+
+
+def _gpus_for(machine: Machine) -> list[Gpu]:
+    """Return the graphics processors that share a model: those of the maker with the most room, for a server knows one maker's."""
+    own = [gpu for gpu in machine.gpus if not gpu.is_shared] or list(machine.gpus)
+    makers = dict.fromkeys(gpu.maker for gpu in own)
+    by_maker = [[gpu for gpu in own if gpu.maker == maker] for maker in makers]
+    return max(by_maker, key=lambda group: sum(map(_room, group))) if by_maker else []
 
 
 def _room(gpu: Gpu) -> int:
@@ -177,9 +186,12 @@ def _reason(machine: Machine, shape: Shape, window: int, layers: int) -> str:
     if not layers:
         free = "" if machine.free_bytes is None else f" of {gigabytes(machine.free_bytes)} free"
         why = "the graphics memory is too small" if machine.gpus else "there is no GPU to use"
+        if machine.idle_gpus:
+            why = f"the installed llama.cpp has no code for {listed([gpu.name for gpu in machine.idle_gpus])}"
         return f"window {window:,}, on the CPU ({why}): {gigabytes(memory)}{free} memory"
-    names = " and ".join(gpu.name for gpu in machine.gpus)
-    room = gigabytes(sum(gpu.free_bytes for gpu in machine.gpus))
+    gpus = _gpus_for(machine)
+    names = listed([gpu.name for gpu in gpus])
+    room = gigabytes(sum(gpu.free_bytes for gpu in gpus))
     how = "all layers" if layers > shape.layers else f"{layers} of {shape.layers} layers"
     return f"window {window:,}, {how} on {names}: {gigabytes(on_gpu)} of {room} free there"
 

@@ -35,12 +35,16 @@ class Gpu(Struct, frozen=True, kw_only=True):
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """A machine as a model sees it. Memory is None where the system does not say."""
+    """A machine as a model sees it. Memory is None where the system does not say.
+
+    `idle_gpus` are there, but the program that serves models has no code for them.
+    """
 
     cores: int
     memory_bytes: int | None = None
     free_bytes: int | None = None
     gpus: tuple[Gpu, ...] = ()
+    idle_gpus: tuple[Gpu, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -63,7 +67,9 @@ class Machine(Struct, frozen=True, kw_only=True):
         if self.memory_bytes is not None:
             free = "" if self.free_bytes is None else f" ({gigabytes(self.free_bytes)} free)"
             parts.append(f"{gigabytes(self.memory_bytes)} of memory{free}")
-        parts += [f"{g.name} with {gigabytes(g.total_bytes)}" for g in self.gpus]
+        parts += [
+            f"{g.name} with {gigabytes(g.total_bytes)}" for g in (*self.gpus, *self.idle_gpus)
+        ]
         return ", ".join(parts)
 
 
@@ -86,7 +92,7 @@ def detect(
     root: Path = Path("/"), *, platform: str = sys.platform, ask: Ask | None = None
 ) -> Machine:
     """Look at this machine. Blocks for a moment: programs such as nvidia-smi are asked."""
-    ask = ask or _ask
+    ask = ask or output_of
     if platform == "darwin":
         return _apple(ask)
     total, free = _memory(root)
@@ -163,7 +169,8 @@ def _apple(ask: Ask) -> Machine:
     return Machine(cores=cores, memory_bytes=total, free_bytes=free, gpus=gpus)
 
 
-def _ask(argv: Sequence[str]) -> str:
+def output_of(argv: Sequence[str]) -> str:
+    """Run a program and return what it prints; empty where there is no such program, it fails, or it takes too long."""
     try:
         ended = subprocess.run(
             argv,

@@ -1,16 +1,25 @@
-"""Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`."""
+"""Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`; and what it can use."""
 
 import os
+import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
-from ybs.providers.local.hardware import Machine
+from ybs.providers.local import hardware
+from ybs.providers.local.hardware import Ask, Machine, output_of
 
 NAME: Final = "llama-server"
+#: Prints the kinds of the devices that the extra has code for. Wheels with code for other cards are on indexes of its own.
+_KINDS: Final = "import xllamacpp\nprint([each['type'] for each in xllamacpp.get_device_info()])"
+#: A line of `llama-server --list-devices`; what has no memory, such as a library for arithmetic, is not a graphics processor.
+_DEVICE: Final = re.compile(r"^\s+\S+: .+ \(([1-9]\d*) MiB, \d+ MiB free\)$", re.MULTILINE)
 
 
 def find_program(host: Host, configured: str | None, machine: Machine) -> str:
@@ -40,3 +49,26 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
         "Install the extra with: pip install 'ybs[local]'\n"
         "Or install llama.cpp, so that `llama-server` is in PATH, or set local.server to its path."
     )
+
+
+def this_machine(host: Host, configured: str | None) -> Machine:
+    """Look at this machine as the server program can use it. Blocks for a moment.
+
+    Where there is no program yet all graphics processors count.
+    """
+    machine = hardware.detect()
+    if all(gpu.maker == "apple" for gpu in machine.gpus):
+        return machine
+    try:
+        program = find_program(host, configured, machine)
+    except ConfigError:
+        return machine
+    return machine if uses_gpus(program) else replace(machine, gpus=(), idle_gpus=machine.gpus)
+
+
+def uses_gpus(program: str, ask: Ask = output_of) -> bool:
+    """Return whether a server program (empty for the extra) can use a graphics processor here. One that does not say can."""
+    if not program:
+        return "GPU" in ask((sys.executable, "-P", "-c", _KINDS))
+    text = ask((program, "--list-devices"))
+    return "Available devices:" not in text or _DEVICE.search(text) is not None

@@ -27,7 +27,7 @@ from ybs.core.remedies import Remedy
 from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
 from ybs.providers.local.lock import held, open_private
-from ybs.providers.local.program import find_program
+from ybs.providers.local.program import find_program, this_machine
 
 START_SECONDS = 300.0
 LOOK_SECONDS = 0.2
@@ -243,7 +243,7 @@ async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
 
 async def _start_fitting(host: Host, wanted: Wanted, crashed: Plan | None, told: Told) -> Running:
     """Start the server with what fits this machine; with less where that fails for want of memory."""
-    machine = await asyncio.to_thread(hardware.detect)
+    machine = await asyncio.to_thread(this_machine, host, wanted.program)
     shape = wanted.shape
     made = plan(machine, shape, asked_window=wanted.window, threads=wanted.threads)
     if made is None:
