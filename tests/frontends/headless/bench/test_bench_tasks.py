@@ -14,12 +14,14 @@ import ybs
 from hosts import this_host
 from rows import every_row
 from ybs import cli
-from ybs.core.errors import YbsError
+from ybs.core.errors import AuthError, ModelError, ProviderDown, YbsError
 from ybs.core.ports import Effect, Preview, Question
+from ybs.frontends.headless.bench import command
 from ybs.frontends.headless.bench.command import bench_tasks, summary
 from ybs.frontends.headless.bench.judging import problem_of, read_files
 from ybs.frontends.headless.bench.running import Measured, consent_in, run_task
 from ybs.frontends.headless.bench.tasks import GUIDE, Task, load_tasks, write_project
+from ybs.frontends.headless.run import code_of
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.testing import ScriptedModel, call
@@ -225,6 +227,62 @@ def test_json_has_the_sums_and_every_task(project: Path, capsys: pytest.CaptureF
     said = msgspec.json.decode(capsys.readouterr().out)
     assert (said["count"], said["solved"], said["valid_calls_share"]) == (1, 1, 0.0)
     assert said["tasks"][0]["name"] == "gateway-port"
+
+
+def test_a_provider_that_is_not_there_is_an_error_and_no_measure(
+    project: Path, capsys: pytest.CaptureFixture[str]
+):
+    opener = opening([ProviderDown("Nobody answers.")])
+    with pytest.raises(ModelError, match="Nobody answers") as caught:
+        bench_tasks(options_in(project), half=None, names=(), is_json=False, opener=opener)
+    assert code_of(caught.value) == 75
+    assert capsys.readouterr().out == ""
+
+
+def in_turn(*scripts: Sequence[Any]) -> Any:
+    """Return an opener whose sessions play these scripts, one each."""
+    openers = iter([opening(script) for script in scripts])
+    return lambda options: next(openers)(options)
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_a_provider_that_goes_away_ends_the_run_with_the_sums_of_what_was_measured(
+    project: Path, capsys: pytest.CaptureFixture[str], is_json: bool
+):
+    opener = in_turn(["7342"], [ProviderDown("Nobody answers.")])
+    with pytest.raises(ModelError, match="Nobody answers"):
+        bench_tasks(options_in(project), half=None, names=(), is_json=is_json, opener=opener)
+    said = capsys.readouterr().out
+    if is_json:
+        assert msgspec.json.decode(said)["count"] == 1
+    else:
+        assert said.splitlines()[-1].startswith("scripted: 1 of 1 solved (100%)")
+
+
+def test_a_task_that_only_its_request_was_too_long_for_is_not_solved_and_the_others_go_on(
+    project: Path, capsys: pytest.CaptureFixture[str]
+):
+    names = ["gateway-port", "licence", "fruits"]
+    opener = in_turn(["7342"], [AuthError("Not this one.")], ["Seven."])
+    bench_tasks(options_in(project), half=None, names=names, is_json=False, opener=opener)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].endswith("Not this one.")
+    assert "2 of 3 solved (67%)" in lines[-1]
+
+
+def test_what_was_measured_before_it_is_interrupted_is_summed_up(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    async def interrupted(task: Task, *others: Any) -> Measured:
+        if task.name == "licence":
+            raise KeyboardInterrupt
+        return await run_task(task, *others)
+
+    monkeypatch.setattr(command, "run_task", interrupted)
+    opener = opening(["7342"])
+    with pytest.raises(KeyboardInterrupt):
+        bench_tasks(options_in(project), half=None, names=(), is_json=False, opener=opener)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("scripted: 1 of 1 solved")
 
 
 def test_no_task_has_no_median():

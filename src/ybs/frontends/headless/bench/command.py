@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+from ybs.core.errors import YbsError
 from ybs.core.wording import plural
-from ybs.frontends.headless.bench.running import Measured, run_task
+from ybs.frontends.headless.bench.running import Measured, Unanswered, run_task
 from ybs.frontends.headless.bench.tasks import Half, Task, load_tasks
 from ybs.frontends.headless.output import tell, write, write_json
 
@@ -31,34 +32,51 @@ def bench_tasks(
 ) -> int:
     """Measure the model that is chosen; return 0 however well it does. Raises YbsError.
 
-    `opener` opens the sessions (others in tests).
+    What was measured is summed up where it is interrupted, too, and where the provider no longer answers. `opener` opens the
+    sessions (others in tests).
     """
     tasks = load_tasks(half, names)
     if opener is None:
         from ybs.commands.open import open_session as opener
-    rows = asyncio.run(_run_all(tasks, options, opener, show=None if is_json else _show))
+    tell(f"{plural(len(tasks), 'task')}, each in a project of its own that is thrown away.")
+    rows: list[Measured] = []
+    try:
+        asyncio.run(_run_all(tasks, options, opener, rows, show=None if is_json else _show))
+    except (KeyboardInterrupt, YbsError):
+        if rows:
+            _sum_up(rows, is_json=is_json)
+        raise
+    _sum_up(rows, is_json=is_json)
+    return 0
+
+
+def _sum_up(rows: Sequence[Measured], *, is_json: bool) -> None:
     if is_json:
         write_json({**summary(rows), "tasks": rows})
     else:
         write(_total(rows))
-    return 0
 
 
 async def _run_all(
     tasks: Sequence[Task],
     options: "Options",
     opener: "Callable[[Options], Session]",
+    rows: list[Measured],
     show: Callable[[Measured], None] | None,
-) -> list[Measured]:
-    tell(f"{plural(len(tasks), 'task')}, each in a project of its own that is thrown away.")
-    if show is not None:
-        write(_COLUMNS.format(*_HEAD))
-    rows: list[Measured] = []
+) -> None:
+    """Add a row for each task. A provider that is not there says nothing about the model, so it ends the run."""
     for task in tasks:
-        rows.append(await run_task(task, options, opener))
+        try:
+            row = await run_task(task, options, opener)
+        except Unanswered as error:
+            if error.temporary or not rows:
+                raise
+            row = error.row
+        if show is not None and not rows:
+            write(_COLUMNS.format(*_HEAD))
+        rows.append(row)
         if show is not None:
-            show(rows[-1])
-    return rows
+            show(row)
 
 
 def _show(row: Measured) -> None:

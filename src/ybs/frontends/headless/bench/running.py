@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ybs.agent.small_models.read_ahead import looks_ahead
 from ybs.core.envelope import Envelope
-from ybs.core.errors import ToolError
-from ybs.core.events import AssistantSaid, EndReason
+from ybs.core.errors import ModelError, ToolError
+from ybs.core.events import AssistantSaid, EndReason, TurnFinished
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Question, Toolbox
 from ybs.frontends.headless.bench.judging import problem_of, read_files
@@ -59,10 +59,21 @@ class Measured(Struct, frozen=True, kw_only=True):
         return not self.problem
 
 
+class Unanswered(ModelError):
+    """The provider failed before the model said anything, so nothing was measured; `row` is what there is all the same."""
+
+    def __init__(self, row: Measured, finished: TurnFinished) -> None:
+        super().__init__(finished.message, remedies=finished.remedies)
+        self.row, self.temporary = row, finished.is_temporary
+
+
 async def run_task(
     task: Task, options: "Options", opener: Callable[["Options"], "Session"]
 ) -> Measured:
-    """Have the task done and return what came of it. Raises YbsError where no session can be opened."""
+    """Have the task done and return what came of it.
+
+    Raises Unanswered, and YbsError where no session can be opened.
+    """
     with TemporaryDirectory(prefix="ybs-bench-") as name:
         folder = Path(name)
         write_project(task, folder)
@@ -77,7 +88,7 @@ async def run_task(
         problem = problem_of(task, outcome.text, before, read_files(folder))
     if finished.reason != "done":
         problem = finished.message.partition("\n")[0] or f"the turn ended: {finished.reason}"
-    return Measured(
+    row = Measured(
         name=task.name,
         kind=task.kind,
         half=task.half,
@@ -94,6 +105,9 @@ async def run_task(
         model=calls.model,
         answer=outcome.text,
     )
+    if finished.reason == "error" and not calls.answers:
+        raise Unanswered(row, finished)
+    return row
 
 
 def _options_for(options: "Options", folder: Path) -> "Options":
@@ -124,7 +138,7 @@ class _Calls:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.count = self.valid = self.ahead = 0
+        self.count = self.valid = self.ahead = self.answers = 0
         self.model = ""
 
     def add(self, envelope: Envelope) -> None:
@@ -136,6 +150,7 @@ class _Calls:
         if looks_ahead(message):
             self.ahead += len(message.calls)
             return
+        self.answers += 1
         for call in message.calls:
             self.count += 1
             self.valid += is_valid(call, self._session.agent.toolbox)
