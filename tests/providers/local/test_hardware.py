@@ -21,6 +21,13 @@ PAGES = (
 )
 
 
+#: A container that a model was downloaded in.
+FULL = {"sys/fs/cgroup/memory.max": "4000", "sys/fs/cgroup/memory.current": "3800"}
+FILES = (
+    "anon 1000\nfile 2400\nactive_file 1400\ninactive_file 1000\nslab_reclaimable 100\nslab 150\n"
+)
+
+
 def silent(_argv: Sequence[str]) -> str:
     return ""
 
@@ -51,6 +58,28 @@ def test_the_cores_that_this_process_may_use_count(tmp_path: Path, monkeypatch: 
     assert detect(tmp_path, platform="linux", ask=silent).cores == 6
 
 
+@every_row(
+    ("limit", "cores"),
+    [
+        ("max 100000\n", 8),
+        ("200000 100000\n", 2),
+        ("250000 100000", 2),
+        ("50000 100000", 1),
+        ("6400000 100000", 8),
+        ("many", 8),
+        ("1 0", 8),
+        ("", 8),
+    ],
+)
+def test_the_time_that_a_container_gets_counts_in_cores(
+    tmp_path_factory: pytest.TempPathFactory, limit: str, cores: int
+):
+    root = system(tmp_path_factory.mktemp("root"), {"sys/fs/cgroup/cpu.max": limit})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
+        assert detect(root, platform="linux", ask=silent).cores == cores
+
+
 def test_the_variable_names_the_threads():
     assert hardware.asked_threads({"YBS_LLAMA_THREADS": "5"}) == 5
     assert hardware.asked_threads({}) is None
@@ -73,6 +102,9 @@ def test_a_wrong_number_of_threads_is_refused(asked: str):
         ({"proc/meminfo": MEMORY, "sys/fs/cgroup/memory.max": "4000\n", "sys/fs/cgroup/memory.current": "1000\n"}, 4000, 3000),
         ({"proc/meminfo": MEMORY, "sys/fs/cgroup/memory.max": "4000", "sys/fs/cgroup/memory.current": "9000"}, 4000, 0),
         ({"sys/fs/cgroup/memory.max": "4000", "sys/fs/cgroup/memory.current": "1000"}, 4000, 3000),
+        ({**FULL, "sys/fs/cgroup/memory.stat": "anon 500\nfile 3000\n"}, 4000, 200),
+        ({**FULL, "sys/fs/cgroup/memory.stat": FILES}, 4000, 2700),
+        ({**FULL, "sys/fs/cgroup/memory.stat": "active_file 9000\n"}, 4000, 4000),
     ],
 )  # fmt: skip
 def test_memory_is_what_the_kernel_and_the_container_give(

@@ -19,6 +19,8 @@ ASK_SECONDS = 5.0
 #: The part of an Apple chip's memory that its graphics processor may use.
 APPLE_SHARE = 0.7
 _MIB = 1 << 20
+#: Rows of `memory.stat`. https://docs.kernel.org/admin-guide/cgroup-v2.html
+_RECLAIMABLE = ("active_file", "inactive_file", "slab_reclaimable")
 
 #: Runs a program and returns what it prints; empty where there is no such program, or it fails.
 Ask: TypeAlias = Callable[[Sequence[str]], str]
@@ -97,7 +99,7 @@ def detect(
         return _apple(ask)
     total, free = _memory(root)
     return Machine(
-        cores=_cores(),
+        cores=min(_cores(), _core_limit(root)),
         memory_bytes=total,
         free_bytes=free,
         gpus=(*_nvidia(ask), *_amd(root)),
@@ -110,6 +112,14 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _core_limit(root: Path) -> int:
+    """Return how many cores' time the container gets; threads beyond it would stand still for most of the time."""
+    quota, _, period = _text(root / "sys/fs/cgroup/cpu.max").strip().partition(" ")
+    if not (quota.isdecimal() and period.isdecimal() and int(period)):
+        return sys.maxsize
+    return max(1, int(quota) // int(period))
+
+
 def _memory(root: Path) -> tuple[int | None, int | None]:
     """Return all memory and what programs can still get, both within the limit of the container."""
     rows = re.findall(r"^(\w+):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE)
@@ -119,8 +129,18 @@ def _memory(root: Path) -> tuple[int | None, int | None]:
     used = _number(root / "sys/fs/cgroup/memory.current")
     if limit is not None and used is not None:
         total = min(total or limit, limit)
-        free = min(limit if free is None else free, max(0, limit - used))
+        left = limit - max(0, used - _reclaimable(root))
+        free = min(limit if free is None else free, max(0, left))
     return total, free
+
+
+def _reclaimable(root: Path) -> int:
+    """Return how much of what the container uses holds files that the kernel drops when memory is wanted.
+
+    A model that was just downloaded is among them, and would otherwise not fit beside itself.
+    """
+    rows = re.findall(r"^(\w+) (\d+)$", _text(root / "sys/fs/cgroup/memory.stat"), re.MULTILINE)
+    return sum(int(number) for name, number in rows if name in _RECLAIMABLE)
 
 
 def _nvidia(ask: Ask) -> list[Gpu]:
