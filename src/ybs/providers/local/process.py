@@ -6,6 +6,7 @@ A number alone proves nothing, since numbers are used again; so the start time i
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,16 +14,34 @@ from time import monotonic
 
 STOP_SECONDS = 8.0
 LOOK_SECONDS = 0.05
+PS_SECONDS = 5.0
+HAS_PROC = Path("/proc/self/stat").exists()
 
 
 def start_time(pid: int) -> str:
-    """Return when a process started, as the kernel counts; empty when there is none."""
+    """Return when a process started, as the system counts; empty when there is none."""
+    if not HAS_PROC:
+        return _start_time_of_ps(pid)
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
     fields = text.rpartition(")")[2].split()
     return "" if fields[0] == "Z" else fields[19]  # a zombie has ended
+
+
+def _start_time_of_ps(pid: int) -> str:
+    """Ask `ps`, which every system has that has no `/proc`, such as macOS."""
+    words = ("ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid))
+    settings = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # a name for it, not for people
+    try:
+        said = subprocess.run(
+            words, capture_output=True, text=True, env=settings, timeout=PS_SECONDS, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    state, _, started = said.strip().partition(" ")
+    return "" if state.startswith("Z") else " ".join(started.split())
 
 
 def spawn(argv: list[str], words: bytes, log: Path, environ: Mapping[str, str]) -> int:
@@ -62,7 +81,9 @@ def exit_code(pid: int) -> int | None:
 
 
 async def end(pid: int, started: str) -> None:
-    """End a process, at first politely, and wait until it is gone."""
+    """End a process, at first politely, and wait until it is gone. Without a start time it may be anybody's: it is left alone."""
+    if not started:
+        return
     for send, number in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
         if start_time(pid) != started:
             return

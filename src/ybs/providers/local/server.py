@@ -153,7 +153,8 @@ def running(host: Host) -> Running | None:
         found = msgspec.json.decode(state_file(host).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
         return None
-    return found if found.started == process.start_time(found.pid) else None
+    is_alive = found.started and found.started == process.start_time(found.pid)
+    return found if is_alive else None
 
 
 async def ensure(
