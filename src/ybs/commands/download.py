@@ -46,7 +46,7 @@ async def download(session: Session, argument: str) -> Reply:
     if not argument:
         return _offer(machine)
     source = hub.find_source(host, argument, config.local.hub, machine)
-    if not source.path.exists():
+    if not await hub.is_there(source):
         await hub.install(source, progress)
     return await switch(session, provider="llamacpp", model=source.name)
 

@@ -210,6 +210,29 @@ def test_a_model_is_downloaded_chosen_and_removed(
 
 
 @pytest.mark.integration
+def test_a_file_that_is_there_is_compared_with_the_checksum_that_is_given(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_hub(gives()) as hub:
+        monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
+        printed(capsys, "download", "a/b/mine.gguf")
+        text = printed(capsys, "download", f"a/b/mine.gguf#{SHA256.upper()}")
+        assert "was there already" in text
+        assert cli.main(["models", "download", f"a/b/mine.gguf#{'0' * 64}"]) == 3
+    assert f"is another file: its SHA-256 is {SHA256}, and not 000" in capsys.readouterr().err
+    assert (models_folder(this_host()) / "mine.gguf").read_bytes() == MODEL
+
+
+def test_a_download_that_is_not_whole_can_be_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    models_folder(this_host()).mkdir(parents=True)
+    for ending in ("part", "etag"):
+        (models_folder(this_host()) / f"half.gguf.{ending}").write_bytes(b"GG")
+    assert printed(capsys, "remove", "half") == "half: its incomplete download was removed\n"
+    assert list(models_folder(this_host()).iterdir()) == []
+    assert cli.main(["models", "remove", "half"]) == 3
+
+
+@pytest.mark.integration
 def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,8 +291,10 @@ def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(
 
     models_folder(this_host()).mkdir(parents=True)
     path = models_folder(this_host()) / "mine.gguf"
+    (models_folder(this_host()).parent / "link").symlink_to(models_folder(this_host()))
+    linked = models_folder(this_host()).parent / "link" / "mine.gguf"
     monkeypatch.setattr(server, "stop", stop)
-    for model, count in (("/other.gguf", 0), (str(path), 1)):
+    for model, count in (("/other.gguf", 0), (str(path), 1), (str(linked), 2)):
         path.write_bytes(b"GGUF")
         monkeypatch.setattr(server, "running", lambda _host, at=model: replace(RUNNING, model=at))
         printed(capsys, "remove", "mine")

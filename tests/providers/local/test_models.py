@@ -32,6 +32,23 @@ def test_models_are_found_by_name_by_path_and_as_the_starter(starter: Path, tmp_
     assert [file.name for file in models.list_models(this_host())] == ["other-7b", starter.stem]
 
 
+def test_folders_and_links_to_nowhere_are_no_models(starter: Path):
+    (starter.parent / "folder.gguf").mkdir()
+    (starter.parent / "gone.gguf").symlink_to("/nowhere/model.gguf")
+    (starter.parent / "link.gguf").symlink_to(starter)
+    assert [file.name for file in models.list_models(this_host())] == ["link", starter.stem]
+
+
+def test_the_files_of_a_model_are_its_own_and_those_of_its_download(starter: Path):
+    part, mark = starter.with_name("m.gguf.part"), starter.with_name("m.gguf.etag")
+    for path in (part, mark, starter.with_name("m.gguf.txt")):
+        path.write_bytes(b"")
+    assert models.files_of(this_host(), "m") == [part, mark]
+    (starter.parent / "gone.gguf").symlink_to("/nowhere/model.gguf")
+    assert models.files_of(this_host(), "gone") == [starter.parent / "gone.gguf"]
+    assert models.files_of(this_host(), f"../models/{starter.stem}") == []
+
+
 def test_an_unknown_name_lists_what_there_is(starter: Path):
     with pytest.raises(ConfigError, match=starter.stem):
         models.find_model(this_host(), "gpt-99", STARTER_NAME)
@@ -44,7 +61,9 @@ def test_a_path_without_a_file_is_named():
 
 async def test_removing_deletes_the_model_and_what_is_left_of_fetching_it(starter: Path):
     (models.parts_folder(this_host()) / "01").mkdir(parents=True)
+    starter.with_name(f"{starter.name}.part").write_bytes(b"GG")
     assert await models.remove_starter(this_host())
     assert models.list_models(this_host()) == []
     assert not models.parts_folder(this_host()).exists()
+    assert list(starter.parent.iterdir()) == []
     assert not await models.remove_starter(this_host())

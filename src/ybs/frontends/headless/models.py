@@ -16,11 +16,12 @@ from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.reached import reached_data, reached_lines, run_leaving_threads
 from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import STARTER_NAME, hardware
-from ybs.providers.local.hub import find_source
+from ybs.providers.local.hub import find_source, is_there
 from ybs.providers.local.hub import install as install_source
 from ybs.providers.local.models import (
     STARTER_BYTES,
     ModelFile,
+    files_of,
     find_model,
     list_models,
     models_folder,
@@ -110,7 +111,7 @@ async def fetch(name: str, loaded: Loaded) -> Report:
             return {"name": name, "server": "ollama"}, [f"Ollama has {name} now."], 0
         machine = await asyncio.to_thread(this_machine, host, config.local.server)
         source = find_source(host, name, config.local.hub, machine)
-        if source.path.exists():
+        if await is_there(source):
             data = {"name": source.name, "path": str(source.path), "was_there": True}
             return data, [f"{source.name} was there already: {source.path}"], 0
         if source.reason:
@@ -157,17 +158,20 @@ async def remove(name: str, loaded: Loaded) -> Report:
     host, name = loaded.host, name or STARTER_NAME
     is_starter = name == STARTER_NAME
     path = starter_path(host) if is_starter else models_folder(host) / f"{name}.gguf"
-    if not is_starter and path not in [file.path for file in list_models(host)]:
+    here = files_of(host, path.stem if is_starter else name)
+    if not is_starter and not here:
         raise ConfigError(f"There is no model {name!r} in {models_folder(host)}.")
     server = running(host)
-    if server is not None and server.model == str(path.resolve()):
+    if server is not None and server.serves(path):
         await stop_server(loaded.host)
+    was_there = path in here
     if is_starter:
-        was_there = await remove_starter(host)
+        await remove_starter(host)
     else:
-        await asyncio.to_thread(path.unlink)
-        was_there = True
-    said = "removed" if was_there else "was not installed"
+        for each in here:
+            await asyncio.to_thread(each.unlink)
+    part = "its incomplete download was removed" if here else "was not installed"
+    said = "removed" if was_there else part
     return {"was_there": was_there}, [f"{name}: {said}"], 0
 
 

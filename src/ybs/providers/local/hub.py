@@ -1,5 +1,6 @@
 """Where a model is downloaded from: names of the catalogue, files of a hub, addresses."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,14 @@ from ybs.providers.http.client import host_of
 from ybs.providers.local import models
 from ybs.providers.local.catalogue import CANDIDATES
 from ybs.providers.local.choice import Candidate, choose, plan
-from ybs.providers.local.download import Downloaded, Progress, alone, download, is_sha256
+from ybs.providers.local.download import (
+    Downloaded,
+    Progress,
+    alone,
+    digest_of,
+    download,
+    is_sha256,
+)
 from ybs.providers.local.hardware import Machine
 
 _FILE: Final = re.compile(r"[A-Za-z0-9][\w.+-]{0,190}\.gguf", re.ASCII)
@@ -74,6 +82,20 @@ def find_source(host: Host, name: str, hub: str, machine: Machine) -> Source:
     candidate, reason = _candidate(name.lower(), machine)
     address = _address(hub, candidate.repository, candidate.file)
     return _source(folder, address, candidate.file, sha256 or candidate.sha256, reason)
+
+
+async def is_there(source: Source) -> bool:
+    """Return whether the model is here. Raises ConfigError for another file of its name, as far as the checksum is known."""
+    if not source.path.is_file():
+        return False
+    if source.sha256:
+        digest = await asyncio.to_thread(digest_of, source.path)
+        if digest != source.sha256.lower():
+            raise ConfigError(
+                f"{source.path} is another file: its SHA-256 is {digest}, and not {source.sha256.lower()}.\n"
+                "Remove it to download this one."
+            )
+    return True
 
 
 async def install(source: Source, progress: Progress) -> Downloaded:

@@ -50,7 +50,17 @@ def list_models(host: Host) -> list[ModelFile]:
         paths = sorted(models_folder(host).glob("*.gguf"))
     except OSError:
         return []
-    return [ModelFile(name=p.stem, path=p, size_bytes=p.stat().st_size) for p in paths]
+    whole = (path for path in paths if path.is_file())  # no folders, no links to nowhere
+    return [ModelFile(name=p.stem, path=p, size_bytes=p.stat().st_size) for p in whole]
+
+
+def files_of(host: Host, name: str) -> list[Path]:
+    """Return what is here of a model of the folder: its file or a link, and what came of a download that is not whole."""
+    if Path(name).name != name:
+        return []
+    file = models_folder(host) / f"{name}.gguf"
+    found = (file, file.with_name(f"{name}.gguf.part"), file.with_name(f"{name}.gguf.etag"))
+    return [path for path in found if path.is_file() or path.is_symlink()]
 
 
 def find_model(host: Host, name: str, starter_name: str) -> Path:
@@ -91,6 +101,7 @@ async def remove_starter(host: Host) -> bool:
     from shutil import rmtree
 
     was_there = starter_path(host).exists()
-    starter_path(host).unlink(missing_ok=True)
+    for path in files_of(host, starter_path(host).stem):
+        path.unlink()
     await to_thread(rmtree, parts_folder(host), ignore_errors=True)
     return was_there

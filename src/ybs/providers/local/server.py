@@ -96,6 +96,10 @@ class Running(Struct, frozen=True, kw_only=True):
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    def serves(self, model: Path) -> bool:
+        """Return whether it runs this model file, along links to either."""
+        return Path(self.model).resolve() == model.resolve()
+
 
 class Lease:
     """Says that this run uses the server. The system takes it back when the process ends, however that happens."""
