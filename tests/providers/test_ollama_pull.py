@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rows import every_row
 from ybs.core.errors import ModelError, ProviderDown
+from ybs.providers.http.failures import NotServed
 from ybs.providers.ollama import PROVIDER
 from ybs.providers.ollama_pull import pull
 
@@ -71,7 +72,8 @@ async def test_the_layers_are_counted_together():
     [
         (lines(*LINES[:4]), ProviderDown, r"without saying that it succeeded \(last: pulling 222\)"),
         (lines(), ProviderDown, r"\(last: nothing\)"),
-        (lines(LINES[0], {"error": "pull model manifest: file does not exist"}), ModelError, "file does not exist"),
+        (lines(LINES[0], {"error": "pull model manifest: file does not exist"}), NotServed, "ollama knows no model 'm' to download"),
+        (lines(LINES[0], {"error": "max retries exceeded"}), ProviderDown, "max retries exceeded"),
         (says(500), ModelError, "500"),
     ],
 )  # fmt: skip
@@ -80,6 +82,13 @@ async def test_a_download_that_does_not_succeed_is_an_error(
 ):
     with open_hub(behaviour) as server, pytest.raises(kind, match=words):
         await pull(replace(PROVIDER, endpoint=server.url), "m", lambda *_: None)
+
+
+@every_row("path", ["", "/", "/v1", "/api/chat"])
+async def test_the_address_may_have_a_path_as_that_of_a_chat_has(path: str):
+    with open_hub(lines(*LINES)) as server:
+        await pull(replace(PROVIDER, endpoint=server.url + path), "m", lambda *_: None)
+    assert server.asked[0][0] == "/api/pull"
 
 
 async def test_a_server_that_is_not_there_says_how_to_start_it():

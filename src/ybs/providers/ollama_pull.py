@@ -8,11 +8,15 @@ from contextlib import aclosing
 from typing import Final
 
 from ybs.core.errors import ProviderDown
+from ybs.core.remedies import Remedy
 from ybs.providers.http.client import HttpClient, Patience, host_of
-from ybs.providers.http.failures import Site
+from ybs.providers.http.failures import NotServed, Site
 from ybs.providers.registry import Provider
 from ybs.providers.wire.loose_json import as_text, count_at
+from ybs.providers.wires import clean_endpoint
 
+#: What Ollama's registry answers to a name that it does not have.
+_UNKNOWN: Final = "file does not exist"
 #: Between two lines a layer may be checked, which takes long for a large one.
 PATIENCE: Final = Patience(connect=5.0, first=120.0, later=600.0)
 
@@ -22,7 +26,7 @@ async def pull(provider: Provider, model: str, progress: Callable[[int, int, str
 
     Raises ModelError: the server is not there, does not know the model, or broke off. It keeps what has come.
     """
-    endpoint = provider.endpoint
+    endpoint = clean_endpoint(provider.endpoint, provider.wire)
     site = Site(
         provider=provider.name,
         endpoint=endpoint,
@@ -45,6 +49,13 @@ async def pull(provider: Provider, model: str, progress: Callable[[int, int, str
                 )
                 is_layer = bool(line.get("digest")) and status.startswith("pulling")
                 progress(done, whole, "fetching" if is_layer else status)
+    except ProviderDown as error:
+        if _UNKNOWN not in str(error):
+            raise
+        raise NotServed(
+            f"{provider.name} knows no model {model!r} to download.",
+            remedies=(Remedy("do", "check its name, which is like qwen3:8b"),),
+        ) from error
     finally:
         await client.aclose()
     if status != "success":
