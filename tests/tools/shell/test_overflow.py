@@ -3,11 +3,13 @@
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hosts import this_host
 from ybs.core.errors import Refused
+from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell import overflow as room
 from ybs.tools.shell.overflow import Outputs, Spill, outputs_folder, sweep
@@ -37,9 +39,50 @@ def test_an_output_gets_a_file_only_once_it_is_too_long(outputs: Outputs):
 
 def test_a_short_output_leaves_nothing_to_tell(outputs: Outputs):
     spill = Spill(outputs, 5)
-    spill.add(b"abc")
-    spill.close()
+    spill.add(b"abcde")
     assert spill.note() == ""
+    spill.close()
+    assert (spill.path, spill.note(), spill.size) == (None, "", 5)
+
+
+def test_where_nothing_may_be_written_nothing_is_held_either():
+    spill = Spill(None, 0)
+    for _ in range(3):
+        spill.add(b"abc\n")
+    assert spill.note() == f"[the whole output was not kept: {WRITES_NOTHING}]"
+    assert (spill.size, spill.lines, spill._held) == (12, 3, [])
+
+
+@pytest.mark.parametrize(("pieces", "free", "is_kept"), [(10, 500, True), (10, 499, False), (1, 500, True)])  # fmt: skip
+def test_the_room_on_the_disk_is_looked_at_now_and_then(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch, pieces: int, free: int, is_kept: bool
+):
+    looks: list[int] = []
+
+    def look(_descriptor: int) -> SimpleNamespace:
+        looks.append(1)
+        return SimpleNamespace(f_bavail=free, f_frsize=100)
+
+    monkeypatch.setattr(room.os, "fstatvfs", look)
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 50_000)
+    monkeypatch.setattr(room, "_LOOK_BYTES", 15)
+    spill = Spill(outputs, 0)
+    for _ in range(pieces):
+        spill.add(b"abc")
+    spill.close()
+    assert (spill.path is not None) is is_kept
+    assert len(looks) == (1 if pieces == 1 or not is_kept else 2)
+
+
+def test_a_text_is_kept_as_a_whole(outputs: Outputs, monkeypatch: pytest.MonkeyPatch):
+    path = Path(outputs.keep("grün \ud800\n"))
+    assert (path.parent, path.read_bytes()) == (outputs.folder, "grün ?\n".encode())
+    monkeypatch.setattr(room, "_make_private", raises)
+    assert outputs.keep("x") == ""
+
+
+def raises(_folder: Path) -> None:
+    raise OSError
 
 
 def test_the_file_and_its_folders_are_private(outputs: Outputs):
@@ -174,13 +217,30 @@ def test_old_files_and_then_the_oldest_are_removed(
     monkeypatch.setattr(room, "_LOOK_BYTES", 0)
     now = 1_700_000_000.0
     outputs.folder.mkdir(parents=True)
-    for name, days, size in (("old", 8, 1), ("large", 6, 6), ("fresh", 1, 5), ("new", 0, 1)):
+    week, day = 604_800, 86_400
+    every = (("old", week + 1, 0), ("aged", week, 0), ("large", 6 * day, 6), ("fresh", day, 5), ("new", 0, 1))  # fmt: skip
+    for name, seconds, size in every:
         file = outputs.folder / f"{name}.txt"
         file.write_bytes(b"x" * size)
-        os.utime(file, (now - days * 86_400,) * 2)
+        os.utime(file, (now - seconds,) * 2)
+    (outputs.folder / "other").touch()
     (outputs_folder(this_host()) / "stray").touch()
+    kept = {"other", "aged", "fresh", "new"}
     sweep(outputs_folder(this_host()), now)
-    assert {file.stem for file in outputs.folder.iterdir()} == {"fresh", "new"}
+    assert {file.stem for file in outputs.folder.iterdir()} == kept - {"aged"}
+    monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 6)  # just enough
+    sweep(outputs_folder(this_host()), now)
+    assert {file.stem for file in outputs.folder.iterdir()} == kept - {"aged"}
+
+
+def test_an_output_of_just_a_week_is_kept(outputs: Outputs):
+    now = 1_700_000_000.0
+    outputs.folder.mkdir(parents=True)
+    for seconds in (604_800, 604_801):
+        (outputs.folder / f"{seconds}.txt").touch()
+        os.utime(outputs.folder / f"{seconds}.txt", (now - seconds,) * 2)
+    sweep(outputs_folder(this_host()), now)
+    assert [file.stem for file in outputs.folder.iterdir()] == ["604800"]
 
 
 @pytest.mark.integration

@@ -38,7 +38,7 @@ class Kept:
             data = data[room:]
         if len(data) >= self._half_bytes:
             self._tail[:] = data[-self._half_bytes :]
-        elif data:
+        else:
             self._tail += data
             if len(self._tail) > 4 * self._half_bytes:
                 del self._tail[: -self._half_bytes]

@@ -70,7 +70,7 @@ class Spill:
         self._outputs = outputs
         self._room = after_bytes
         self._held: list[bytes] = []
-        self._descriptor = -1
+        self._descriptor: int | None = None
         self._next_look = 0
         self.size = self.lines = self.written = 0
         self.path: Path | None = None
@@ -80,8 +80,8 @@ class Spill:
         """Take the next piece."""
         self.size += len(data)
         self.lines += data.count(b"\n")
-        if self._descriptor >= 0:
-            self._write(data)
+        if self._descriptor is not None:
+            self._write(self._descriptor, data)
         elif self.path is None and not self.problem:
             self._held.append(data)
             if self.size > self._room:
@@ -93,19 +93,19 @@ class Spill:
             self.problem = WRITES_NOTHING
             return
         try:
-            self._descriptor, self.path = self._outputs.create()
+            descriptor, self.path = self._outputs.create()
         except OSError as error:
             self.problem = error.strerror or str(error)
             return
-        for data in held:
-            self._write(data)
+        self._descriptor = descriptor
+        self._write(descriptor, b"".join(held))
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, descriptor: int, data: bytes) -> None:
         try:
-            self._check_room()
+            self._check_room(descriptor)
             view = memoryview(data)[: MOST_BYTES - self.written]
             while view:
-                count = os.write(self._descriptor, view)
+                count = os.write(descriptor, view)
                 self.written += count
                 view = view[count:]
         except OSError as error:
@@ -114,10 +114,10 @@ class Spill:
             if self.written >= MOST_BYTES:
                 self._stop("it is too long")
 
-    def _check_room(self) -> None:
+    def _check_room(self, descriptor: int) -> None:
         if self.written >= self._next_look:
             self._next_look = self.written + _LOOK_BYTES
-            disk = os.fstatvfs(self._descriptor)
+            disk = os.fstatvfs(descriptor)
             if disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES:
                 raise OSError("the disk is nearly full")
             if self._outputs is not None and self.written:
@@ -134,8 +134,8 @@ class Spill:
     def close(self) -> None:
         """Close the file; what is still held is forgotten."""
         self._held = []
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
             with suppress(OSError):  # a full disk may be told here
                 os.close(descriptor)
 
