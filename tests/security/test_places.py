@@ -188,6 +188,25 @@ def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(
     }
 
 
+def test_keys_in_toolchains_are_hidden_and_of_caches_those_at_the_top(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    switched, mine = tmp_path / "venv", project / "tool"
+    names = (home / ".pyenv/.netrc", home / ".pyenv/sub/.npmrc", home / ".cargo/registry/.netrc",
+             home / ".cargo/registry/sub/.npmrc", switched / "etc/.pypirc", mine / ".npmrc")  # fmt: skip
+    for name in names:
+        name.parent.mkdir(parents=True)
+        name.write_text("x")
+    places = see(Host.of({"HOME": str(home)}), project, readable=[switched, mine])
+    assert sorted(places.hidden) == sorted(map(str, (*names[:3], switched / "etc/.pypirc")))
+
+
+@every_row("uid", [0, 5, None])
+def test_whose_sandbox_it_is_can_be_said(project: Path, home: Path, uid: int | None) -> None:
+    expected = os.getuid() if uid is None else uid
+    assert see(Host.of({"HOME": str(home)}), project, uid=uid).uid == expected
+
+
 def test_a_link_to_the_project_closes_it_not(project: Path, home: Path) -> None:
     (home / ".netrc").symlink_to(project)
     (home / ".pgpass").symlink_to("/usr")

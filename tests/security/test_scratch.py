@@ -105,19 +105,37 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
     assert private.path != path, "the next one is new"
 
 
-def test_a_sweep_removes_what_nobody_holds(home: Path) -> None:
+def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
     mine, stale = PrivateFolder(scratch_folder(this_host())), scratch_folder(this_host()) / "stale"
     assert Path(mine.path).is_dir()
     (stale / "temporary").mkdir(parents=True)
     (stale / "file").write_text("left by a crash")
-    (scratch_folder(this_host()) / "link").symlink_to("/etc")
+    (scratch_folder(this_host()) / "link").symlink_to(outside)
     (scratch_folder(this_host()) / "file").write_text("no folder")
+    os.mkfifo(scratch_folder(this_host()) / "pipe")
     sweep(this_host())
     assert Path(mine.temporary).is_dir()
     assert not stale.exists()
     left = {path.name for path in scratch_folder(this_host()).iterdir()}
-    assert left == {Path(mine.path).name, "file", "link"}
-    assert Path("/etc").is_dir()
+    assert left == {Path(mine.path).name, "file", "link", "pipe"}
+    assert (outside / "inner").is_dir()
+
+
+@linux
+def test_a_folder_is_made_accessible_itself_and_not_what_a_link_leads_to(tmp_path: Path) -> None:
+    for name in ("top/folder", "outside"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name).chmod(0o500)
+    (tmp_path / "top/link").symlink_to(tmp_path / "outside")
+    top = os.open(tmp_path / "top", os.O_RDONLY)
+    scratch._make_accessible("folder", top)
+    with pytest.raises(OSError, match=r"directory|link"):
+        scratch._make_accessible("link", top)
+    os.close(top)
+    assert stat.S_IMODE((tmp_path / "top/folder").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "outside").stat().st_mode) == 0o500
 
 
 def test_where_no_folder_can_be_made_another_one_does(
