@@ -16,6 +16,7 @@ from ybs.security.sandbox import bubblewrap, programs
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import see
+from ybs.security.sandbox.seccomp import confining
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -249,10 +250,11 @@ class FakeRun:
     """Stands in for subprocess.run and answers with what bwrap would say."""
 
     def __init__(self, *said: str | BaseException) -> None:
-        self.said, self.calls = list(said), []
+        self.said, self.calls, self.filters = list(said), [], []
 
-    def __call__(self, argv: tuple[str, ...], **_: object) -> SimpleNamespace:
+    def __call__(self, argv: tuple[str, ...], **options: object) -> SimpleNamespace:
         self.calls.append(argv)
+        self.filters.append(os.read(options["pass_fds"][0], 10_000))
         said = self.said.pop(0)
         if isinstance(said, BaseException):
             raise said
@@ -284,6 +286,7 @@ def test_S19_bwrap_is_tried_once_and_says_why_it_does_not_work(
     assert found == options
     assert why in reason
     assert len(run.calls) == len(said)
+    assert run.filters == [confining(os.uname().machine)] * len(said)
     assert ("--disable-userns" in run.calls[-1]) == (len(said) == 1)
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ybs.security.sandbox import resident as module
 from ybs.security.sandbox.choice import NoBackend, choose
 from ybs.security.sandbox.entry import open_kernel
 from ybs.security.sandbox.landlock import Landlock
+from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places
 from ybs.security.sandbox.resident import KeptFolder, Resident, home_of, start_resident
 from ybs.security.sandbox.scratch import PrivateFolder
@@ -188,11 +190,80 @@ def test_a_toolchain_that_may_not_be_shown_is_left_out(
         assert (str(folder) in seen[-1].readable) is shown
 
 
+class FakeBackend:
+    """Takes what is to be started, and says how."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.chosen: list[tuple[Places, PrivateFolder]] = []
+        self.asked: list[object] = []
+
+    def choose(self, places: Places, private: PrivateFolder) -> "FakeBackend":
+        self.chosen.append((places, private))
+        return self
+
+    def launch(self, command: Sequence[str], folder: Path, environ: object, **given: object) -> Launch:  # fmt: skip
+        self.asked.append((command[3:], folder, given))
+        return Launch(command, {}, scratch="/goes/with/the/session")
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock (reduced)"])
+@pytest.mark.parametrize(
+    ("kind", "network", "readable", "writable", "begins_in"),
+    [
+        ("none", False, "", "{work}", "{work}"),
+        ("read", True, "{project}", "{work}", "{project}"),
+        ("write", False, "", "{work} {project}", "{project}"),
+    ],
+)
+def test_a_program_sees_and_changes_what_it_is_given(
+    project: Path, place: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any, network: bool, readable: str,
+    writable: str, begins_in: str,
+) -> None:  # fmt: skip
+    backend, host = FakeBackend(name), this_host()
+    monkeypatch.setattr(module, "choose", backend.choose)
+    own, notes = host.state_folder / "own", place / "notes"
+    own.mkdir(parents=True)
+    (place / "shown").mkdir()
+    wanted = Resident(
+        key="k", command=("run", "it"), project=kind, network=network, own=(own,), declared={"A": "b"},
+        shown=(place / "shown", notes), writable=(notes,),
+    )  # fmt: skip
+    launch = start_resident(host, project, wanted)
+    ((places, kept),) = backend.chosen
+    names = {"project": project, "work": f"{kept.path}/work"}
+    assert places.writable == (*writable.format(**names).split(), str(notes))
+    assert places.readable == (str(place / "shown"), str(own), *readable.format(**names).split())
+    declared = {"A": "b", **({"HOME": "/tmp/home"} if name == "bubblewrap" else {})}
+    given = {"network": network, "declared": declared}
+    begin = (begins_in.format(**names), "run", "it")
+    assert backend.asked == [(begin, Path(kept.path, "work"), given)]
+    assert launch.scratch == ""
+
+
+@pytest.mark.parametrize(("declared", "home"), [({}, "/tmp/home"), ({"HOME": "/x"}, "/x")])
+def test_a_home_that_was_declared_stays(
+    project: Path, monkeypatch: pytest.MonkeyPatch, declared: dict[str, str], home: str
+) -> None:
+    backend = FakeBackend("bubblewrap")
+    monkeypatch.setattr(module, "choose", backend.choose)
+    wanted = Resident(key="k", command=("x",), declared=declared)
+    start_resident(this_host(), project, wanted)
+    start_resident(this_host(), this_host().home, wanted)  # is no project
+    homes = [given["declared"]["HOME"] for *_, given in backend.asked]
+    assert homes == [home, home]
+    work = f"{home_of(this_host(), 'k')}/work"
+    assert [places.writable for places, _ in backend.chosen] == [(work,), (work,)]
+    assert [command[0] for command, *_ in backend.asked] == [str(project), work]
+
+
 def test_the_kept_folder_is_private_and_is_not_removed(place: Path):
     kept = KeptFolder(place / "kept")
     assert Path(kept.home).is_dir()
     assert kept.home.startswith(kept.shared)
-    assert (place / "kept").stat().st_mode & 0o777 == 0o700
+    for folder in ("", "temporary", "unshared", "work", "temporary/home"):
+        assert (place / "kept" / folder).stat().st_mode & 0o777 == 0o700
+    assert KeptFolder(place / "kept").path == kept.path, "of several sessions at once"
     kept.remove()
     assert Path(kept.work).is_dir()
 

@@ -86,6 +86,30 @@ def test_no_more_than_some_children_are_looked_at(monkeypatch: pytest.MonkeyPatc
     assert len(looked) == 64
 
 
+@pytest.mark.parametrize(
+    ("place", "opening", "reading"),
+    [
+        (b"wait_for_partner", True, True),
+        (b"pipe_read", False, True),
+        (b"anon_pipe_read", False, True),
+        (b"0", False, False),
+        (b"do_wait", False, False),
+    ],
+)
+def test_a_thread_of_a_child_says_where_it_waits(
+    monkeypatch: pytest.MonkeyPatch, place: bytes, opening: bool, reading: bool
+):
+    files = {
+        "/proc/7/task/7/children": b"8 9 ",
+        "/proc/9/task/10/wchan": place,
+        "/proc/8/task/8/wchan": b"0",
+    }
+    threads = {"7": ["7"], "8": ["8"], "9": ["9", "10"]}
+    monkeypatch.setattr(stuck, "_threads_of", threads.__getitem__)
+    monkeypatch.setattr(stuck, "_read", lambda path: files.get(path, b""))
+    assert (stuck.is_stuck(7), stuck.is_stuck(7, stuck.READING)) == (opening, reading)
+
+
 @pytest.mark.integration
 async def test_a_child_that_hangs_at_a_pipe_is_ended_at_once_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
