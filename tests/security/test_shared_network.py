@@ -1,8 +1,11 @@
 """The network that a session's commands share, where it cannot be had; with real servers: `tests/session/test_servers.py`."""
 
+import os
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -41,6 +44,74 @@ def test_without_nsenter_each_command_keeps_a_network_of_its_own(
     assert wanted.listening() == []
     with pytest.raises(ToolError, match="Nothing is running"):
         wanted.forward(3456)
+
+
+def test_it_is_made_when_it_is_wanted_and_where_that_fails_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made: list[str] = []
+
+    def fail(_self: SharedNetwork, bubblewrap: str) -> None:
+        made.append(bubblewrap)
+        raise OSError
+
+    monkeypatch.setattr(SharedNetwork, "_make", fail)
+    network = SharedNetwork()
+    assert (network.prefix("bwrap"), network.is_wanted, made) == ((), False, [])
+    network.want()
+    assert (network.prefix("bwrap"), network.prefix("bwrap"), made) == ((), (), ["bwrap"])
+    network.close()
+    assert (network.is_wanted, network.prefix("bwrap"), made) == (False, (), ["bwrap"])
+    network.want()
+    network._prefix = ("enter",)
+    assert (network.prefix("bwrap"), made) == (("enter",), ["bwrap"])
+    network._prefix = ()
+    assert (network.prefix("again"), made) == ((), ["bwrap", "again"])
+
+
+def test_closing_it_lets_go_of_the_namespace():
+    network = SharedNetwork()
+    reading, writing = os.pipe()
+    network._descriptors, network._prefix = [writing], ("enter",)
+    network.close()
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    assert network.prefix("bwrap") == ()
+
+
+def test_only_ports_that_are_listened_on_are_told(
+    wanted: SharedNetwork, monkeypatch: pytest.MonkeyPatch
+):
+    table = """\
+  sl  local_address rem_address   st tx_queue
+   0: 0100007F:1F90 00000000:0000 0A 00000000
+   1: 0100007F:0D80 0100007F:1F90 01 00000000
+   0: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A
+   1: a:0051 0A
+
+"""
+    monkeypatch.setattr(
+        shared_network, "run", lambda *_, **__: SimpleNamespace(stdout=table.encode())
+    )
+    assert wanted.listening() == []
+    wanted._prefix = ("enter",)
+    assert wanted.listening() == [80, 8080]
+
+
+def test_a_forward_is_ended_once():
+    network = SharedNetwork()
+    ended: list[str] = []
+    process: Any = SimpleNamespace(
+        kill=lambda: ended.append("killed"),
+        communicate=lambda: ended.append("gone"),
+        poll=lambda: None,
+    )
+    gone: Any = SimpleNamespace(poll=lambda: 0)
+    network._forwards = {80: (8080, process), 81: (8181, gone)}
+    assert network.forwards == {80: 8080}
+    assert network.forward(80) == 8080
+    assert [network.end(port) for port in (80, 80, 7)] == [True, False, False]
+    assert ended == ["killed", "gone"]
 
 
 @pytest.mark.integration
