@@ -98,7 +98,8 @@ it is bounded by what follows, each with the test that holds it.
 - A command can change every file of the project that is not protected, and a `.git` that is missing can be made; you are told of that one. Whatever you
   run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
-  around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named.
+  around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named. With bubblewrap a
+  command can move the folder around a nested repository away and make another repository in its place; both are named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
   no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
