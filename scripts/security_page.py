@@ -49,7 +49,7 @@ it is bounded by what follows, each with the test that holds it.
   its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
   the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
-  read, is asked about each time; a star in a rule or grant covers no other program and no other goal; blocked commands are refused in every mode.
+  read, is asked about each time; a star in a rule or grant covers no other program and no other goal (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
   and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
