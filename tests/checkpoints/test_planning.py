@@ -1,7 +1,9 @@
 """Where an undo may write, whatever a checkpoint that somebody edited names."""
 
 import os
+import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,12 @@ def test_a_step_is_broken_by_one_turn_and_ignored_by_all_of_them():
     assert are_ignored == [True, True, False, False]
 
 
+@cache
+def _roots(project: Path) -> Roots:
+    """Return the roots of one test's project; to make them takes a hundred looks at the disk."""
+    return Roots(this_host(), project, blocked=("secret",))
+
+
 def _planned(
     project: Path, steps: dict[str, Step], found: dict[str, State], **options: Any
 ) -> Plan:
@@ -110,7 +118,7 @@ def _planned(
         return found.get(path.removeprefix(top), ABSENT)
 
     made = plan(
-        Roots(this_host(), project, blocked=("secret",)),
+        _roots(project),
         {top + path: replace(step) for path, step in steps.items()},
         look_at,
         **{"force": False, "is_resumed": False, **options},
@@ -227,9 +235,9 @@ D, E = _folder(), Step(expected=_folder(), target=ABSENT)
     ],
 )
 def test_a_file_takes_the_place_of_a_folder_only_where_all_in_it_goes(
-    tmp_path_factory: Any, there: list[str], steps: dict[str, Step], conflicts: list[str]
+    project: Path, there: list[str], steps: dict[str, Step], conflicts: list[str]
 ):
-    project = tmp_path_factory.mktemp("project")
+    shutil.rmtree(project / "d", ignore_errors=True)
     (project / "d" / "e").mkdir(parents=True)
     for name in there:
         (project / "d" / name).write_text("2")

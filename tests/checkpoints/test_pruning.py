@@ -15,6 +15,14 @@ from ybs.checkpoints.store import CheckpointStore, Running, checkpoints_folder, 
 DAY = 86_400
 
 
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sync(_: int) -> None:
+        pass
+
+    monkeypatch.setattr(os, "fsync", sync)
+
+
 def _keep(store: CheckpointStore, session: str, content: bytes, *, days: float) -> str:
     """Add a record that is so old, with its content."""
     digest = digest_of(content)
@@ -31,7 +39,6 @@ def _left(store: CheckpointStore) -> tuple[set[str], set[str]]:
     return {path.stem for path, _ in store.records()}, {name for name, _ in store.objects.each()}
 
 
-@pytest.mark.integration
 def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project: Path):
     store, other = store_of(this_host(), project), store_of(this_host(), project / "other")
     kept = _keep(store, "alive", b"kept", days=2)
@@ -53,7 +60,6 @@ def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project:
     assert forget(checkpoints_folder(this_host()), None, retention_days=30) == 0
 
 
-@pytest.mark.integration
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "MOST_BYTES", 20)
     store = store_of(this_host(), project)
@@ -63,6 +69,14 @@ def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pyte
     young = [_keep(store, "s", f"y{number}".encode() * 10, days=0) for number in (1, 2)]
     assert forget(checkpoints_folder(this_host()), {"s"}) == 2
     assert _left(store)[0] == set(young)
+    store.begin(young[0])
+    store.note("s", Running(turn=1), is_first=True)
+    old = time() - 2 * DAY
+    for path, _ in store.records():  # notes take no room: they stay until they are old
+        if path.suffix != ".json":
+            os.utime(path, (old, old))
+    assert forget(checkpoints_folder(this_host()), {"s"}) == 0
+    assert (store.began(young[0]), store.running("s")) == (True, Running(turn=1))
 
 
 def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
@@ -100,3 +114,33 @@ def test_a_note_of_a_running_turn_holds_its_contents_until_it_is_old_or_its_sess
         assert (store.running(session) is not None) == stays
         assert store.objects.has(digest, 6) == stays
         store.forget(session)
+
+
+def test_what_is_as_old_as_the_limit_to_the_moment_stays(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pruning, "MOST_BYTES", 0)
+    now = float(int(time()) + DAY)
+    monkeypatch.setattr(pruning, "time", lambda: now)
+    store = store_of(this_host(), project)
+    names = [_keep(store, session, session.encode(), days=0) for session in ("alive", "gone")]
+    store.objects.put(digest_of(b"unnamed"), b"unnamed")
+
+    def put_back(then: float) -> None:
+        for path in store.folder.rglob("*"):
+            os.utime(path, (then, then))
+
+    put_back(now - pruning.GRACE_SECONDS)
+    contents = {digest_of(content) for content in (b"alive", b"gone", b"unnamed")}
+    assert forget(checkpoints_folder(this_host()), {"alive"}) == 0
+    assert _left(store) == (set(names), contents)
+    put_back(now - pruning.GRACE_SECONDS - 1)
+    assert forget(checkpoints_folder(this_host()), {"alive"}) == 2
+    assert _left(store) == (set(), set())
+    monkeypatch.setattr(pruning, "MOST_BYTES", 100)
+    name = _keep(store, "alive", b"alive", days=0)
+    put_back(now - 30 * DAY)
+    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 0
+    assert _left(store)[0] == {name}
+    put_back(now - 30 * DAY - 1)
+    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 1

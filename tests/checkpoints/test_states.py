@@ -3,6 +3,7 @@
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,26 @@ def test_a_file_over_the_limit_is_not_kept_and_read_no_further_than_that(
         kind="file", mode=0o644, size=length, digest=digest, mark="" if is_kept else mark
     )
     assert sum(reads) == (0 if size > 10 else length)
+
+
+def test_no_file_stays_open_that_was_looked_at(project: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "a").write_text("1")
+    roots, still_open = Roots(this_host(), project), set[int]()
+    open_, close = os.open, os.close
+
+    def opened(*given: Any, **options: Any) -> int:
+        still_open.add(descriptor := open_(*given, **options))
+        return descriptor
+
+    def closed(descriptor: int) -> None:
+        still_open.remove(descriptor)
+        close(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", opened)
+        patch.setattr(os, "close", closed)
+        assert state_at(roots, f"{project}/a").size == 1
+    assert still_open == set()
 
 
 def test_two_things_that_are_not_kept_differ_by_their_marks(project: Path):

@@ -8,6 +8,7 @@ from hosts import this_host
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.checkpoints.store import CheckpointStore, Record, Running
+from ybs.config import private_file
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots
@@ -28,6 +29,22 @@ def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
     assert store.read(record.name) == record == expected
     assert record.name.startswith("s.")
     assert record.sizes == dict.fromkeys(contents, 1)
+    assert {digest: store.objects.get(digest) for digest in contents} == contents
+
+
+def test_a_content_that_another_ybs_prunes_in_this_moment_is_kept_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    replace = private_file.replace
+
+    def replaced(path: Path, data: bytes) -> None:
+        replace(path, data)
+        assert store.objects.drop(digest_of(b"2"), before=float("inf"))
+
+    monkeypatch.setattr(private_file, "replace", replaced)
+    contents = {digest_of(text): text for text in (b"1", b"2")}
+    store.add("s", CHANGES, contents.get)
     assert {digest: store.objects.get(digest) for digest in contents} == contents
 
 

@@ -92,14 +92,12 @@ def state_of(place: Place, status: os.stat_result, take: Take) -> State:
             return _file_state(place, status, take)
         if stat.S_ISDIR(status.st_mode):
             return State(kind="folder", mode=mode)
-        if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(place.name, dir_fd=place.folder)
-            return State(kind="link", target=shown_name(target))
+        target = os.readlink(place.name, dir_fd=place.folder)
+        return State(kind="link", target=shown_name(target))
     except FileNotFoundError:
         return ABSENT
-    except (OSError, Refused):  # it may not be read, or became something else in this moment
+    except (OSError, Refused):  # it may not be read, or is nothing of all that
         return State(kind="other", mode=mode, mark=_mark(status))
-    return State(kind="other", mode=mode, mark=_mark(status))
 
 
 def unkept_file(status: os.stat_result) -> State:
@@ -127,7 +125,7 @@ def _read(descriptor: int, size: int) -> bytes:
     if len(data) == size:  # mostly; one more read would say the same
         return data
     pieces, most = [data], MOST_FILE_BYTES + 1 - len(data)
-    while most > 0 and (piece := os.read(descriptor, min(most, 1_000_000))):
+    while piece := os.read(descriptor, most):
         pieces.append(piece)
         most -= len(piece)
     return b"".join(pieces)

@@ -77,6 +77,12 @@ def cut(text: str, start: str, one: str, other: str) -> str:
             "    for item in items:\n    # ... existing code ...\n        total *= -item",
             PY.replace("*= item", "*= -item"),
         ),
+        (  # what stands beside a block that is opened in between
+            "def a():\n    if x:\n        y()\n    z()\n    last()\n",
+            "    if x:\n...\n    last()",
+            "    if x:\n...\n    last(1)",
+            "def a():\n    if x:\n        y()\n    z()\n    last(1)\n",
+        ),
         (  # at the start and at the end, and several
             PY,
             "...\ndef second(items):\n    total = 1\n...\n        total *= item\n    return total\n...",
@@ -149,6 +155,12 @@ def test_what_changes_is_found_once(text: str, old: str, new: str, wanted: str):
             "absent",
         ),
         ("a = 1\nb\nc = 2\nc = 2\n", "a = 1\n...\nc = 2", "a = 1\n...\nc = 3", "ambiguous"),
+        (  # another block begins in between, and nothing else is there
+            "def a():\n    one()\ndef b():\n    two()\n",
+            "    one()\n...\n    two()",
+            "    one()\n...\n    three()",
+            "absent",
+        ),
     ],
 )
 def test_parts_in_doubt_are_refused(text: str, old: str, new: str, reason: str):

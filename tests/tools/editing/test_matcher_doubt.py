@@ -35,6 +35,7 @@ def edited(text: str, old: str, new: str) -> str:
         (METHOD, "def one(self):\n        return 1\n", "return 1\n", "indentation"),
         ("1\talpha beta\n4\tgamma delta\n", "3\tgamma delta", "3\tgamma x", "absent"),
         (MAP, "  3: 'three value',\n", "  3: 'drei value',\n", "absent"),
+        ('say("x")\nsay("x")\n', 'say(\\"x\\")', 'say("x")', "unchanged"),
         (TWO, "def a():\n    ...\n    return 1\n", "def a():\n    ...\n    return 2\n", "absent"),
         (QUERY, QUERY.replace("orders", "users"), QUERY.replace("log", "print"), "absent"),
         ("f = [\n    a,\n    b,\n]\n", "    a,\n", "    a,\n    b,\n", "applied"),

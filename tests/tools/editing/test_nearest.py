@@ -15,6 +15,7 @@ FILE = "def first(one):\n    return one\n}\n\ndef second(two):\n    return two\n
         (FILE, "}\nnothing like it\n", ""),  # a line without a word says nothing
         (FILE, "}\ndef secund(two):\n", "5\tdef second(two):"),
         (FILE, "return one\nreturn two\n", "2\t    return one\n3\t}"),  # the first of two as near
+        (FILE, "return two\nreturn one\n", "1\tdef first(one):\n2\t    return one"),
         ("return one\n", "x\ny\nz\nreturn one\n", "1\treturn one"),
         ("x\n" * 50 + "\n", "x\nno\n", "1\tx\n2\tx"),
         ("x\n" * 51 + "\n", "x\nno\n", "1\tx\n2\tx\n3\tx"),  # it is everywhere

@@ -9,7 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rows import every_row
+from ybs.tools.editing.lines import Lines
 from ybs.tools.editing.matcher import Match, find
+from ybs.tools.editing.numbers import Bare, Copy, has_numbers, without_numbers
 
 FILE = "import math\n\n\ndef area(radius):\n    square = radius * radius\n    return math.pi * square\n"
 OLD = ["def area(radius):", "    square = radius * radius"]
@@ -265,3 +267,86 @@ def test_a_new_text_that_differs_in_its_numbers_only_changes_nothing():
     old = told(OLD, lambda n: f"{n}: ")
     assert edited(FILE, old, "\n".join(OLD)) == "unchanged"
     assert edited(FILE, old, told(OLD, lambda n: f"{n}: ", first=104)) == "unchanged"
+
+
+THREE = "a = 1\nb = 2\n  c = 3\n"
+
+
+@every_row(
+    "old, new, bare",
+    [
+        ("1: a = 1\n2: b = 2", "1: a = 1\n2: b = 4", [Bare("a = 1\nb = 2", "a = 1\nb = 4", 1)]),
+        ("1: a = 1\n2: b = 2", "3: b = 4", [Bare("a = 1\nb = 2", "b = 4", 1)]),
+        ("1: a = 1\n2: b = 2", "4: b = 4", [Bare("a = 1\nb = 2", "b = 4", 1, is_certain=False)]),
+        (
+            "2: b = 2\n3:   c = 3",
+            "1: b = 4",
+            [Bare("b = 2\n  c = 3", "b = 4", 2, is_certain=False)],
+        ),
+        ("x = 1\n2: b = 2", "2: b = 4", []),  # one line with a number may have it of its own
+        (
+            "x = 1\n2: b = 2\n3:   c = 3",
+            "b = 4",
+            [Bare("x = 1\nb = 2\n  c = 3", "b = 4", 2, is_certain=False)],
+        ),
+        # The name of a file before a number, and behind it an empty line: no heading.
+        ("a.py:1:\na.py:2:b = 2", "b = 4", [Bare("\nb = 2", "b = 4", 1)]),
+        (
+            "a.py\n1: a = 1\n2: b = 2",
+            "a.py\n1: a = 1\n2: b = 4",
+            [
+                Bare("a.py\na = 1\nb = 2", "a.py\n1: a = 1\n2: b = 4", 1, is_certain=False),
+                Bare("a = 1\nb = 2", "a = 1\nb = 4", 1),
+            ],
+        ),
+        ("\n1: a = 1", "1: a = 4", [Bare("\na = 1", "a = 4", 1)]),
+        ("a = 1\nb = 2", "b = 4", []),
+        ("2: b = 2\n1: a = 1", "b = 4", []),  # they do not rise
+    ],
+)
+def test_an_edit_is_read_without_its_numbers(old: str, new: str, bare: list[Bare]):
+    assert list(without_numbers(Lines(THREE), old, new)) == bare
+
+
+@every_row(
+    "new, old, text, expected",
+    [
+        ("2: b = 4", "b = 2", THREE, True),
+        ("1: a = 1\n2: b = 4", "b = 2", THREE, False),
+        ("2: b = 2\n3: x", "b = 2", THREE, True),
+        ("2: b = 2\n5: x", "b = 2", "x\n" * 9, True),
+        ("1: b = 2\n5: x", "b = 2", "x\n" * 9, False),  # a list begins so
+        ("2: y\n3: x", "b = 2", "x\n" * 9, False),
+        ("2: b = 4", "2: b = 2", THREE, False),
+        ("1: a\n2: b", "1: a\nb", "1: a\nb\n", False),  # the file's own number
+        ("2: b = 4\nx", "b = 2", THREE, False),
+        ("x\n2: b = 4\n3: c", "b = 2", THREE, False),
+        ("", "b = 2", THREE, False),
+        ("9: b = 2", "b = 2", THREE, True),
+        ("9: b = 4", "b = 2", THREE, False),
+    ],
+)
+def test_a_new_text_has_line_numbers_where_they_are_those_of_its_lines(
+    new: str, old: str, text: str, expected: bool
+):
+    assert has_numbers(new, old, text) is expected
+
+
+@every_row(
+    "mark, bodies, gaps",
+    [
+        (":", (" a", " b"), (" ", "")),
+        (":", (" a", "", "  b"), (" ", "")),
+        (":", (" a", "b"), ("",)),
+        (":", ("a", "b"), ("",)),
+        ("|", ("\ta", "\tb"), ("\t", "")),
+        (":", (" a", "\tb"), ("",)),
+        ("\t", (" a", " b"), ("",)),
+        (":", ("", ""), ("",)),
+    ],
+)
+def test_a_space_behind_every_number_is_a_gap_or_the_files_own(
+    mark: str, bodies: tuple[str, ...], gaps: tuple[str, ...]
+):
+    numbers = tuple(range(3, 3 + len(bodies)))
+    assert Copy(("", "", mark), numbers, bodies).gaps == gaps

@@ -26,6 +26,8 @@ def laid_out(new: str, old: str, missing: str) -> str | None:
         return new
     if not new.partition("\n")[0].strip() or starts_later(lines, [first, *rest]):
         return None
+    if len(lines) < 2:
+        return new
     own = indent_of(first)
     if any(line.strip() for line in rest):  # they tell that only the first line lacks something
         is_known = any(indent_of(line) == own for line in rest if line.strip())
@@ -51,11 +53,9 @@ def starts_later(new: Sequence[str], old: Sequence[str]) -> bool:
 def _is_moved(lines: Sequence[str], own: str, whole: str) -> bool | None:
     """Return whether all new lines lack what the only old one does (`own` is there of the `whole`), or the first only.
 
-    None: it is not certain.
+    There are two at least. None: it is not certain.
     """
     others = [indent_of(line) for line in lines[1:]]
-    if not others:
-        return False
     is_one_kind = len({*whole, *"".join(others)}) == 1
     if indent_of(lines[0]) != own or not all(indent.startswith(own) for indent in others):
         return None
