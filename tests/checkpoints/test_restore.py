@@ -60,6 +60,15 @@ def test_a_folder_gets_the_rights_to_work_in_it_first_and_its_own_mode_last(proj
     (project / "d" / "e").chmod(0o755)
 
 
+def test_nobody_waits_for_a_pipe_that_took_the_place_of_a_folder(project: Path):
+    (project / "d").mkdir()
+    restoring = _restoring(project, {"d": _folder(0o700)})
+    (project / "d").rmdir()
+    os.mkfifo(project / "d")
+    restoring.do()
+    assert tree(project) == {"d": ("other", 0o700, b"")}
+
+
 def test_a_folder_that_is_not_empty_stays_with_its_mode_and_is_named(project: Path):
     (project / "d").mkdir()
     (project / "d" / "a").write_text("1")

@@ -121,6 +121,19 @@ def test_no_file_stays_open_that_was_looked_at(project: Path, monkeypatch: pytes
     assert still_open == set()
 
 
+def test_nobody_waits_for_a_pipe_that_took_the_place_of_a_file(project: Path):
+    file, roots = project / "a", Roots(this_host(), project)
+    file.write_text("1")
+    with roots.held(file) as place:
+        status = place.status()
+        assert status is not None
+        file.unlink()
+        os.mkfifo(file)
+        state = state_of(place, status, digest_of)
+    assert (state.kind, state.size) == ("file", 0)  # the next look knows it for what it is
+    assert state_at(roots, str(file)).kind == "other"
+
+
 def test_two_things_that_are_not_kept_differ_by_their_marks(project: Path):
     file = project / "a"
     file.write_text("1")

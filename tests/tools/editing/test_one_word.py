@@ -162,6 +162,13 @@ def test_a_place_in_doubt_is_refused(text: str, old: str, reason: str):
     assert edited(text, old, "x = 2\n") == reason
 
 
+def test_one_line_is_enough_that_has_two_dozen_letters_beside_the_word():
+    told = "# add the total of all the items in {}\n"
+    for rest, is_enough in (("ab", False), ("abc", True)):
+        text = told.replace("total", "sum").format(rest)
+        assert edited(text, told.format(rest), "x = 2\n") == ("x = 2\n" if is_enough else "absent")
+
+
 def test_a_short_block_has_to_say_enough():
     text = "# Some words\n# add the prices of all the items in there\nx = 1\n"
     line, told = (
