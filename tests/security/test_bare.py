@@ -10,6 +10,9 @@ def test_nothing_is_held_back_and_nobody_says_so():
     assert not bare.holds_reading()
     assert not bare.closes_network
     assert bare.may_show(Path("/anything"))
+    assert bare.wall("x") == bare.remark("x") == bare.needs_more(1, "x", "x") == ""
+    assert bare.launch("echo x", Path("/"), {}).argv == ("/bin/sh", "-c", "echo x")
+    assert Access() == Access(network=False, read_only=False, shown=(), declared={})
 
 
 def test_a_program_gets_what_it_was_declared_to_need_and_no_other_secret():

@@ -11,7 +11,8 @@ from ybs.core.errors import Refused
 from ybs.security.sandbox import seatbelt
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.protected import NAMES
-from ybs.security.sandbox.seatbelt import SandboxExec, find, profile
+from ybs.security.sandbox.seatbelt import SandboxExec, find, git_profile, profile
+from ybs.security.sandbox.view import View
 
 
 @pytest.fixture
@@ -99,10 +100,35 @@ def test_a_launch_carries_profile_parameters_and_command(
     defined = [word for word in launch.argv if word.startswith("-D")]
     assert f"{project}" in [word.partition("=")[2] for word in defined]
     assert "OPENAI_API_KEY" not in launch.environ
+    private = backend.private
+    assert (launch.environ["HOME"], launch.environ["TMPDIR"]) == (private.home, private.temporary)
     for name in ("HOME", "TMPDIR"):
-        folder = Path(launch.environ[name])
-        assert folder.stat().st_mode & 0o777 == 0o700
-        assert folder.is_relative_to(backend.private.path)
+        assert Path(launch.environ[name]).stat().st_mode & 0o777 == 0o700
+    assert launch.environ["PIP_RETRIES"] == "1"
+    assert launch.scratch == private.path
+    online = backend.launch(("x",), project, {}, network=True)
+    assert "PIP_RETRIES" not in online.environ
+    assert "network-outbound" in online.argv[2]
+    assert "network-outbound" not in launch.argv[2]
+
+
+@every_row(
+    ("given", "expected"),
+    [
+        ({}, []),
+        ({"hidden": ("/w/key",)}, ["(deny file-read* HIDDEN)"]),
+        ({"git_folders": ("/g",)}, ["(allow file-read* GIT)"]),
+        ({"git_folders": ("/g",), "is_writing": True}, ["(allow file-read* file-write* GIT)"]),
+        ({"is_writing": True}, []),
+        ({"hidden": ("/w/key",), "git_folders": ("/g",)}, ["(deny file-read* HIDDEN)", "(allow file-read* GIT)"]),
+    ],
+)  # fmt: skip
+def test_a_rule_without_a_path_would_be_one_for_all(given: dict[str, object], expected: list[str]):
+    view = View(**{"folder": "/w", "git_folders": (), "shown": ("/w",), **given})
+    text, _ = git_profile(view, ())
+    plain = re.sub(r'\(subpath \(param "([A-Z]+)_\d+"\)\)', r"\1", text).splitlines()
+    last = next(place for place, line in enumerate(plain) if line.startswith("(allow sysctl-read"))
+    assert plain[last + 1 :] == expected
 
 
 def test_a_command_outside_of_the_sandbox_is_refused(backend: SandboxExec, project: Path) -> None:

@@ -14,7 +14,9 @@ from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Bare, Launch
 from ybs.tools.shell import watch as watch_module
 from ybs.tools.shell.orphans import VARIABLE, token
+from ybs.tools.shell.output import Output
 from ybs.tools.shell.overflow import Outputs
+from ybs.tools.shell.process import Command, Ended, run_command
 from ybs.tools.shell.shells import Shells
 
 
@@ -144,3 +146,26 @@ class FakeShell:
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
+
+
+@pytest.mark.integration
+async def test_the_input_of_a_command_is_closed_once_it_has_begun_or_cannot(
+    roots: Roots, project: Path
+) -> None:
+    shells = Shells(roots)
+    (project / "in").write_text("given\n")
+    for folder, name in ((project, "in"), (project, None), (project / "gone", "in")):
+        output = Output(100)
+        given = None if name is None else (project / name).open("rb")
+        launch, mark = shells.prepare("cat", project)
+        command = Command(
+            launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch, given=given
+        )
+        if folder == project:
+            assert await run_command(command, 8) == Ended(exit_code=0)
+            assert output.stdout.text() == ("given\n" if given else "")
+        else:
+            with pytest.raises(FileNotFoundError):
+                await run_command(command, 8)
+        assert given is None or given.closed
+    shells.close_watch()

@@ -72,13 +72,14 @@ def test_a_folder_is_left_alone_where_ybs_closes_by_itself(tmp_path: Path):
 
 @pytest.mark.integration
 def test_a_folder_that_cannot_be_told_in_a_line_is_left_alone(tmp_path: Path):
-    folder = tmp_path / "two\nlines"
+    folder, other = tmp_path / "two\nlines", tmp_path / "two"
     folder.mkdir()
+    other.mkdir()
     watch = Watch("a-mark-that-nothing-has")
     watch.clear(str(folder))
     die(watch)
     assert folder.is_dir()
-    assert tmp_path.is_dir()
+    assert other.is_dir()
 
 
 @pytest.mark.integration

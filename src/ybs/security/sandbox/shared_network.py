@@ -104,9 +104,7 @@ class SharedNetwork:
             ready, _, _ = select([made.stdout], [], [], _SECONDS)
             pid = int(made.stdout.readline()) if ready else 0
             for kind in ("user", "net"):
-                self._descriptors.append(
-                    os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
-                )
+                self._descriptors.append(os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY))
             made.kill()
         user, net = self._descriptors
         if os.fstat(net).st_ino == Path("/proc/self/ns/net").stat().st_ino:
