@@ -10,6 +10,9 @@ ends after the first: where the machine is busy, it finds candidates in seconds.
 A mutant that no test notices is printed with its line. Some are equivalent: the program does the same. Judge those
 by hand: scripts/mutants_equivalent.txt holds them, a comment with the reason above; they do not count.
 Exit status 1 where fewer than 95 % of the others were noticed. Run by hand; minutes for a module.
+A changed program may remove files and end processes of others. The tests run in an empty folder; where the module is one that
+removes or ends something, shut them off from the rest as well: in a container, or (as root)
+`unshare --mount --pid --fork --mount-proc`, with what may not change mounted read-only.
 """
 
 import argparse
