@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,6 +25,7 @@ if behaviour == "killed":
     os.kill(os.getpid(), 9)
 looks = {"health": 0}
 slot = {"text": "", "reads": 0}
+busy = threading.Lock()  # the one slot answers one request after the other
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -56,6 +59,8 @@ class Handler(BaseHTTPRequestHandler):
         if not self.path.startswith("/v1/"):
             self.keep(request)
             return
+        with busy:
+            slot["text"] = json.dumps(request["messages"])
         marker = behaviour.removeprefix("calls ")
         if (
             behaviour.startswith("calls")
@@ -95,7 +100,11 @@ class Handler(BaseHTTPRequestHandler):
             text = "".join(f"<{m['role']}>{m['content']}" for m in request["messages"])
             self.reply(200, json.dumps({"prompt": f"{text}<end>"}).encode())
         elif path == "/completion":
-            slot["text"], slot["reads"] = request["prompt"], slot["reads"] + 1
+            with busy:
+                slot["text"], slot["reads"] = request["prompt"], slot["reads"] + 1
+                if behaviour == "reads slowly":
+                    time.sleep(0.5)
+            time.sleep(0.05 if behaviour == "reads slowly" else 0)  # what waits goes first
             self.reply(200, b"{}")
         elif action == "save":
             file = Path(job["slots_folder"], request["filename"])

@@ -1,5 +1,6 @@
 """How prompts begin is read once by a server, and kept for the servers after it."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -36,6 +37,20 @@ async def test_a_second_server_takes_back_what_the_first_one_has_read():
     assert not await is_read_anew(words="two")
     (file,) = kept()
     assert file.read_text() == "<system>rules<user>"  # nothing of what the person said
+
+
+async def test_what_another_run_says_meanwhile_is_not_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_SERVE", "reads slowly")
+
+    async def ask() -> None:
+        local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
+        request = Request("rules", (UserMessage.of("secret words"),))
+        assert [event async for event in local.stream(request)]
+        await local.aclose()
+
+    await asyncio.gather(ask(), ask(), ask())
+    (file,) = kept()
+    assert file.read_text() == "<system>rules<user>"
 
 
 async def test_another_beginning_is_read_for_itself():

@@ -163,26 +163,25 @@ class LlamaCppModel:
                 await asyncio.wait((start,))
 
     async def _ensure(self, request: Request, told: _Told, crashed: server.Running | None) -> None:
-        """Have a server that knows how the prompts of this request's kind begin."""
-        await self._ensure_template(told, crashed)
-        is_fresh, self._is_fresh = self._is_fresh, False
-        if is_fresh and self._server is not None and self._inner is not None:
+        """Have a server that knows how the prompts of this request's kind begin.
 
-            def tell(words: str) -> None:
-                told.put_nowait(Noticed(level="info", text=words))
+        One run at a time: what others would say meanwhile would spoil a trial, or be kept with the beginning.
+        """
+        async with held(self._host.state_folder / "llama.start.lock"):
+            await self._ensure_template(told, crashed)
+            is_fresh, self._is_fresh = self._is_fresh, False
+            if is_fresh and self._server is not None and self._inner is not None:
 
-            await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
+                def tell(words: str) -> None:
+                    told.put_nowait(Noticed(level="info", text=words))
+
+                await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
 
     async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
         notes = await asyncio.to_thread(notes_of, self._host, self._path)
-        if await self._serve_known(notes, told, crashed):
-            return
-        async with held(self._host.state_folder / "llama.trial.lock"):
-            # Another run may have tried it while this one waited.
-            notes = await asyncio.to_thread(notes_of, self._host, self._path)
-            if not await self._serve_known(notes, told, crashed):
-                await self._try_templates(notes, told, crashed)
+        if not await self._serve_known(notes, told, crashed):
+            await self._try_templates(notes, told, crashed)
 
     async def _serve_known(
         self, notes: ModelNotes, told: _Told, crashed: server.Running | None
