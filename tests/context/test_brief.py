@@ -36,6 +36,17 @@ def test_lines_stay_in_their_order_and_the_best_of_many_fit():
     assert sum(map(len, lines)) <= MOST_CHARS
 
 
+def test_of_a_paragraph_in_one_line_the_sentences_are_told_that_are_about_the_request():
+    paragraph = f"{PROSE} Testing is done with tox; run it twice. Imports are sorted!".replace(
+        "\n", " "
+    )
+    told = brief_of([section(f"# Guide\n\n{paragraph}\n")], "Which testing do you do?")
+    assert told.splitlines()[1:-1] == ["Testing is done with tox; run it twice."]
+    unbroken = "testing" * MOST_CHARS
+    told = brief_of([section(f"{unbroken}\nTesting is done with tox.")], "Which testing?")
+    assert told.splitlines()[1:-1] == ["Testing is done with tox."]
+
+
 def test_documents_share_what_there_is():
     long = "coast " * (WHOLE_CHARS // 5)
     sections = [section(f"{long}\n{PROSE}", "CODE.md"), section(PROSE)]

@@ -76,8 +76,8 @@ def _part(section: Section, lines: Sequence[str]) -> Section:
 
 
 def _lines_about(text: str, wanted: set[str], most: int) -> list[str]:
-    """Return the lines with most of the words, in the order in which they stand."""
-    lines = [line.strip() for line in text.split("\n")]
+    """Return the lines with most of the words, in the order in which they stand; of a line that is too long its sentences."""
+    lines = [part for line in text.split("\n") for part in _fitting(line.strip())]
     scored = [(len(wanted & _stems(line)), -number) for number, line in enumerate(lines)]
     kept: list[int] = []
     for score, number in sorted(scored, reverse=True):
@@ -88,6 +88,13 @@ def _lines_about(text: str, wanted: set[str], most: int) -> list[str]:
             kept.append(-number)
             most -= len(line)
     return [lines[number] for number in sorted(kept)]
+
+
+def _fitting(line: str) -> list[str]:
+    """Return a line, or where it could never be told its sentences that could: some write a paragraph in one line."""
+    if len(line) <= MOST_CHARS:
+        return [line]
+    return [part for part in re.split(r"(?<=[.!?])\s+", line) if len(part) <= MOST_CHARS]
 
 
 def _stems(text: str) -> set[str]:
