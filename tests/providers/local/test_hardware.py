@@ -11,7 +11,7 @@ import pytest
 from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.providers.local import hardware
-from ybs.providers.local.hardware import Gpu, Machine, detect
+from ybs.providers.local.hardware import Ask, Gpu, Machine, detect
 
 MEMORY = "MemTotal:       16000 kB\nMemFree:  1 kB\nMemAvailable:    8000 kB\n"
 SYSCTL = "hw.memsize: 17179869184\nhw.physicalcpu: 8\nhw.perflevel0.physicalcpu: 4\n"
@@ -150,9 +150,21 @@ def test_amd_cards_are_found_in_the_files_of_the_kernel(tmp_path: Path):
     )
 
 
+def mac(sysctl: str, pages: str) -> Ask:
+    """Answer as the programs of macOS do: `sysctl` fails where it does not know one of the names."""
+    known = dict(line.split(": ") for line in sysctl.splitlines())
+
+    def ask(argv: Sequence[str]) -> str:
+        if argv[0] != "sysctl":
+            return pages
+        is_known = all(name in known for name in argv[1:])
+        return "".join(f"{name}: {known[name]}\n" for name in argv[1:]) if is_known else ""
+
+    return ask
+
+
 def test_on_a_mac_the_graphics_processor_shares_the_memory(tmp_path: Path):
-    answers = {"sysctl": SYSCTL, "vm_stat": PAGES}
-    found = detect(tmp_path, platform="darwin", ask=lambda argv: answers[argv[0]])
+    found = detect(tmp_path, platform="darwin", ask=mac(SYSCTL, PAGES))
     assert (found.cores, found.memory_bytes) == (4, 16 << 30)
     assert found.free_bytes == 16_384 * 300_001
     (gpu,) = found.gpus
@@ -162,20 +174,14 @@ def test_on_a_mac_the_graphics_processor_shares_the_memory(tmp_path: Path):
 
 
 def test_a_mac_without_an_apple_chip_has_processors_only(tmp_path: Path):
-    found = detect(
-        tmp_path,
-        platform="darwin",
-        ask=lambda argv: (
-            "hw.memsize: 17179869184\nhw.physicalcpu: 6\n" if argv[0] == "sysctl" else "?"
-        ),
-    )
-    assert (found.cores, found.gpus, found.free_bytes) == (6, (), None)
+    intel = "hw.memsize: 17179869184\nhw.physicalcpu: 6\n"
+    found = detect(tmp_path, platform="darwin", ask=mac(intel, "?"))
+    assert (found.cores, found.memory_bytes) == (6, 16 << 30)
+    assert (found.gpus, found.free_bytes) == ((), None)
 
 
 def test_a_mac_that_does_not_say_what_is_free_is_trusted_with_its_share(tmp_path: Path):
-    found = detect(
-        tmp_path, platform="darwin", ask=lambda argv: SYSCTL if argv[0] == "sysctl" else ""
-    )
+    found = detect(tmp_path, platform="darwin", ask=mac(SYSCTL, ""))
     assert found.gpus[0].free_bytes == found.gpus[0].total_bytes
 
 

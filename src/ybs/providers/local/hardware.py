@@ -167,8 +167,10 @@ def _amd(root: Path) -> list[Gpu]:
 
 def _apple(ask: Ask) -> Machine:
     """Ask macOS. Only Apple's own chips have a graphics processor that llama.cpp gains from."""
+    # Each for itself: sysctl fails, whatever else it prints, where it does not know a name, as on Intel's processors.
     names = ("hw.memsize", "hw.physicalcpu", "hw.perflevel0.physicalcpu")
-    rows = re.findall(r"^([\w.]+): (\d+)$", ask(("sysctl", *names)), re.MULTILINE)
+    said = "".join(ask(("sysctl", name)) for name in names)
+    rows = re.findall(r"^([\w.]+): (\d+)$", said, re.MULTILINE)
     known = {name: int(number) for name, number in rows}
     total = known.get("hw.memsize")
     fast = known.get("hw.perflevel0.physicalcpu")
