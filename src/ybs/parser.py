@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 subcommands:
   config show|set|unset|schema|check   show, change and check the settings
-  models list|install|remove|status|stop   manage the starter model, which runs on this machine
+  models list|download|use|remove|status|stop   the models on this machine, and their server
   bench tasks                   measure the chosen model with small tasks
   router [stats]                what the router has learned and spent; also explain, reset, simulate
   sessions list|show|export|search|delete   list, read and delete saved sessions
