@@ -36,7 +36,7 @@ FOR_COMMANDS = (
 FOR_ENDS = ("ybs.transcripts.title", "ybs.checkpoints.pruning")
 #: A model that answers sooner is not kept waiting.
 MODEL_SECONDS = 0.005
-#: So long a request takes to go out: nothing is to delay that.
+#: Delay before the sandbox is probed, so that it does not compete with sending the request.
 SENDING_SECONDS = 0.001
 #: Between two steps: what is waited for most likely comes in several pieces, and each of them goes first.
 PAUSE_SECONDS = 0.0007
@@ -68,7 +68,7 @@ class Warming:
             timer.cancel()
 
     def awaiting(self, model: Model) -> Model:
-        """Return the model, with the time until it answers used."""
+        """Return a model that runs the steps while it waits for an answer."""
         return AwaitedModel(model, self._until_answered)
 
     def _until_answered(self) -> AbstractContextManager[None]:

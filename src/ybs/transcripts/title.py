@@ -21,15 +21,8 @@ _POLITE: Final = lazy(
     r"(?:\s*[,.!:;\u2013-]+\s*|\s+|$)",
     re.IGNORECASE,
 )
-#: The words that it begins with: of most prompts the first one is none of them.
-_POLITE_STARTS: Final = frozenset(
-    ("hi", "hello", "hey", "good", "sure", "of", "certainly", "great", "okay", "ok", "thanks", "thank", "please")
-) | {"kindly", "now", "so", "well", "also", "can", "could", "would", "will", "i", "i'd", "i\u2019d", "may", "help"}  # fmt: skip
-_LONGEST_START: Final = max(map(len, _POLITE_STARTS))
-_TO_SPACES: Final = str.maketrans(dict.fromkeys(",.!:;\u2013-", " "))
 _MARKS: Final = lazy(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 _SENTENCE_ENDS: Final = (". ", "! ", "? ", "。", "！", "？")  # noqa: RUF001 - other writings have their own
-_PLEASANT: Final = ("please", "thanks", "thank you")
 _PLEASE: Final = lazy(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
 
 
@@ -46,21 +39,14 @@ def _first_sentence(text: str) -> str:
     """Return the first sentence or line that says something, without politeness and its full stop."""
     for line in printable(text[:_READ]).splitlines():
         rest = " ".join(line.split())
-        while _may_be_polite(rest) and (polite := _POLITE().match(rest)) is not None:
+        while (polite := _POLITE().match(rest)) is not None:
             rest = rest[polite.end() :]
         ends = [end for mark in _SENTENCE_ENDS if (end := rest.find(mark)) >= 0]
         sentence = rest[: min(ends, default=len(rest)) + 1].rstrip(" .!,:;。！")  # noqa: RUF001
-        if sentence.lower().endswith(_PLEASANT):
-            sentence = _PLEASE().sub("", sentence)
+        sentence = _PLEASE().sub("", sentence)
         if any(character.isalnum() for character in sentence):
             return sentence
     return ""
-
-
-def _may_be_polite(text: str) -> bool:
-    """Return whether a text begins with a word that is said before the matter, without a look at the rest."""
-    beginning = text[: _LONGEST_START + 1].translate(_TO_SPACES)
-    return beginning.partition(" ")[0].lower() in _POLITE_STARTS
 
 
 def _says_enough(text: str) -> bool:
