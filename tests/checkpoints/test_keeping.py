@@ -13,6 +13,7 @@ from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.objects import Pack
 from ybs.checkpoints.scan import Listing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
+from ybs.checkpoints.store import Running
 from ybs.security.paths.roots import Roots
 
 
@@ -120,6 +121,19 @@ def test_what_a_tool_changed_needs_no_look_at_the_project(looking: Looking):
     assert looking.settle() == 0
     assert looking.end() == ([Change(path=path, before=_file("1"), after=_file("2"))], set())
     assert looking.looks == 0
+
+
+def test_what_a_tool_did_before_a_command_is_the_turns_though_nobody_looked_after_it(
+    looking: Looking,
+):
+    keeper, path = looking.keeper, str(looking.project / "a")
+    keeper.touch(path)
+    (looking.project / "a").write_text("2")
+    looking.scan()
+    keeper.note("s", 1, lambda change: change)
+    change = Change(path=path, before=_file("1"), after=_file("2"))
+    assert keeper.store.running("s") == Running(turn=1, changes=(change,), has_more=True)
+    assert looking.end() == ([change], set())
 
 
 QUICK, LIMIT, SLOW = 0.125, 0.25, 0.5  # sums of them are exact

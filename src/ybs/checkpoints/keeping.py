@@ -77,8 +77,9 @@ class Keeper:
             return
         now = self._scanned(walk, is_over)
         turn.is_given_up = False
-        if is_looking:  # a job has ended since
-            turn.join(self._roots, now, self._take)
+        turn.join(
+            self._roots, now, self._take
+        )  # a job has ended since, or nobody looked after a tool
         turn.begin(now)
 
     def settle(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:

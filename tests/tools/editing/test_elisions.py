@@ -155,6 +155,12 @@ def test_what_changes_is_found_once(text: str, old: str, new: str, wanted: str):
             "absent",
         ),
         ("a = 1\nb\nc = 2\nc = 2\n", "a = 1\n...\nc = 2", "a = 1\n...\nc = 3", "ambiguous"),
+        (  # two parts in one line
+            "first_call()\nsecond_call()\n",
+            "first_call()\n...\nfirst_call()\nsecond_call()",
+            "first_call()\n...\nfirst_call()\nthird_call()",
+            "absent",
+        ),
         (  # another block begins in between, and nothing else is there
             "def a():\n    one()\ndef b():\n    two()\n",
             "    one()\n...\n    two()",

@@ -3,7 +3,7 @@
 import pytest
 
 from rows import every_row
-from ybs.tools.editing.matcher import Match, find
+from ybs.tools.editing.matcher import Match, Refusal, find
 
 METHOD = "class A:\n    def one(self):\n        return 1\n\nx = 2\n"
 DEEP = "def f():\n    if a:\n        call(1)\n    end(1)\n"
@@ -110,3 +110,25 @@ def test_a_new_line_among_blank_lines_that_only_the_model_has_brings_none() -> N
     old = text.replace("\n", "\n\n")[:-1]
     new = "first_call(1)\n\nsecond_call(2)\nmore(4)\nlast_call(3)\n"
     assert edited(text, old, new) == new.replace("\n\n", "\n")
+
+
+@every_row(
+    "text, old, wanted",
+    [
+        ("first_call()\n  second_call()", "second_call()  ", "first_call()"),
+        ("first_call()\n  second_call()\n", "second_call()  ", "first_call()\n"),
+        ("  only_call()", "only_call()  ", ""),
+        ("\n  only_call()\n", "only_call()  \n", "\n"),
+        ("  first_call()\nsecond_call()", "first_call()  ", "second_call()"),
+    ],
+)
+def test_a_line_that_goes_leaves_no_line_end_behind(text: str, old: str, wanted: str):
+    assert edited(text, old, "") == wanted
+
+
+@every_row("text, is_exact", [("first_call()\n" * 2, True), (" first_call() \n" * 2, False)])
+def test_a_refusal_says_whether_the_places_have_the_very_text(text: str, is_exact: bool):
+    found = find(text, "first_call()\n", "x()\n")
+    assert isinstance(found, Refusal)
+    assert (found.reason, found.lines, found.is_exact) == ("ambiguous", (1, 2), is_exact)
+    assert (found.nearest, found.placeholder) == ("", "")

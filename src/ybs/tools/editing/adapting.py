@@ -159,14 +159,12 @@ class _Fitting:
             return self._deleted(start, end)
         made: list[str] = []
         for index, line in enumerate(self.new.lines):
-            gap = self._gap(pairs, index)
+            gap = self._gap(pairs, index) if index else self._gap_at_end(0)
             body = self._line(pairs[index], line, rule, is_first=index == 0)
             if gap is None or body is None:
                 return None
             made += (*gap, body)
-        tail = self._gap(pairs, len(self.new.lines))
-        if tail is None:
-            return None
+        tail = self._gap_at_end(-1)
         eats = (
             self.old.gaps[-1] == 1 and not self.new.gaps[-1]
         )  # a line end, where a blank line follows
@@ -179,24 +177,23 @@ class _Fitting:
             return Replacement(start, end + 1, blanks)
         return Replacement(max(start - 1, 0), end, blanks)
 
+    def _gap_at_end(self, side: int) -> Sequence[str]:
+        """Return the blank lines before the first line (0) or after the last (-1)."""
+        wanted, had = self.new.gaps[0], self.old.gaps[0]
+        if side:
+            wanted, had = self.new.tail, self.old.tail
+        return self._blanks(side, max(self.gaps[side] + wanted - had, 0), self.new.blanks[side])
+
     def _gap(self, pairs: list[int], index: int) -> Sequence[str] | None:
-        """Return the blank lines before a new line (or after the last); None if they are in doubt."""
-        last = len(self.new.lines)
-        before = -1 if index == 0 else pairs[index - 1]
-        here = len(self.old.lines) if index == last else pairs[index]
-        wanted = self.new.tail if index == last else self.new.gaps[index]
-        if index in {0, last}:
-            side = -1 if index else 0
-            had = self.old.tail if index else self.old.gaps[0]
-            said = self.new.blanks[side]
-            return self._blanks(side, max(self.gaps[side] + wanted - had, 0), said)
-        if here == before + 1 and before >= 0:
-            had, there = self.old.gaps[here], self.gaps[here]
-            said = self.new.blanks[index]
-            if wanted == had:
-                return self._blanks(here, there, said)
-            return self._blanks(here, wanted, said) if there in {had, wanted} else None
-        return self._gap_of_change(pairs, index)
+        """Return the blank lines between a new line and the one before; None if they are in doubt."""
+        before, here = pairs[index - 1], pairs[index]
+        if here != before + 1 or before < 0:
+            return self._gap_of_change(pairs, index)
+        wanted, said = self.new.gaps[index], self.new.blanks[index]
+        had, there = self.old.gaps[here], self.gaps[here]
+        if wanted == had:
+            return self._blanks(here, there, said)
+        return self._blanks(here, wanted, said) if there in {had, wanted} else None
 
     def _gap_of_change(self, pairs: list[int], index: int) -> Sequence[str] | None:
         """Judge a gap beside added or removed lines: the model's own, if what it overlooked is not in it."""

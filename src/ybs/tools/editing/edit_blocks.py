@@ -82,9 +82,8 @@ def _halves(lines: list[str], first: int) -> tuple[str, str]:
     middles = [number for number, line in enumerate(lines) if _MIDDLE.fullmatch(line)]
     if not middles:
         raise BlockError(f"the block in line {first} has no middle: `=======` is missing")
-    if (
-        len(middles) > 1
-    ):  # a heading's underline, say: the one of seven signs divides, if it is alone
+    if len(middles) > 1:
+        # A heading's underline, say: the one of seven signs divides, if it is alone.
         seven = [number for number in middles if lines[number].rstrip() == "=" * 7]
         if len(seven) != 1:
             raise BlockError(
