@@ -144,3 +144,19 @@ def test_what_is_as_old_as_the_limit_to_the_moment_stays(
     assert _left(store)[0] == {name}
     put_back(now - 30 * DAY - 1)
     assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 1
+
+
+def test_a_record_that_cannot_be_removed_is_not_counted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = store_of(this_host(), project)
+    name = _keep(store, "gone", b"content", days=2)
+
+    def fails(_: Path) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", fails)
+        assert forget(checkpoints_folder(this_host()), set()) == 0
+    assert _left(store)[0] == {name}
+    assert forget(checkpoints_folder(this_host()), set()) == 1

@@ -127,22 +127,34 @@ def test_what_a_killed_undo_left_half_written_is_replaced(project: Path):
     assert tree(project) == {"a": ("file", 0o640, b"1")}
 
 
-def test_a_file_of_another_user_stays_theirs(project: Path, monkeypatch: pytest.MonkeyPatch):
+@every_row("step, expected", [(0, 0), (1, 1)])
+def test_a_file_of_another_user_stays_theirs(
+    project: Path, monkeypatch: pytest.MonkeyPatch, step: int, expected: int
+):
     given: list[tuple[int, int]] = []
 
     def noted(_: int, user: int, group: int) -> None:
         given.append((user, group))
         raise PermissionError
 
+    (project / "a").write_text("2")
+    restoring = _restoring(project, {"a": _file("1"), f"new{step}": _file("1")})
+    owner = (project / "a").stat()
     monkeypatch.setattr(os, "fchown", noted)
-    owner = project.stat()
-    for user in (owner.st_uid, owner.st_uid + 1):
-        (project / "a").write_text("2")
-        restoring = _restoring(project, {"a": _file("1"), "new": _file("1")})
-        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
-        restoring.do()
-        (project / "new").unlink()
-    assert given == [(owner.st_uid, owner.st_gid)]
+    monkeypatch.setattr(os, "geteuid", lambda: owner.st_uid + step)
+    restoring.do()
+    assert given == [(owner.st_uid, owner.st_gid)] * expected
+
+
+def test_an_undo_leaves_no_file_open(project: Path):
+    for name in ("edited", "mode", "gone"):
+        (project / name).write_text("2")
+    (project / "d").mkdir()
+    targets = {"edited": _file("1"), "mode": _file("2", 0o600), "gone": ABSENT, "d": _folder(0o700)}
+    restoring = _restoring(project, targets)
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - how many, no more
+    restoring.do()
+    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - likewise
 
 
 def test_a_file_that_only_its_mode_changed_keeps_its_place_on_the_disk(project: Path):

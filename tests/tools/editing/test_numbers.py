@@ -301,6 +301,9 @@ THREE = "a = 1\nb = 2\n  c = 3\n"
         ),
         ("\n1: a = 1", "1: a = 4", [Bare("\na = 1", "a = 4", 1)]),
         ("a = 1\nb = 2", "b = 4", []),
+        ("a.py:1:a = 1\nb.py:2:b = 2", "b = 4", []),  # of two files
+        ("L1: a = 1\nLine 2: b = 2", "b = 4", []),
+        ("L1: a = 1\n2: b = 2", "b = 4", []),
         ("2: b = 2\n1: a = 1", "b = 4", []),  # they do not rise
     ],
 )
@@ -314,6 +317,7 @@ def test_an_edit_is_read_without_its_numbers(old: str, new: str, bare: list[Bare
         ("2: b = 4", "b = 2", THREE, True),
         ("1: a = 1\n2: b = 4", "b = 2", THREE, False),
         ("2: b = 2\n3: x", "b = 2", THREE, True),
+        ("1:\n2: y", "b = 2", THREE, True),  # an empty line tells nothing
         ("2: b = 2\n5: x", "b = 2", "x\n" * 9, True),
         ("1: b = 2\n5: x", "b = 2", "x\n" * 9, False),  # a list begins so
         ("2: y\n3: x", "b = 2", "x\n" * 9, False),
