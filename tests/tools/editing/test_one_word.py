@@ -146,6 +146,11 @@ def test_a_word_is_one_of_code_by_what_stands_around_it(above: str, line: str):
             "# add the weights of all the items in there\nx = 1\nz = 2\n",
             "ambiguous",
         ),
+        (  # half of the words of another place are the same
+            "# add the prices of it\nx_name = 1\nz_name = 2\n\n# add the y1 y2 y3\nx_name = 1\nz_name = 2\n",
+            "# add the costs of it\nx_name = 1\nz_name = 2\n",
+            "ambiguous",
+        ),
         (
             "# add the prices of all of the items\n" * 300,
             "# add the costs of all of the items\n",
@@ -184,6 +189,9 @@ def test_a_short_block_has_to_say_enough():
 
 
 def test_lines_that_share_little_cast_no_doubt():
+    near = "# add the prices of it\nx_name = 1\nz_name = 2\n"
+    far = "\n# add y0 y1 y2 y3\nx_name = 1\nz_name = 2\n"
+    assert edited(near + far, near.replace("prices", "costs"), "x\n") == f"x\n{far}"
     text = "a {\n  run_every(one)\n}\n# add the prices of all\nblock {\n}\nother {\n  run(two)\n}\n"
     old = "# add the costs of all\nblock {\n}\n"
     assert edited(text, f"  run_every(one)\n}}\n{old}", "x\n").count("x\n") == 1
