@@ -81,6 +81,7 @@ COMMENTS = "# Some words of comment\n// Some words of comment\n"
         (COMMENTS, "/* take large files too */\n", ""),
         (COMMENTS, "x = 1;  /* take files that are large*/\n", ""),
         ("", "every row of the table is large\n", ""),
+        ("", "large of them\n", ""),
         (COMMENTS, "say(f'files of {one} and large size there')\n", ""),
         ("", "(every large row of the table is here)\n", ""),
         ("", "Run `x()` and see which of them are large, then call `y()` again\n", ""),
