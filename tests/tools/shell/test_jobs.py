@@ -19,6 +19,7 @@ from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.shell.jobs import Job, Jobs
 from ybs.tools.shell.output import Live
+from ybs.tools.shell.process import Ended
 from ybs.tools.shell.shells import Shells
 
 
@@ -107,6 +108,13 @@ async def test_stopping_ends_the_group_and_a_second_time_does_nothing(shells: Sh
     assert job.ended.exit_code == -signal.SIGTERM
     for pid in pids:
         assert await ends(pid)
+
+
+@pytest.mark.integration
+async def test_one_that_is_stopped_leaves_nothing_running(shells: Shells):
+    job = start(shells, "exec sleep 60")
+    await job.stop()
+    assert job.ended == Ended(exit_code=-signal.SIGTERM)
 
 
 @pytest.mark.integration
@@ -213,6 +221,7 @@ from pathlib import Path
 from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell.output import Live
+from ybs.tools.shell.process import Ended
 from ybs.tools.shell.shells import Shells
 
 async def main():

@@ -192,8 +192,7 @@ def _make_private(folder: Path) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise OSError(f"{folder} is not a folder of yours")
-    if status.st_mode & 0o077:
-        folder.chmod(0o700)
+    folder.chmod(0o700)
 
 
 def _name_of(project: str) -> str:
