@@ -90,6 +90,31 @@ async def test_what_came_is_told_on_the_loop(monkeypatch: pytest.MonkeyPatch):
     pump.abandon()
 
 
+async def test_lines_that_wait_are_shown_when_nothing_more_comes(monkeypatch: pytest.MonkeyPatch):
+    shown: list[str] = []
+    is_shown = asyncio.Event()
+
+    def show(text: str) -> None:
+        shown.append(text)
+        if len(shown) == 2:
+            is_shown.set()
+
+    live = live_of(monkeypatch, shown)
+    live._show = show
+    monkeypatch.setattr(room, "LOOK_SECONDS", 0.001)
+    pump = Pump(Output(10), live, streams=1)
+    writing = os.dup(pump.writing_ends[0])
+    pump.listen()
+    os.write(writing, b"abcd\nmore\n")
+    async with asyncio.timeout(5):
+        await is_shown.wait()
+    assert shown == ["abc\n[only some lines of the rest are shown here]\n", "\nd\nmore\n"]
+    os.close(writing)
+    async with asyncio.timeout(5):
+        await pump.ended.wait()
+    pump.stop()
+
+
 async def test_the_end_is_waited_for_as_long_as_something_comes():
     pump: Any = Pump(Output(10), None, streams=1)
     assert not await pump.ends(0.001)

@@ -95,6 +95,7 @@ def test_a_session_that_closes_ends_nothing(start: Start):
 
 @pytest.mark.integration
 def test_no_signal_for_ybs_reaches_it_and_nothing_waits_for_it():
+    before = open_descriptors()
     watch = Watch("a-mark-that-nothing-has")
     assert watch._process is not None
     assert watch._pipe is not None
@@ -102,6 +103,7 @@ def test_no_signal_for_ybs_reaches_it_and_nothing_waits_for_it():
     assert not os.get_blocking(watch._pipe)
     watch.close()
     assert watch._process.returncode == 0
+    assert open_descriptors() == before
 
 
 @pytest.mark.integration
