@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +15,9 @@ from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell.jobs import Job
-from ybs.tools.shell.output import Output
+from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.overflow import Outputs, Spill
-from ybs.tools.shell.process import Ended
+from ybs.tools.shell.process import Command, Ended
 from ybs.tools.shell.shells import Shells
 
 
@@ -32,8 +33,10 @@ class FakeShell:
 
     def __init__(self, outcome: Ended) -> None:
         self.started, self.ended, self.outcome = 100.0, asyncio.Event(), outcome
+        self.ends = 0
 
     async def end(self) -> None:
+        self.ends += 1
         self.ended.set()
 
 
@@ -97,6 +100,73 @@ async def test_a_cut_output_is_told_with_where_the_whole_is(project: Path, keeps
     assert told.output == f"{text}\n{note}\n[job-7 {job.state}]"
     assert isinstance(told.display, dict)
     assert told.display.get("output_file") == (str(job.output.spill.path) if keeps else None)
+
+
+async def test_one_that_has_ended_is_not_ended_again():
+    shell: Any = FakeShell(Ended(exit_code=0))
+    job = Job("job-7", "x", shell, Output(1000, streams=1))
+    await job.stop()
+    ends = shell.ends
+    await job.stop()
+    assert (job.state.split(" ")[0], shell.ends) == ("stopped", ends)
+
+
+@every_row(
+    ("said_at", "least", "most"),
+    [
+        ((0.0,), 1.0, 1.5),  # until it pauses
+        ((0.0, 0.8, 1.6), 2.6, 3.2),
+        ((3.0,), 4.0, 4.6),  # a pause before the first word is none
+        ((), 5.0, 5.5),
+    ],
+)
+async def test_a_job_is_waited_for_until_it_pauses_or_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, said_at: tuple[float, ...], least: float, most: float
+):
+    shell: Any = FakeShell(Ended(exit_code=0))
+    job = Job("job-7", "x", shell, Output(1000, streams=1))
+    now, left = 0.0, list(said_at)
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.1
+        while left and left[0] < now:
+            left.pop(0)
+            job.output.add(0, b"word")
+        return now
+
+    monkeypatch.setattr(room, "monotonic", clock)
+    monkeypatch.setattr(room, "_LOOK_SECONDS", 0)
+    await job.wait(5)
+    assert least <= now <= most
+    await job.stop()
+
+
+async def test_both_streams_of_a_job_go_one_way(
+    shells: Shells, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[Command] = []
+
+    def start(command: Command) -> FakeShell:
+        begun.append(command)
+        return FakeShell(Ended(exit_code=0))
+
+    monkeypatch.setattr(room.Shell, "start", start)
+    watch: Any = SimpleNamespace(close=lambda: None)
+    shells._watch = watch
+    live = Live(lambda _text: None)
+    job = shells.jobs.start("x", project, most_chars=1000, live=live)
+    (command,) = begun
+    assert (command.streams, command.folder, command.watch, command.live) == (
+        1,
+        project,
+        watch,
+        live,
+    )
+    assert command.output.stdout is command.output.stderr
+    assert command.output.spill is not None
+    assert command.output.spill._room == 200
+    await job.stop()
 
 
 async def test_what_runs_tells_no_exit_code():

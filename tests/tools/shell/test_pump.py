@@ -119,6 +119,6 @@ async def test_the_end_is_waited_for_as_long_as_something_comes():
     pump: Any = Pump(Output(10), None, streams=1)
     assert not await pump.ends(0.001)
     pump._is_busy = True
-    asyncio.get_running_loop().call_later(0.02, pump.ended.set)
-    assert await pump.ends(0.01)
+    asyncio.get_running_loop().call_later(0.004, pump.ended.set)
+    assert await pump.ends(0.002)
     pump.abandon()
