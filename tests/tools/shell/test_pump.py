@@ -1,6 +1,7 @@
 """The pipes of a command: how they are read, and that none is left open."""
 
 import asyncio
+import fcntl
 import os
 from errno import EAGAIN
 from typing import Any
@@ -73,6 +74,15 @@ async def test_a_pipe_that_was_full_is_made_to_hold_more(
     assert (output.stdout.size, output.stderr.size) == (0, len(data or b""))
     assert (pump._reads > 0, pump._is_busy) == (data is not None, False)
     pump.abandon()
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="NOT TESTED: needs Linux")
+def test_a_wide_pipe_holds_a_million_bytes():
+    ends = os.pipe()
+    room._widen(ends[0])
+    assert fcntl.fcntl(ends[0], fcntl.F_GETPIPE_SZ) == 1 << 20
+    for end in ends:
+        os.close(end)
 
 
 async def test_what_came_is_told_on_the_loop(monkeypatch: pytest.MonkeyPatch):
