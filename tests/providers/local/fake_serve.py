@@ -21,6 +21,8 @@ if behaviour == "traceback":
     )
 if behaviour.startswith("memory") and job["window"] > int(behaviour.split()[1]):
     sys.exit("0.00.003.310 E ggml_aligned_malloc: failed to allocate 9000 MB")
+if behaviour == "no card" and job["gpu_layers"]:
+    sys.exit("0.00.003.310 E ggml_cuda: cudaMalloc failed: out of memory")
 if behaviour == "killed":
     os.kill(os.getpid(), 9)
 looks = {"health": 0}

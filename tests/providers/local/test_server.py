@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
@@ -297,6 +298,38 @@ async def test_layers_go_back_to_the_processor_first(
     assert told[0] == (
         "The local model's server ended in the middle of an answer, so it is started again with 2 layers on the GPU."
     )
+
+
+@pytest.fixture
+def full_card(fake_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a card that says it has much room, and has none."""
+    monkeypatch.setenv("FAKE_SERVE", "no card")
+    gpu = Gpu(maker="nvidia", name="T4", total_bytes=1 << 40, free_bytes=1 << 40)
+    here = Machine(cores=4, free_bytes=1 << 33, gpus=(gpu,))
+    monkeypatch.setattr(hardware, "detect", lambda: here)
+
+
+@pytest.mark.usefixtures("full_card")
+async def test_a_card_that_has_room_for_nothing_is_given_up_in_the_end(starter: Path):
+    told: list[Any] = []
+    found = await ensure(starter, told=told, shape=replace(SHAPE, layers=48), window=None)
+    assert found.plan is not None
+    assert (found.plan.gpu_layers, found.window) == (0, 8192)
+    assert [each.partition("with ")[2] for each in told if isinstance(each, str)] == [
+        "24 layers on the GPU.",
+        "12 layers on the GPU.",
+        "a window of 8,192 tokens on the CPU alone.",
+    ]
+
+
+@pytest.mark.usefixtures("full_card")
+async def test_a_model_that_only_the_card_had_room_for_fails_where_it_has_none(starter: Path):
+    large = replace(SHAPE, layers=48, file_bytes=1 << 34)
+    told: list[Any] = []
+    with pytest.raises(ProviderDown, match="cudaMalloc failed"):
+        await ensure(starter, told=told, shape=large)
+    words = [each for each in told if isinstance(each, str)]
+    assert words[-1].endswith("with 6 layers on the GPU.")
 
 
 async def test_a_crash_with_the_least_setting_starts_the_same_again(starter: Path):

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.host import Host
@@ -256,11 +257,13 @@ async def _start_fitting(host: Host, wanted: Wanted, crashed: Plan | None, told:
     program = find_program(host, wanted.program, machine)
     if crashed is not None:
         made = _less(crashed, shape, "ended in the middle of an answer", told) or made
-    for _ in range(SMALLER_STARTS):
+    for number in range(SMALLER_STARTS):
         try:
             return await _start(host, wanted, made, program, told)
         except _OutOfMemory:
-            less = _less(made, shape, "did not get the memory that it needs", told)
+            is_last = number == SMALLER_STARTS - 1
+            last = _on_cpu(machine, wanted) if is_last and made.gpu_layers else None
+            less = _less(made, shape, "did not get the memory that it needs", told, last)
             if less is None:
                 raise
             made = less
@@ -271,8 +274,21 @@ class _OutOfMemory(ProviderDown):
     """The server's process ended for want of memory."""
 
 
-def _less(used: Plan, shape: Shape, why: str, told: Told) -> Plan | None:
-    less = smaller(used, shape)
+def _on_cpu(machine: hardware.Machine, wanted: Wanted) -> Plan | None:
+    """Return the plan without graphics processors: halving layers takes long to get there, and a card that is taken has room for none."""
+    made = plan(
+        replace(machine, gpus=()),
+        wanted.shape,
+        asked_window=wanted.window,
+        threads=wanted.threads,
+    )
+    if made is None:
+        return None
+    return replace(made, reason=f"a window of {made.window:,} tokens on the CPU alone")
+
+
+def _less(used: Plan, shape: Shape, why: str, told: Told, last: Plan | None = None) -> Plan | None:
+    less = last or smaller(used, shape)
     if less is not None:
         told(f"The local model's server {why}, so it is started again with {less.reason}.")
     return less
