@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from local.loopback_hub import MODEL, gives, open_hub, says
+from local.loopback_hub import MODEL, SHA256, gives, open_hub, says
 
 from hosts import this_host
 from rows import every_row
@@ -59,7 +59,9 @@ async def test_a_file_of_the_hub_is_downloaded_with_progress_and_used(
                 reply = await said(session, "/download a/b/mine.gguf")
                 again = await said(session, "/download a/b/mine.gguf")
     assert reply.text.startswith("Now using llamacpp mine.")
+    assert reply.text.endswith(f"Its SHA-256 is {SHA256}")
     assert again.text.startswith("Now using llamacpp mine.")
+    assert "SHA-256" not in again.text
     assert len(hub.asked) == 1
     assert models.list_models(this_host())[0].size_bytes == len(MODEL)
     notes = [event.text for event in events.of(Noticed)]

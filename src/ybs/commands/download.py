@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ybs.commands.models import switch
 from ybs.config.host import Host
 from ybs.config.schema import Config
@@ -46,9 +48,16 @@ async def download(session: Session, argument: str) -> Reply:
     if not argument:
         return _offer(machine)
     source = hub.find_source(host, argument, config.local.hub, machine)
-    if not await hub.is_there(source):
-        await hub.install(source, progress)
-    return await switch(session, provider="llamacpp", model=source.name)
+    found = None if await hub.is_there(source) else await hub.install(source, progress)
+    reply = await switch(session, provider="llamacpp", model=source.name)
+    if found is None or found.is_checked:
+        return reply
+    return replace(reply, text=f"{reply.text}\n{unchecked(found.sha256)}")
+
+
+def unchecked(sha256: str) -> str:
+    """Say that nobody stated the checksum of a file, and which one it has."""
+    return f"Nobody named its checksum before. Its SHA-256 is {sha256}"
 
 
 def _offer(machine: "Machine") -> Reply:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ybs.commands.advice import INSTALL_STARTER
-from ybs.commands.download import pulls
+from ybs.commands.download import pulls, unchecked
 from ybs.config.layers import Loaded
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
@@ -121,7 +121,7 @@ async def fetch(name: str, loaded: Loaded) -> Report:
         progress.end()
     lines = [f"{source.name} is installed: {found.path}"]
     if not found.is_checked:
-        lines.append(f"Nobody named its checksum before. Its SHA-256 is {found.sha256}")
+        lines.append(unchecked(found.sha256))
     lines.append(f"`ybs models use {source.name}` chooses it.")
     data = {"name": source.name, "path": str(found.path), "was_there": False}
     return data | {"sha256": found.sha256, "is_checked": found.is_checked}, lines, 0
