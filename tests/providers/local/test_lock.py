@@ -6,6 +6,7 @@ from threading import active_count
 
 import pytest
 
+from ybs.providers.local import lock
 from ybs.providers.local.lock import held
 
 pytestmark = pytest.mark.integration
@@ -23,6 +24,32 @@ async def test_one_holds_it_and_the_other_waits(tmp_path: Path):
     await asyncio.gather(work("one"), work("other"))
     assert order == ["one begins", "one ends", "other begins", "other ends"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_wait_that_takes_long_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    asked = asyncio.Event()
+
+    def waits() -> None:
+        told.append("waits")
+        asked.set()
+
+    async def wait() -> None:
+        async with held(tmp_path / "lock", waits):
+            pass
+
+    monkeypatch.setattr(lock, "LOOK_SECONDS", 0)
+    async with held(tmp_path / "lock", waits):
+        waiting = asyncio.ensure_future(wait())
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert told == []  # not yet
+        monkeypatch.setattr(lock, "TOLD_AFTER", 0)
+        await asked.wait()
+        for _ in range(9):
+            await asyncio.sleep(0)
+    await waiting
+    assert told == ["waits"]
 
 
 async def test_who_waits_can_leave_at_once(tmp_path: Path):

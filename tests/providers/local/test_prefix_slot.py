@@ -8,11 +8,11 @@ import pytest
 
 from hosts import this_host
 from ybs.config.schema import Config
-from ybs.core.events import AssistantSaid, Noticed
+from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.local import STARTER_NAME, prefix_slot, server
-from ybs.providers.local.model import LlamaCppModel
+from ybs.providers.local import STARTER_NAME, lock, prefix_slot, server
+from ybs.providers.local.model import WAITING, LlamaCppModel
 from ybs.providers.local.prefix_slot import KEPT, MOST_CHARS, READING
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("starter", "fake_server")]
@@ -41,14 +41,18 @@ async def test_a_second_server_takes_back_what_the_first_one_has_read():
 
 async def test_what_another_run_says_meanwhile_is_not_kept(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_SERVE", "reads slowly")
+    monkeypatch.setattr(lock, "TOLD_AFTER", 0)
 
-    async def ask() -> None:
+    async def ask() -> list[Event]:
         local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         request = Request("rules", (UserMessage.of("secret words"),))
-        assert [event async for event in local.stream(request)]
-        await local.aclose()
+        try:
+            return [event async for event in local.stream(request)]
+        finally:
+            await local.aclose()
 
-    await asyncio.gather(ask(), ask(), ask())
+    events = await asyncio.gather(ask(), ask(), ask())
+    assert sum(Noticed(level="info", text=WAITING) in each for each in events) == 2
     (file,) = kept()
     assert file.read_text() == "<system>rules<user>"
 

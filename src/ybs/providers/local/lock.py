@@ -2,14 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from time import monotonic
 
 from ybs.config import private_file
 
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS = 0.1
+#: A wait that takes longer is told.
+TOLD_AFTER = 0.5
 
 
 def open_private(path: Path) -> int:
@@ -19,20 +21,23 @@ def open_private(path: Path) -> int:
 
 
 @asynccontextmanager
-async def held(path: Path) -> AsyncGenerator[None]:
-    """Hold the lock; wait for it while another run has it.
+async def held(path: Path, waits: Callable[[], None] = lambda: None) -> AsyncGenerator[None]:
+    """Hold the lock; wait for it while another run has it. `waits` is called once in a wait that takes longer than a moment.
 
     The wait asks again and again, because a thread that waits for a lock cannot be cancelled.
     """
     import fcntl  # not on every system; those have no local model either
 
-    file = open_private(path)
+    file, begun, is_told = open_private(path), monotonic(), False
     try:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
+                if not is_told and monotonic() - begun >= TOLD_AFTER:
+                    is_told = True
+                    waits()
                 await asyncio.sleep(LOOK_SECONDS)
         yield
     finally:

@@ -31,6 +31,7 @@ TRIAL_TOKENS: Final = 96
 _TRIAL_WORDS: Final = (
     "trying whether {name} answers with real tool calls; this is done once for each model"
 )
+WAITING: Final = "waiting for another ybs, which is starting the local model"
 #: Takes seconds of waiting, warnings, and notices.
 _Told: TypeAlias = "asyncio.Queue[float | str | Noticed]"
 _IN_ONE_PIECE: Final = "The local model's answer broke off, so it is asked for again in one piece."
@@ -167,14 +168,15 @@ class LlamaCppModel:
 
         One run at a time: what others would say meanwhile would spoil a trial, or be kept with the beginning.
         """
-        async with held(self._host.state_folder / "llama.start.lock"):
+
+        def tell(words: str) -> None:
+            told.put_nowait(Noticed(level="info", text=words))
+
+        lock = self._host.state_folder / "llama.start.lock"
+        async with held(lock, lambda: tell(WAITING)):
             await self._ensure_template(told, crashed)
             is_fresh, self._is_fresh = self._is_fresh, False
             if is_fresh and self._server is not None and self._inner is not None:
-
-                def tell(words: str) -> None:
-                    told.put_nowait(Noticed(level="info", text=words))
-
                 await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
 
     async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
