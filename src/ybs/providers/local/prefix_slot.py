@@ -35,6 +35,8 @@ READING: Final = (
 )
 _MARK: Final = "\x02words\x03"
 _QUICK_SECONDS: Final = 20.0
+#: As long as the first piece of an answer may take: others wait until the beginning is read.
+_READ_SECONDS: Final = 600.0
 
 
 async def prepare(
@@ -61,7 +63,7 @@ async def prepare(
                 return
         tell(READING)
         only_read = {"prompt": text, "n_predict": 0, "cache_prompt": True}
-        await _post(running, "/completion", only_read, seconds=None)
+        await _post(running, "/completion", only_read, seconds=_READ_SECONDS)
         await _post(running, "/slots/0?action=save", {"filename": name})
         _forget_oldest(folder)
 
@@ -92,7 +94,7 @@ class _Failed(OSError):
 
 
 async def _post(
-    running: Running, path: str, body: Any, *, seconds: float | None = _QUICK_SECONDS
+    running: Running, path: str, body: Any, *, seconds: float = _QUICK_SECONDS
 ) -> dict[str, Any]:
     """Ask the server; when this is cancelled the connection is cut, which ends the server's work. Raises OSError, HTTPException."""
     connection = HTTPConnection("127.0.0.1", running.port, timeout=seconds)
