@@ -231,11 +231,16 @@ async def test_another_part_than_the_one_asked_for_is_not_put_behind_what_is_her
 
 
 @pytest.mark.integration
-async def test_a_part_of_a_file_whose_size_is_not_said_is_its_end(target: Path):
-    unsized = sends_part(100, Content_Range=f"bytes 100-{len(MODEL) - 1}/*")
-    with open_hub(gives(most=100), unsized) as hub:
+@every_row("end", [50_100, len(MODEL)])
+async def test_a_part_of_a_file_whose_size_is_not_said_is_not_taken_for_its_end(
+    tmp_path_factory: pytest.TempPathFactory, end: int
+):
+    target = tmp_path_factory.mktemp("models") / "m.gguf"
+    unsized = sends_part(100, MODEL[:end], Content_Range=f"bytes 100-{end - 1}/*")
+    with open_hub(gives(most=100), unsized, gives()) as hub:
         await fetch(hub, target)
     assert content(target) == MODEL
+    assert [asked for _, asked, _ in hub.asked] == [None, "bytes=100-", None]
 
 
 @pytest.mark.integration

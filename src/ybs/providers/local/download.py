@@ -144,9 +144,9 @@ async def _fetch_rest(
             _discard(part)
             raise _BrokeOff("the server has another file by now")
         done = there if response.status_code == 206 else 0
-        if done and not _continues(response, done, mark):
-            _discard(part)  # it would be wrong the next time, too
-            raise _BrokeOff("the server sent another part of the file than the one asked for")
+        if done and not (offer.total and _continues(response, done, mark)):
+            _discard(part)  # it would be wrong the next time, too; a whole file has a length
+            raise _BrokeOff("the response does not continue the partial file")
         if not offer.total:
             raise ProviderDown(
                 f"{host_of(url)} does not say how large the file is, so it is not downloaded."
@@ -194,7 +194,7 @@ def _discard(part: Path) -> None:
 
 
 def _continues(response: "httpx2.Response", done: int, mark: str) -> bool:
-    """Return whether an answer is the rest of the file whose beginning is here: some servers ignore `If-Range`."""
+    """Return whether the response continues the partial file: some servers ignore `If-Range`."""
     headers = response.headers
     starts = headers.get("content-range", "").startswith(f"bytes {done}-")
     return starts and headers.get("etag", mark) == mark
@@ -231,10 +231,8 @@ def _merged(offer: _Offer, response: "httpx2.Response") -> _Offer:
     headers = response.headers
     stated = headers.get("x-linked-etag", "").strip('"').lower()
     is_file = response.status_code in _ANSWERS
-    first, _, whole = headers.get("content-range", "").rpartition("/")
+    whole = headers.get("content-range", "").rpartition("/")[2]
     length = whole or ("" if response.status_code == 416 else headers.get("content-length", ""))
-    if whole == "*" and (last := first.rpartition("-")[2]).isdecimal() and len(last) < 16:
-        length = str(int(last) + 1)  # it does not say the size; what it sends ends there
     size = headers.get("x-linked-size", "") or (length if is_file else "")
     mark = headers.get("etag", "")
     return _Offer(
