@@ -244,6 +244,26 @@ async def test_a_part_of_a_file_whose_size_is_not_said_is_not_taken_for_its_end(
 
 
 @pytest.mark.integration
+@every_row("mark", ['W/"1"', '"1"', None])
+async def test_a_rest_is_taken_where_its_mark_is_only_weaker_or_left_out(
+    tmp_path_factory: pytest.TempPathFactory, mark: str | None
+):
+    target = tmp_path_factory.mktemp("models") / "m.gguf"
+
+    def part(to: Any) -> None:
+        begin, end = 100, len(MODEL)
+        marked = {"ETag": mark} if mark else {}
+        ranged = f"bytes {begin}-{end - 1}/{end}"
+        to.head(206, Content_Range=ranged, Content_Length=end - begin, **marked)
+        to.wfile.write(MODEL[begin : begin + 100])
+
+    with open_hub(gives(most=100), part, gives()) as hub:
+        await fetch(hub, target)
+    assert content(target) == MODEL
+    assert [asked for _, asked, _ in hub.asked] == [None, "bytes=100-", "bytes=200-"]
+
+
+@pytest.mark.integration
 async def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(target: Path):
     script = (says(503), gives(most=100), says(502), says(429), gives())
     with open_hub(*script) as hub:
