@@ -71,9 +71,9 @@ def redirects(place: str, **headers: Any) -> Behaviour:
     return lambda to: to.head(302, Location=place, Content_Length=0, **headers)
 
 
-def says(status: int) -> Behaviour:
+def says(status: int, **headers: Any) -> Behaviour:
     """Answer with a status and nothing else."""
-    return lambda to: to.head(status, Content_Length=0)
+    return lambda to: to.head(status, Content_Length=0, **headers)
 
 
 def sends_without_end(to: Answers) -> None:

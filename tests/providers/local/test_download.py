@@ -165,7 +165,7 @@ async def test_a_hub_that_is_not_there_is_named(target: Path):
         (says(401), "", "answered 401"),
         (says(404), "", "answered 404"),
         (says(416), "", "broke off 5 times"),
-        (says(503), "", "broke off 5 times: it answered 503"),
+        (says(503), "", r"^127\.0\.0\.1 answered 503 5 times\.\nRun it again later\.$"),
         (redirects("http://[::1"), "", r"redirects the download to 'http://\[::1', which is not"),
         (redirects("http://127.0.0.1:99999/x"), "", "99999/x', which is not followed"),
         (redirects("http://no host/x"), "", "no host/x', which is not followed"),
@@ -270,6 +270,35 @@ async def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(target: P
         await fetch(hub, target)
     assert content(target) == MODEL
     assert hub.asked[-1][1] == "bytes=100-"
+
+
+@pytest.mark.integration
+async def test_what_is_said_of_a_download_that_failed_is_what_happened(target: Path):
+    with open_hub(gives(most=100), says(429), says(429), says(503)) as hub:
+        with pytest.raises(ProviderDown) as caught:
+            await fetch(hub, target)
+    busy, again, broken, kept = str(caught.value).split("\n")
+    assert busy == "127.0.0.1 answered 429 2 times."
+    assert again == "127.0.0.1 answered 503 2 times."
+    assert broken.startswith("The download from 127.0.0.1 broke off 1 time: ")
+    assert kept == "What has been downloaded is kept; run it again to continue."
+
+
+@pytest.mark.integration
+async def test_a_server_that_says_when_to_ask_again_is_asked_then_but_not_after_hours(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(download, "sleep", sleep)
+    script = (says(429, Retry_After=7), says(503, Retry_After=86_400), says(503), gives())
+    with open_hub(*script) as hub:
+        await fetch(hub, target)
+    assert content(target) == MODEL
+    assert pauses == [7, download.MOST_PAUSE_SECONDS, 0]
 
 
 @pytest.mark.integration

@@ -6,6 +6,8 @@ taken, no more than the disk has room for, and nothing gets its name before its 
 
 import asyncio
 import shutil
+from asyncio import sleep
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -18,7 +20,9 @@ from msgspec import Struct
 from ybs.config.addresses import is_local
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 from ybs.core.remedies import Remedy
+from ybs.core.wording import plural
 from ybs.providers.http.client import host_of
+from ybs.providers.http.failures import retry_after_seconds
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,6 +32,8 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 TRIES: Final = 5
 PAUSE_SECONDS = 1.0
+#: The longest pause that a server gets by asking for one.
+MOST_PAUSE_SECONDS: Final = 60.0
 #: Left free on the disk.
 SPARE_BYTES: Final = 256_000_000
 TIMEOUT_SECONDS: Final = 60.0
@@ -36,7 +42,7 @@ _BLOCK_BYTES: Final = 1 << 20
 _ANSWERS: Final = frozenset((200, 206, 416))
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 #: A server that answers so may answer otherwise in a moment.
-_PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+_TRANSIENT: Final = frozenset((408, 429, 500, 502, 503, 504))
 
 
 class Downloaded(Struct, frozen=True):
@@ -56,7 +62,15 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
 
 class _BrokeOff(Exception):
-    """The connection ended before the file did, or what came cannot be gone on with."""
+    """The connection ended before the file did, or what came cannot be resumed."""
+
+
+class _Unavailable(Exception):
+    """The server answered that it cannot serve now, and how long to wait."""
+
+    def __init__(self, answer: str, pause_seconds: float) -> None:
+        super().__init__(answer)
+        self.pause_seconds = pause_seconds
 
 
 async def download(
@@ -115,18 +129,27 @@ async def _fetch(client: "httpx2.AsyncClient", url: str, part: Path, progress: P
     """Bring the whole file here, as often as the connection breaks off."""
     import httpx2
 
-    why = ""
+    breaks: list[str] = []
+    answers: list[str] = []
+    asked = 0.0
     for number in range(TRIES):
         if number:
-            await asyncio.sleep(PAUSE_SECONDS * number)
+            await sleep(max(PAUSE_SECONDS * number, asked))
         try:
             return await _fetch_rest(client, url, part, progress)
+        except _Unavailable as error:
+            answers.append(str(error))
+            asked = min(error.pause_seconds, MOST_PAUSE_SECONDS)
         except (httpx2.TransportError, _BrokeOff) as error:
-            why = str(error) or type(error).__name__
-    raise ProviderDown(
-        f"The download from {host_of(url)} broke off {TRIES} times: {why}\nWhat has been downloaded is kept; "
-        "run it again to continue."
-    )
+            breaks.append(str(error) or type(error).__name__)
+            asked = 0.0
+    what = [f"{answer} {plural(count, 'time')}." for answer, count in Counter(answers).items()]
+    if breaks:
+        times = plural(len(breaks), "time")
+        what.append(f"The download from {host_of(url)} broke off {times}: {breaks[-1]}")
+    kept = "What has been downloaded is kept; run it again to continue."
+    what.append(kept if part.exists() else "Run it again later.")
+    raise ProviderDown("\n".join(what))
 
 
 async def _fetch_rest(
@@ -213,8 +236,11 @@ async def _opened(
             if response.status_code in _REDIRECTS:
                 url = redirected(url, response.headers.get("location", ""))
                 continue
-            if response.status_code in _PASSING:
-                raise _BrokeOff(f"it answered {response.status_code}")
+            if response.status_code in _TRANSIENT:
+                raise _Unavailable(
+                    f"{host_of(url)} answered {response.status_code}",
+                    retry_after_seconds(response.headers) or 0.0,
+                )
             if response.status_code not in _ANSWERS:
                 raise ProviderDown(
                     f"{host_of(url)} answered {response.status_code} to the download of {urlsplit(url).path[:200]}.",
