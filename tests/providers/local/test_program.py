@@ -1,7 +1,10 @@
 """Which program serves the model."""
 
 import importlib.util
+import os
 import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -84,7 +87,7 @@ DEVICES = "Available devices:\n"
     [
         ("", "[<ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU: 0>]", False),
         ("", "[<..._TYPE_GPU: 1>, <ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU: 0>]", True),
-        ("", "", False),
+        ("", "", True),  # it takes too long, or fails
         (FOUND, f"{DEVICES}  CUDA0: NVIDIA T4 (15360 MiB, 15000 MiB free)\n", True),
         (FOUND, f"ggml_cuda_init: found 1\n{DEVICES}  ROCm0: AMD (8 MiB, 0 MiB free)\n", True),
         (FOUND, DEVICES, False),
@@ -97,6 +100,47 @@ def test_a_program_says_whether_it_has_code_for_a_card(
     program_path: str, printed: str, expected: bool
 ):
     assert program.uses_gpus(program_path, lambda _argv: printed) is expected
+
+
+def test_a_program_is_asked_once_until_another_file_is_in_its_place(tmp_path: Path):
+    asked: list[str] = []
+
+    def ask(argv: Sequence[str]) -> str:
+        asked.append(argv[0])
+        return f"{DEVICES}  CUDA0: T4 (15360 MiB, {len(asked)} MiB free)\n"
+
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path in (one, other):
+        path.write_text("")
+    for path in (one, other, one):
+        assert program.uses_gpus(str(path), ask)
+    assert asked == [str(one), str(other)]
+    os.utime(one, (1, 1))
+    assert program.uses_gpus(str(one), ask)
+    assert program.uses_gpus("", ask) is False
+    assert program.uses_gpus("", ask) is False
+    assert asked[2:] == [str(one), sys.executable]
+
+
+@every_row(
+    ("can", "expected"),
+    [
+        ((FOUND, ""), FOUND),
+        ((FOUND,), FOUND),
+        (("",), ""),
+        ((), ""),
+    ],
+)
+def test_the_program_that_is_asked_for_its_devices_is_the_one_that_is_started(
+    monkeypatch: pytest.MonkeyPatch, can: tuple[str, ...], expected: str
+):
+    monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, gpus=(CARD,)))
+    monkeypatch.setattr(program, "find_spec", lambda _name: True)
+    monkeypatch.setattr(shutil, "which", lambda _name, path: FOUND)
+    monkeypatch.setattr(program, "uses_gpus", lambda asked: asked in can)
+    machine = program.this_machine(this_host(), None)
+    assert program.find_program(this_host(), None, machine) == expected
+    assert (machine.gpus, machine.idle_gpus) == (((CARD,), ()) if can else ((), (CARD,)))
 
 
 @every_row(

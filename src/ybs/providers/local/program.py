@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,8 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     """Return the path of the server program; empty for the one of the extra `local`, which runs in ybs's own process.
 
     The extra is what ybs was tested with, so it goes before PATH; but its wheel knows no graphics processors other than
-    Apple's. Raises ConfigError where there is no program.
+    Apple's, so a program in PATH that can use one goes before the extra. Blocks for a moment where it has to be asked.
+    Raises ConfigError where there is no program.
     """
     if configured:
         path = Path(host.with_home(configured))
@@ -40,7 +42,7 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     if has_extra and not wants_other:
         return ""
     found = shutil.which(NAME, path=host.environ.get("PATH", os.defpath))
-    if found and Path(found).is_absolute():
+    if found and Path(found).is_absolute() and (not has_extra or uses_gpus(found)):
         return found
     if has_extra:
         return ""
@@ -68,7 +70,22 @@ def this_machine(host: Host, configured: str | None) -> Machine:
 
 def uses_gpus(program: str, ask: Ask = output_of) -> bool:
     """Return whether a server program (empty for the extra) can use a graphics processor here. One that does not say can."""
+    text = _devices(program, _modified_ns(program), ask)
     if not program:
-        return "GPU" in ask((sys.executable, "-P", "-c", _KINDS))
-    text = ask((program, "--list-devices"))
+        return not text or "GPU" in text
     return "Available devices:" not in text or _DEVICE.search(text) is not None
+
+
+@lru_cache(maxsize=16)
+def _devices(program: str, _modified_ns: int, ask: Ask) -> str:
+    """Return what a program says of its devices. It is asked once, for as long as its file stays the same."""
+    return ask((program, "--list-devices") if program else (sys.executable, "-P", "-c", _KINDS))
+
+
+def _modified_ns(program: str) -> int:
+    if not program and (spec := find_spec("xllamacpp")) is not None:
+        program = spec.origin or ""
+    try:
+        return Path(program).stat().st_mtime_ns
+    except OSError:
+        return 0

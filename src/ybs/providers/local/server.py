@@ -254,7 +254,7 @@ async def _start_fitting(host: Host, wanted: Wanted, crashed: Plan | None, told:
     made = plan(machine, shape, asked_window=wanted.window, threads=wanted.threads)
     if made is None:
         raise _too_large(machine, shape)
-    program = find_program(host, wanted.program, machine)
+    program = await asyncio.to_thread(find_program, host, wanted.program, machine)
     if crashed is not None:
         made = _less(crashed, shape, "ended in the middle of an answer", told) or made
     for number in range(SMALLER_STARTS):
