@@ -18,7 +18,7 @@ class NoRoom(YbsError):
 class Pack:
     """The contents that a session has seen, in one file that has no name and ends with the process.
 
-    So nothing of a project stays behind that no turn changed, even after a kill. The folder is there. Raises OSError.
+    So nothing of a project stays behind that no turn changed, even after a kill. The folder must exist. Raises OSError.
     """
 
     def __init__(self, folder: Path) -> None:

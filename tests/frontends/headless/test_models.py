@@ -219,7 +219,7 @@ def test_a_file_that_is_there_is_compared_with_the_checksum_that_is_given(
         text = printed(capsys, "download", f"a/b/mine.gguf#{SHA256.upper()}")
         assert "was there already" in text
         assert cli.main(["models", "download", f"a/b/mine.gguf#{'0' * 64}"]) == 3
-    assert f"is another file: its SHA-256 is {SHA256}, and not 000" in capsys.readouterr().err
+    assert f"does not match: SHA-256 {SHA256}, expected 000" in capsys.readouterr().err
     assert (models_folder(this_host()) / "mine.gguf").read_bytes() == MODEL
 
 

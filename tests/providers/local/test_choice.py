@@ -231,7 +231,7 @@ def test_the_reason_says_where_the_model_is_and_why():
     words = [made.reason for made in reasons if made is not None]
     assert words == [
         "window 8,192, on the CPU (there is no GPU to use): 7.2 GB of 12.0 GB free memory",
-        "window 8,192, on the CPU (the installed llama.cpp has no code for RTX 3060): 7.2 GB of 12.0 GB free memory",
+        "window 8,192, on the CPU (the installed llama.cpp was built without support for RTX 3060): 7.2 GB of 12.0 GB free memory",
         "window 8,192, 25 of 28 layers on RTX 3060: 4.5 GB of 5.5 GB free there",
         "window 32,768, all layers on Apple GPU: 6.6 GB of 44.8 GB free there",
     ]

@@ -187,7 +187,7 @@ def _reason(machine: Machine, shape: Shape, window: int, layers: int) -> str:
         free = "" if machine.free_bytes is None else f" of {gigabytes(machine.free_bytes)} free"
         why = "the graphics memory is too small" if machine.gpus else "there is no GPU to use"
         if machine.idle_gpus:
-            why = f"the installed llama.cpp has no code for {listed([gpu.name for gpu in machine.idle_gpus])}"
+            why = f"the installed llama.cpp was built without support for {listed([gpu.name for gpu in machine.idle_gpus])}"
         return f"window {window:,}, on the CPU ({why}): {gigabytes(memory)}{free} memory"
     gpus = _gpus_for(machine)
     names = listed([gpu.name for gpu in gpus])

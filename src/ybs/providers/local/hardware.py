@@ -39,7 +39,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
 class Machine(Struct, frozen=True, kw_only=True):
     """A machine as a model sees it. Memory is None where the system does not say.
 
-    `idle_gpus` are there, but the program that serves models has no code for them.
+    `idle_gpus` are there, but the program that serves models was built without support for them.
     """
 
     cores: int

@@ -85,15 +85,15 @@ def find_source(host: Host, name: str, hub: str, machine: Machine) -> Source:
 
 
 async def is_there(source: Source) -> bool:
-    """Return whether the model is here. Raises ConfigError for another file of its name, as far as the checksum is known."""
+    """Return whether the model is here. Raises ConfigError where the file does not match the checksum, if that is known."""
     if not source.path.is_file():
         return False
     if source.sha256:
         digest = await asyncio.to_thread(digest_of, source.path)
         if digest != source.sha256.lower():
             raise ConfigError(
-                f"{source.path} is another file: its SHA-256 is {digest}, and not {source.sha256.lower()}.\n"
-                "Remove it to download this one."
+                f"{source.path} does not match: SHA-256 {digest}, expected {source.sha256.lower()}.\n"
+                "Remove it to download the model again."
             )
     return True
 

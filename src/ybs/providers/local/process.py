@@ -81,7 +81,7 @@ def exit_code(pid: int) -> int | None:
 
 
 async def end(pid: int, started: str) -> None:
-    """End a process, at first politely, and wait until it is gone. Without a start time it may be anybody's: it is left alone."""
+    """Send SIGTERM, then SIGKILL. Without a start time the PID may have been reused, so do nothing."""
     if not started:
         return
     for send, number in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):

@@ -17,7 +17,7 @@ from ybs.providers.local import hardware
 from ybs.providers.local.hardware import Ask, Machine, output_of
 
 NAME: Final = "llama-server"
-#: Prints the kinds of the devices that the extra has code for. Wheels with code for other cards are on indexes of its own.
+#: Prints the kinds of the devices that the extra was built for. Wheels with support for other cards are on separate package indexes.
 _KINDS: Final = "import xllamacpp\nprint([each['type'] for each in xllamacpp.get_device_info()])"
 #: A line of `llama-server --list-devices`; what has no memory, such as a library for arithmetic, is not a graphics processor.
 _DEVICE: Final = re.compile(r"^\s+\S+: .+ \(([1-9]\d*) MiB, \d+ MiB free\)$", re.MULTILINE)

@@ -98,7 +98,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return f"http://127.0.0.1:{self.port}/v1"
 
     def serves(self, model: Path) -> bool:
-        """Return whether it runs this model file, along links to either."""
+        """Return whether it runs this model file, resolving symbolic links."""
         return Path(self.model).resolve() == model.resolve()
 
 

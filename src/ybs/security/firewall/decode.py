@@ -187,7 +187,10 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
 
 
 def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
-    """Return whether a line has a number, and the one before it, whose last letter is at `place`, ends in a plain word or is empty."""
+    """Return whether two numbered lines are separate text rather than one wrapped token.
+
+    `place` is the last letter of the first line, `end` what stands between the two.
+    """
     if end[0][-1:] not in (b"\t", b":"):
         return False
     line = data[data.rfind(b"\n", max(0, place - _NEARBY), place) + 1 : place + 1]
