@@ -17,7 +17,7 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import host_of, port_of
 from ybs.providers.local.models import find_model
-from ybs.providers.local.server import running
+from ybs.providers.local.server import find_running
 from ybs.providers.registry import (
     Provider,
     ProviderModel,
@@ -96,7 +96,7 @@ async def look(host: Host, name: str, config: Config) -> Reach:
     if provider.is_installed is not None:
         return _reach(provider, "installed" if provider.is_installed(host) else "absent")
     if provider.make is not None:
-        return _look_at_embedded(host, provider, config)
+        return await _look_at_embedded(host, provider, config)
     if is_here:
         state = "running" if await listens(provider.endpoint) else "stopped"
         return _reach(provider, state)
@@ -164,9 +164,9 @@ async def listens(endpoint: str) -> bool:
     return True
 
 
-def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
+async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
-    if (server := running(host)) is not None:
+    if (server := await find_running(host)) is not None:
         return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
     chosen = config.llm.model if provider.name == chosen_name(config) else None
     try:

@@ -1,6 +1,8 @@
 """LlamaCppModel: it starts its server at the first request and answers through it."""
 
 import os
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.events import AssistantSaid, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.local import STARTER_NAME, model, server
+from ybs.providers.local import STARTER_NAME, model, process, server
 from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.registry import create_model
 from ybs.testing import OpenAIServer
@@ -35,6 +37,24 @@ class TestWithTheStarter:
             assert events[-1].content == f"I am {STARTER_NAME} at 0.0."
             assert events[-1].usage.cost_usd == 0.0
         assert server.running(this_host()) == pid
+
+    @pytest.mark.skipif(shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed")
+    async def test_no_answer_waits_for_ps_in_the_loop(self, monkeypatch: pytest.MonkeyPatch):
+        ask, threads = process._start_time_of_ps, list[int]()
+
+        def noted(pid: int) -> str:
+            threads.append(threading.get_ident())
+            return ask(pid)
+
+        monkeypatch.setattr(process, "HAS_PROC", False)
+        monkeypatch.setattr(process, "_start_time_of_ps", noted)
+        local = create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
+        for _ in range(2):
+            assert isinstance([event async for event in local.stream(ASK)][-1], AssistantSaid)
+        await local.aclose()
+        assert await server.stop(this_host())
+        assert threads
+        assert threading.get_ident() not in threads
 
     async def test_a_temperature_of_the_person_is_kept(self):
         local = LlamaCppModel(this_host(), Config(llm=Llm(temperature=0.5)), STARTER_NAME)

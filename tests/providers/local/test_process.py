@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -51,6 +52,24 @@ async def test_a_process_is_ended_only_by_its_own_start_time(child: "subprocess.
         assert child.poll() is None
     await process.end(child.pid, process.start_time(child.pid))
     assert child.wait() == -15
+
+
+@pytest.mark.skipif(shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed")
+async def test_nothing_else_waits_for_ps(
+    child: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+):
+    ask, threads = process._start_time_of_ps, set[int]()
+
+    def noted(pid: int) -> str:
+        threads.add(threading.get_ident())
+        return ask(pid)
+
+    monkeypatch.setattr(process, "HAS_PROC", False)
+    monkeypatch.setattr(process, "_start_time_of_ps", noted)
+    await process.end(child.pid, await process.unblocked(process.start_time, child.pid))
+    assert child.wait() == -15
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_without_a_ps_no_process_is_known(monkeypatch: pytest.MonkeyPatch):

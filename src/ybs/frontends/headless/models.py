@@ -152,7 +152,7 @@ async def install(_name: str, loaded: Loaded) -> Report:
 
 async def remove(name: str, loaded: Loaded) -> Report:
     """Delete a model, the starter where none is named; a server that runs it is stopped first."""
-    from ybs.providers.local.server import running
+    from ybs.providers.local.server import find_running
     from ybs.providers.local.server import stop as stop_server
 
     host, name = loaded.host, name or STARTER_NAME
@@ -161,7 +161,7 @@ async def remove(name: str, loaded: Loaded) -> Report:
     here = files_of(host, path.stem if is_starter else name)
     if not is_starter and not here:
         raise ConfigError(f"There is no model {name!r} in {models_folder(host)}.")
-    server = running(host)
+    server = await find_running(host)
     if server is not None and server.serves(path):
         await stop_server(loaded.host)
     was_there = path in here
@@ -177,9 +177,9 @@ async def remove(name: str, loaded: Loaded) -> Report:
 
 async def status(_name: str, loaded: Loaded) -> Report:
     """Say whether the server runs."""
-    from ybs.providers.local.server import is_healthy, running
+    from ybs.providers.local.server import find_running, is_healthy
 
-    found = running(loaded.host)
+    found = await find_running(loaded.host)
     if found is None:
         return (
             {"is_running": False},

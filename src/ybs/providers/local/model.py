@@ -109,7 +109,7 @@ class LlamaCppModel:
         """
         has_output = False
         try:
-            async with aclosing(self._answer(request, is_new=not self._is_up())) as events:
+            async with aclosing(self._answer(request, is_new=not await self._is_up())) as events:
                 async for event in events:
                     has_output = has_output or not isinstance(event, Noticed)
                     yield event
@@ -145,8 +145,8 @@ class LlamaCppModel:
         self._has_crashed = not await asyncio.to_thread(server.is_healthy, self._server)
         return self._has_crashed or self._streams
 
-    def _is_up(self) -> bool:
-        return self._server is not None and server.running(self._host) == self._server
+    async def _is_up(self) -> bool:
+        return self._server is not None and await server.find_running(self._host) == self._server
 
     async def _start(self, request: Request) -> AsyncGenerator[Event, None]:
         told: _Told = asyncio.Queue()
@@ -234,7 +234,7 @@ class LlamaCppModel:
             program=self._config.local.server,
             idle_seconds=(self._config.local.keep_minutes or KEPT_MINUTES) * 60,
         )
-        before = server.running(self._host)
+        before = await server.find_running(self._host)
         self._server = await server.ensure(
             self._host, wanted, self._lease, told=told.put_nowait, crashed=crashed
         )

@@ -7,13 +7,19 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 STOP_SECONDS = 8.0
 LOOK_SECONDS = 0.05
+#: Between two looks by `ps`, which is a program to start.
+PS_LOOK_SECONDS = 0.25
 PS_SECONDS = 5.0
 HAS_PROC = Path("/proc/self/stat").exists()
 
@@ -42,6 +48,13 @@ def _start_time_of_ps(pid: int) -> str:
         return ""
     state, _, started = said.strip().partition(" ")
     return "" if state.startswith("Z") else " ".join(started.split())
+
+
+async def unblocked(look: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Call what asks for a start time; in a thread where `ps` has to be waited for."""
+    if HAS_PROC:
+        return look(*arguments, **options)
+    return await asyncio.to_thread(look, *arguments, **options)
 
 
 def spawn(argv: list[str], words: bytes, log: Path, environ: Mapping[str, str]) -> int:
@@ -85,12 +98,12 @@ async def end(pid: int, started: str) -> None:
     if not started:
         return
     for send, number in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
-        if start_time(pid) != started:
+        if await unblocked(start_time, pid) != started:
             return
         with suppress(ProcessLookupError):
             send(pid, number)
         begun = monotonic()
         while monotonic() - begun < STOP_SECONDS:
-            if start_time(pid) != started:
+            if await unblocked(start_time, pid) != started:
                 return
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS if HAS_PROC else PS_LOOK_SECONDS)

@@ -162,6 +162,11 @@ def running(host: Host) -> Running | None:
     return found if is_alive else None
 
 
+async def find_running(host: Host) -> Running | None:
+    """Return the same as `running`, without holding up what else goes on."""
+    return await process.unblocked(running, host)
+
+
 async def ensure(
     host: Host, wanted: Wanted, lease: Lease, *, told: Told, crashed: Running | None = None
 ) -> Running:
@@ -173,7 +178,7 @@ async def ensure(
     """
     lease.release()
     async with held(host.state_folder / "llama.lock"):
-        found = running(host)
+        found = await find_running(host)
         if found is not None:
             if await _can_be_used(found, wanted, lease):
                 lease.hold()
@@ -188,7 +193,7 @@ async def ensure(
 async def stop(host: Host) -> bool:
     """End the server; return whether one ran."""
     async with held(host.state_folder / "llama.lock"):
-        found = running(host)
+        found = await find_running(host)
         if found is not None:
             await process.end(found.pid, found.started)
         state_file(host).unlink(missing_ok=True)
@@ -321,18 +326,18 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
     )
     private_file.make_folder(slots_folder(host))  # the server asks for it
     pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), host.environ)
-    server = Running(
-        pid=pid,
-        started=process.start_time(pid),
-        port=job.port,
-        key=job.key,
-        model=job.model,
-        window=job.window,
-        template=job.template,
-        asked_window=wanted.window,
-        plan=made,
-    )
     try:
+        server = Running(
+            pid=pid,
+            started=await process.unblocked(process.start_time, pid),
+            port=job.port,
+            key=job.key,
+            model=job.model,
+            window=job.window,
+            template=job.template,
+            asked_window=wanted.window,
+            plan=made,
+        )
         private_file.replace(state_file(host), msgspec.json.encode(server))
         await _until_healthy(host, server, told)
     except BaseException:  # a cancelled start leaves no half-started server behind
