@@ -19,7 +19,7 @@ from timing import takes_at_most
 from ybs.security.firewall import decode
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LEAST_BASE64, packed
-from ybs.security.firewall.dumps import dumped
+from ybs.security.firewall.dumps import MOST_LINES, SHARED_LINES, dumped
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
 from ybs.security.marks import marked
@@ -325,6 +325,21 @@ def test_a_token_is_masked_in_a_dump_of_a_file(shown: Callable[[bytes, int], str
         masked = Firewall().mask("\n".join(["$ xxd .env", *lines, "$ "]))
         assert masked.startswith("$ xxd .env\n[ybs:secret:"), masked
         assert masked.endswith("]\n$ ")
+
+
+@every_row("count", [1, MOST_LINES - 1, MOST_LINES, MOST_LINES + 1, 2 * MOST_LINES, 10_000])
+def test_a_long_dump_is_read_in_parts_that_overlap(count: int) -> None:
+    lines = [f"{n * 2:07o} {n:04x}" for n in range(count)]
+    text = "\n".join(lines)
+    read = list(dumped(text.encode()))
+    assert (len(read) == 1) is (count <= MOST_LINES)
+    assert all(len(said) <= 2 * MOST_LINES for _, _, said in read)
+    for start, end, said in read:
+        shown = [line.partition(" ")[2] for line in text[start:end].split("\n")]
+        assert "".join(shown) == said.hex()
+    for end, start in zip(read, read[1:], strict=False):
+        assert end[2][-2 * SHARED_LINES :] == start[2][: 2 * SHARED_LINES]
+    assert (read[0][0], read[-1][1]) == (0, len(text))
 
 
 def test_two_dumps_have_a_place_each() -> None:
