@@ -33,7 +33,7 @@ def test_each_folder_is_looked_through_once_and_none_for_a_project_within_it(
 
 def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project: Path):
     (project / ".gitignore").write_text("*.log\nout/\n")
-    for name in ("out", ".git", "d", "secret", "closed"):
+    for name in ("out", ".git", ".hg", ".jj", ".sl", ".Hg", "d", "secret", "closed"):
         (project / name).mkdir()
         (project / name / "x.log").write_text("")
     (project / "d" / "away").symlink_to("/")
@@ -43,13 +43,13 @@ def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project:
     logs = {"d/x.log", "closed/x.log"}
     assert {*listing.files} == {".gitignore", "d/away", "lost", *logs}
     assert sorted(listing.folders) == ["closed", "d"]
-    assert listing.left_out == {"out", ".git", "secret"}
+    assert listing.left_out == {"out", ".git", ".hg", ".jj", ".sl", ".Hg", "secret"}
     assert (listing.ignored, listing.bulk) == (logs, {"out"})
 
 
 def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositories(project: Path):
     (project / ".gitignore").write_text("/local\n")
-    for path in ("local/a", "local/dist/b", "local/cache/CACHEDIR.TAG", "local/repo/.git/c"):
+    for path in ("local/a", "local/dist/b", "local/cache/CACHEDIR.TAG", "local/repo/.git/c", "local/.hg/c"):
         (project / path).parent.mkdir(parents=True)
         (project / path).write_text("")
     for path in ("local/repo/.gitignore", "local/secret", "dist"):

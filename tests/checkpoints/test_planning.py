@@ -160,6 +160,15 @@ def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
     )
 
 
+def test_what_an_old_record_has_of_repositories_is_left_and_stops_nothing(project: Path):
+    step = Step(expected=TWO, target=ONE)
+    names = (".git/config", ".hg/dirstate", "sub/.jj/x", ".sl", ".HG/x", "hg~1/x")
+    steps = {"a": step} | dict.fromkeys(names, step) | {".hg/big": replace(step, is_kept=False)}
+    found = dict.fromkeys(steps, MINE) | {"a": TWO}
+    made = _planned(project, steps, found)
+    assert made == Plan(steps={"a": replace(step, found=TWO)}, conflicts=[], unkept=[], left=[])
+
+
 @every_row(
     "expected, target, found, fits, fits_when_resumed",
     [

@@ -171,6 +171,28 @@ async def test_git_and_blocked_places_are_in_no_checkpoint(play: Play):
         await play.checkpoints.before_change("write", ["../elsewhere"])
 
 
+async def test_no_repository_is_in_a_checkpoint_nor_in_the_way_of_an_undo(play: Play):
+    (play.project / ".gitignore").write_text("local\n")
+    kept = {".hg/dirstate", "sub/.jj/x", ".sl/x", ".HG/x", "local/.hg/x"}
+    others = {"main.py", "local/x", "hg~2"}
+    for name in kept | others:
+        (play.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (play.project / name).write_text("1")
+
+    def act() -> None:
+        for name in kept | others:
+            (play.project / name).write_text("2")
+        (play.project / "sub/.sl").write_text("2")
+
+    made = await play.turn(act)
+    assert made is not None
+    assert {*made.paths} == others
+    assert (await play.checkpoints.undo([made.name])).is_done
+    assert {(play.project / name).read_text() for name in others} == {"1"}
+    assert {(play.project / name).read_text() for name in kept} == {"2"}
+    assert (play.project / "sub/.sl").read_text() == "2"
+
+
 async def test_a_file_in_the_place_of_a_folder_is_named_with_what_went_and_the_folder_comes_back(
     play: Play,
 ):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ybs.checkpoints.scan import MOST_PATHS, Listing, TooMuch
 from ybs.security.paths.bulk import has_bulk_mark, is_bulk_name
+from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore, rules_at
 from ybs.tools.searching.walk import Deadline, Walk
@@ -75,16 +76,20 @@ class _Whole(Walk):
     def _content(
         self, names: tuple[list[str], list[str], list[str]], folder: str, rules: Ignore
     ) -> tuple[list[str], list[str], Ignore]:
-        if folder in self._are_ignored:
-            return self._content_of_ignored(names, folder)
         every = names[0] + names[1] + names[2]
+        repositories = {name for name in every if _may_hide(name) and means_repository(name)}
+        if others := repositories - {".git"}:  # the walk itself leaves `.git` out
+            files, folders, links = ([n for n in each if n not in others] for each in names)
+            names = files, folders, links
+        if folder in self._are_ignored:
+            return self._content_of_ignored(names, folder, every)
         files, folders, rules = super()._content(names, folder, rules)
         self.count += len(files) + len(folders)
         self.was_cut = self.was_cut or self.count > MOST_PATHS
         if len(files) + len(folders) < len(every):
             prefix = f"{folder}/"[len(self._top) :]
             out = {*every}.difference(files, folders)
-            ignored = self._allowed_here(folder, out - {".git"})
+            ignored = self._allowed_here(folder, out - repositories)
             if len(ignored) < len(out):
                 self.left_out.update(prefix + name for name in out.difference(ignored))
             below = {*ignored}.intersection(names[1])
@@ -95,7 +100,7 @@ class _Whole(Walk):
         return files, folders, rules
 
     def _content_of_ignored(
-        self, names: tuple[list[str], list[str], list[str]], folder: str
+        self, names: tuple[list[str], list[str], list[str]], folder: str, every: Sequence[str]
     ) -> tuple[list[str], list[str], Ignore]:
         """Return what counts in a folder that git ignores, where no rule brings anything back."""
         prefix = f"{folder}/"[len(self._top) :]
@@ -103,7 +108,6 @@ class _Whole(Walk):
             self.bulk.add(prefix[:-1])
             self.left_out.add(prefix[:-1])
             return [], [], Ignore()
-        every = names[0] + names[1] + names[2]
         files, folders, rules = super()._content(names, folder, Ignore())
         self.left_out.update(prefix + name for name in {*every} - {*files, *folders})
         return self._taken(prefix, files), self._entered(prefix, folders), rules
@@ -132,6 +136,11 @@ class _Whole(Walk):
     def _is_within(self, path: str) -> bool:
         del path
         return True
+
+
+def _may_hide(name: str) -> bool:
+    """Return whether the name could mean a repository; most do not, which is quick to see."""
+    return name[0] == "." or "~" in name or not name.isascii()
 
 
 def _folders(roots: Roots) -> Sequence[Path]:

@@ -67,6 +67,8 @@ def plan(
     is_resumed: bool,
 ) -> Plan:
     """Look at every path. `is_resumed`: the same was begun before and broke off, so some is done already."""
+    # Snapshots leave repositories out. A record that has some of them all the same is an old one.
+    steps = {path: step for path, step in steps.items() if not _lies_in_repository(roots, path)}
     unkept = [path for path, step in steps.items() if not step.is_kept]
     steps = {path: step for path, step in steps.items() if step.is_kept}
     changed: list[str] = []
@@ -174,6 +176,12 @@ class _Checks:
         if step is None or step.target != ABSENT:
             return False
         return step.found.kind != "folder" or self._empties(path)
+
+
+def _lies_in_repository(roots: Roots, path: str) -> bool:
+    tops = (f"{str(folder).rstrip('/')}/" for folder in roots.folders)
+    below = next((path.removeprefix(top) for top in tops if path.startswith(top)), "")
+    return any(map(means_repository, below.split("/")))
 
 
 def is_ours(roots: Roots, path: str) -> bool:
