@@ -123,3 +123,27 @@ async def test_an_incognito_session_keeps_nothing(open_session: Open):
                 assert reply.is_error
                 assert "incognito" in reply.text
     assert not this_host().user_config_file.exists()
+
+
+async def test_a_rule_about_no_tool_is_not_added(open_session: Open, home: Path):
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            for words in ("deny run_shel", "deny user run_shel", "allow project wirte_file(a*)"):
+                reply = await said(session, words)
+                assert reply.is_error
+                assert "The rule was not added: there is no tool" in reply.text
+            assert await rows(session) == []
+    assert not (home / ".config/ybs/config.json").exists()
+
+
+async def test_a_rule_about_an_external_tool_is_added(open_session: Open, home: Path):
+    tool = home / ".config/ybs/tools/look-up.sh"
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh\necho \'{"name": "lookup_word"}\'\n')
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            for name in ("look_up", "look-up", "lookup_word", "mcp__a__b"):
+                reply = await said(session, f"deny project {name}")
+                assert not reply.is_error, reply.text

@@ -1,5 +1,6 @@
 """What a start refuses and `ybs config check` finds: rules, tools, expressions and folders that do not exist."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -247,3 +248,62 @@ def test_a_variable_of_another_program_is_nobodys_concern(
     for name in ("YBS_MODEL_HUB", "YBS_LLAMA_THREADS", "YBS_SOMETHING_ELSE"):
         monkeypatch.setenv(name, "1")
     assert opened(Options.of(project, {})).loaded.warnings == ()
+
+
+def test_a_rule_may_name_an_external_tool_that_nobody_has_asked_yet(
+    home: Path, project: Path
+) -> None:
+    tools = home / ".config/ybs/tools"
+    tools.mkdir(parents=True)
+    (tools / "look-up.sh").write_text('#!/bin/sh\necho \'{"name": "lookup_word"}\'\n')
+    (tools / "more.py").write_text("from ybs import tool\n\n\ndef add(a: int) -> int: ...\n")
+    (tools / "seen.py").symlink_to(tools / "more.py")
+    os.mkfifo(tools / "pipe")
+    (tools / "gone").symlink_to(tools / "nothing")
+    place(home, '{"safety": {"deny": ["look_up", "add(*)"], "require_confirmation": ["pipe"]}}')
+    assert opened(Options.of(project, {"deny": ("lookup_word",)})).loaded.warnings == ()
+    with pytest.raises(BadOption, match="there is no tool 'run_shel'"):
+        opened(Options.of(project, {"deny": ("run_shel",)}))
+
+
+@every_row(
+    ("key", "value", "said"),
+    [
+        ("safety.deny", '["run_shel"]', "there is no tool 'run_shel'. Did you mean run_shell?"),
+        ("safety.require_confirmation", '["run_shel"]', "there is no tool 'run_shel'."),
+        ("safety.ask", '["run_shell("]', "'run_shell(' is not a valid rule"),
+        ("firewall.allow", '["("]', "'(' is not a regular expression"),
+        ("llm.provider", "olama", "There is no provider 'olama'."),
+    ],
+)
+def test_no_value_is_set_with_which_no_session_would_start(
+    key: str, value: str, said: str, home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["config", "set", key, value]) == 3
+    told = capsys.readouterr().err
+    assert f"{key}: {said}" in told
+    assert "Nothing was changed." in told
+    assert not (home / ".config/ybs/config.json").exists()
+
+
+def test_another_setting_can_be_set_where_one_is_wrong(home: Path, project: Path) -> None:
+    file = place(home, '{"safety": {"deny": ["run_shel"]}}')
+    assert cli.main(["config", "set", "llm.model", "x"]) == 0
+    assert cli.main(["config", "set", "safety.deny", '["run_shell"]']) == 0
+    assert msgspec.json.decode(file.read_bytes()) == {
+        "safety": {"deny": ["run_shell"]},
+        "llm": {"model": "x"},
+    }
+
+
+def test_a_check_looks_into_each_profile(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strict = '"strict":\n{"safety": {"deny": ["gti"]}}'
+    place(home, '{"profiles": {"fine": {}, "odd": {"safety": {"mode": "x"}},' + strict + "}}")
+    assert cli.main(["config", "check"]) == 3
+    first, second = capsys.readouterr().out.splitlines()
+    assert "profiles.odd.safety.mode: must be one of" in first
+    assert ":2: profiles.strict.safety.deny[0]: there is no tool 'gti'" in second
+    place(home, '{"profiles": {"fine": {"safety": {"mode": "auto"}}}}')
+    assert cli.main(["config", "check"]) == 0

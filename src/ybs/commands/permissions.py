@@ -1,6 +1,8 @@
 """The command /permissions: what is allowed and denied without a question, where each rule comes from, and how it is taken back."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -29,21 +31,24 @@ _PLACES = {"session": "this session", "project": "this project, kept", "start": 
 async def permissions(session: Session, argument: str) -> Reply:
     """List what is allowed and denied, add a rule, or take one back."""
     policy, loaded = session.environment.policy, session.loaded
-    reply = await asyncio.to_thread(answer, policy, loaded, argument)
+    more = [spec.name for spec in session.agent.toolbox.specs()]
+    reply = await asyncio.to_thread(answer, policy, loaded, session.folder, argument, more)
     if argument:
         return reply
     rows = [("", *map(str, row.cells), "") for row in folders_table(session).rows]
     return replace(reply, tables=(*reply.tables, Table.of(rows)))
 
 
-def answer(policy: "Policy", loaded: "Loaded", argument: str) -> Reply:
-    """Do what the words behind the command say. Raises ConfigError and OSError."""
+def answer(
+    policy: "Policy", loaded: "Loaded", folder: Path, argument: str, more: Sequence[str] = ()
+) -> Reply:
+    """Do what the words behind the command say; `more` are tools that are there. Raises ConfigError and OSError."""
     word, _, rest = argument.strip().partition(" ")
     match word.lower(), rest.strip():
         case (("" | "list"), ""):
             return _listing(policy, loaded)
         case ("allow" | "deny") as kind, rest if rest and rest.lower() not in _KEPT:
-            return _add(policy, loaded, kind, rest)
+            return _add(policy, loaded, kind, _known(loaded, folder, rest, more))
         case "remove", number if number.isdecimal():
             return _remove(policy, loaded, int(number))
         case _:
@@ -61,6 +66,18 @@ def _listing(policy: "Policy", loaded: "Loaded") -> Reply:
     return Reply(
         text=text, tables=(Table.of(rows),), notes=(*([warning] * bool(warning)), "", USAGE)
     )
+
+
+def _known(loaded: "Loaded", folder: Path, words: str, more: Sequence[str]) -> str:
+    """Return the words if there is a tool that the rule in them is about. Raises ConfigError."""
+    from ybs.security.policy.rules import rule_of
+    from ybs.session.checking import unknown_in
+
+    first, _, rest = words.partition(" ")
+    rule = rule_of(rest.strip() if rest and first.lower() in _KEPT else words)
+    if complaint := unknown_in(loaded, folder, rule.tool, more):
+        raise ConfigError(f"The rule was not added: {complaint}")
+    return words
 
 
 def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:

@@ -20,6 +20,7 @@ from ybs.security.firewall.allowed import AllowList
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
+from ybs.tools.external.names import possible_names
 from ybs.tools.registry import NAMES
 
 #: Names of tools that nobody knows before a server has told them.
@@ -40,7 +41,7 @@ def checked(options: Options, loaded: Loaded) -> Loaded:
 
     Raises BadOption for an option that means nothing, and ConfigError for what makes a start impossible.
     """
-    check_options(options, loaded.config)
+    check_options(options, loaded)
     only, more = chosen_name(loaded.config), tools_in(options)
     problems = list(problems_in(loaded, options.folder, only=only, more=more))
     if stopping := next((each.text for each in problems if each.stops), ""):
@@ -49,7 +50,7 @@ def checked(options: Options, loaded: Loaded) -> Loaded:
     return replace(loaded, warnings=tuple(told))
 
 
-def check_options(options: Options, config: Config) -> None:
+def check_options(options: Options, loaded: Loaded) -> None:
     """Raise BadOption for a rule of the command line about no tool, and for a folder that does not exist."""
     for name, texts in (("allow", options.allow), ("deny", options.deny)):
         for text in texts:
@@ -57,7 +58,7 @@ def check_options(options: Options, config: Config) -> None:
                 rule = rule_of(text)
             except ConfigError as error:
                 raise BadOption(f"the {name} rule: {error}") from error
-            if words := unknown_tool(rule.tool, config, tools_in(options)):
+            if words := unknown_in(loaded, options.folder, rule.tool, tools_in(options)):
                 raise BadOption(f"the {name} rule {visible(text, 80)}: {words}")
     for folder in options.add_dirs:
         if not folder.is_dir():
@@ -78,16 +79,26 @@ def problems_in(
     `more` are the names of tools that are not built in.
     """
     safety = loaded.config.safety
-    yield from _in_rules(loaded, "deny", safety.deny, more)
-    yield from _in_rules(loaded, "ask", safety.ask, more)
-    yield from _in_rules(loaded, "allow", safety.allow, more)
-    yield from _in_confirmations(loaded, more)
+    yield from _in_rules(loaded, folder, "deny", safety.deny, more)
+    yield from _in_rules(loaded, folder, "ask", safety.ask, more)
+    yield from _in_rules(loaded, folder, "allow", safety.allow, more)
+    yield from _in_confirmations(loaded, folder, more)
     yield from _in_tools(loaded)
     yield from _in_expressions(loaded)
     yield from _in_folders(loaded, folder)
     yield from _in_providers(loaded, only)
     yield from _in_models(loaded)
     yield from _in_fallback(loaded)
+
+
+def unknown_in(loaded: Loaded, folder: Path, name: str, more: Sequence[str] = ()) -> str:
+    """Do what `unknown_tool` does, with the external tools of the person and the project."""
+    config = loaded.config
+    words = unknown_tool(name, config, more)
+    if words:  # which is rare, and then files are read
+        rule = Rule(name)
+        words *= not any(map(rule.names, possible_names(config.tools, loaded.host, folder)))
+    return words
 
 
 def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
@@ -106,7 +117,7 @@ def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
 
 
 def _in_rules(
-    loaded: Loaded, kind: str, texts: Sequence[str], more: Sequence[str]
+    loaded: Loaded, folder: Path, kind: str, texts: Sequence[str], more: Sequence[str]
 ) -> Iterator[Problem]:
     for text in texts:
         place = locate(loaded, ("safety", kind), text)
@@ -115,13 +126,13 @@ def _in_rules(
         except ConfigError as error:
             yield Problem(f"{place.text}: {error}", stops=True)
             continue
-        if words := unknown_tool(rule.tool, loaded.config, more):
+        if words := unknown_in(loaded, folder, rule.tool, more):
             yield _lost(place, words, is_protection=kind != "allow")
 
 
-def _in_confirmations(loaded: Loaded, more: Sequence[str]) -> Iterator[Problem]:
+def _in_confirmations(loaded: Loaded, folder: Path, more: Sequence[str]) -> Iterator[Problem]:
     for name in loaded.config.safety.require_confirmation:
-        if words := unknown_tool(name, loaded.config, more):
+        if words := unknown_in(loaded, folder, name, more):
             place = locate(loaded, ("safety", "require_confirmation"), name)
             yield _lost(place, words, is_protection=True)
 

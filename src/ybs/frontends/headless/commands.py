@@ -157,6 +157,7 @@ def change_setting(options: "Options", key: str, text: str | None) -> int:
     from ybs.config.settings_file import fitting_value, write_settings
 
     value = None if text is None else fitting_value(key, text)
+    _refuse_what_stops(options, key, value)
     path = write_settings({key: value}, options.host.user_config_file)
     write(f"{key} {'was removed from' if text is None else 'is set in'} {path}.")
     loaded = settings(options)
@@ -165,6 +166,28 @@ def change_setting(options: "Options", key: str, text: str | None) -> int:
         warn((f"{row.origin.source} sets {key} too and takes precedence.",))
     warn(loaded.warnings)
     return 0
+
+
+def _refuse_what_stops(options: "Options", key: str, value: Any) -> None:
+    """Raise ConfigError for a value with which no session would start."""
+    from msgspec.structs import replace
+
+    from ybs.config.installed import installed
+    from ybs.core.errors import ConfigError
+    from ybs.session.checking import problems_in, tools_in
+    from ybs.session.plugins import with_plugins
+
+    more = tools_in(with_plugins(options, installed()))
+
+    def stopping(options: "Options") -> list[str]:
+        found = problems_in(settings(options), options.folder, more=more)
+        return [each.text.partition(" As it stands")[0] for each in found if each.stops]
+
+    known = stopping(options)
+    for words in stopping(replace(options, overrides={**options.overrides, key: value})):
+        if words not in known:
+            end = "" if words[-1:] in (".", "?") else "."
+            raise ConfigError(f"{words}{end} Nothing was changed.")
 
 
 def settings(options: "Options") -> "Loaded":
@@ -193,16 +216,24 @@ def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> Non
 
 def check_settings(loaded: "Loaded", options: "Options", *, is_json: bool) -> int:
     """Print what is wrong with the settings: all that can be found, and what a start stops at."""
+    from ybs.config.installed import installed
     from ybs.config.report import check
-    from ybs.session.checking import check_options, problems_in
+    from ybs.session.checking import check_options, problems_in, tools_in
+    from ybs.session.plugins import with_plugins
 
-    check_options(options, loaded.config)
-    found = list(problems_in(loaded, options.folder))
+    whole = with_plugins(options, installed())
+    check_options(whole, loaded)
+    found = list(problems_in(loaded, options.folder, more=tools_in(whole)))
     problems = [*check(loaded), *(each.text for each in found)]
     if not any(each.stops for each in found) and (reason := _why_no_start(options, loaded)):
         problems.append(reason)
+    for name in loaded.config.profiles:
+        chosen = settings(whole.with_profile(name))
+        found = list(problems_in(chosen, options.folder, more=tools_in(whole)))
+        problems += [*check(chosen), *(each.text for each in found)]
+    problems = list(dict.fromkeys(problems))
     if is_json:
-        write_json({"problems": list(problems)})
+        write_json({"problems": problems})
     for problem in problems if not is_json else ():
         write(problem)
     if not problems and not is_json:

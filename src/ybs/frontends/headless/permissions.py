@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.commands.permissions import answer
+from ybs.config.installed import installed
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.layout import lines_of
 from ybs.security.policy.policy import Policy
+from ybs.session.checking import tools_in
+from ybs.session.plugins import with_plugins
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ def permissions(
     policy = Policy(loaded.config.safety, project=project)
     if action in ("allow", "deny") and not set(words[:1]) & set(_KEPT):
         words = ["project", *words]
-    reply = answer(policy, loaded, " ".join([action, *words]))
+    more = tools_in(with_plugins(options, installed()))
+    reply = answer(policy, loaded, options.folder, " ".join([action, *words]), more)
     if reply.is_error:
         tell(f"ybs: {reply.text.replace('/permissions', 'ybs permissions')}")
         return 2

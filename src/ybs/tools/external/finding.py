@@ -18,7 +18,7 @@ from ybs.tools.external.program import Program, is_python_tool
 SIDECAR = ".tool.json"
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
-_MOST_FILES = 500  # of a folder
+MOST_FILES = 500  # of a folder
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         return
     try:
         with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)[:_MOST_FILES]
+            entries = sorted(found, key=lambda entry: entry.name)[:MOST_FILES]
     except OSError:
         return
     names = {entry.name for entry in entries}
