@@ -97,6 +97,12 @@ def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -
         _skips.append(report.longrepr[2].removeprefix("Skipped: "))
 
 
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Keep why a whole module is skipped."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        _skips.append(report.longrepr[2].removeprefix("Skipped: "))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI, fail a run that skipped what it should have tested."""
     if os.environ.get("CI") and (wrong := unexpected(_skips)):

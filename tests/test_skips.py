@@ -17,6 +17,11 @@ import pytest
 def test_skips():
     pytest.skip({reason!r})
 """
+SKIPPED_AS_A_WHOLE = """
+import pytest
+
+pytest.skip({reason!r}, allow_module_level=True)
+"""
 
 
 def test_reasons_are_compared_with_the_list():
@@ -26,18 +31,21 @@ def test_reasons_are_compared_with_the_list():
 
 @pytest.mark.slow
 @every_row(
-    ("reason", "ci", "code"),
+    ("text", "reason", "ci", "code"),
     [
-        ("tmux is not installed", "true", 1),
-        ("tmux is not installed", "", 0),
-        ("root may read everything", "true", 0),
+        (SKIPPING, "tmux is not installed", "true", 1),
+        (SKIPPING, "tmux is not installed", "", 0),
+        (SKIPPING, "root may read everything", "true", 0),
+        (f"{SKIPPED_AS_A_WHOLE}\n{SKIPPING}", "tmux is not installed", "true", 1),
     ],
 )
-def test_a_run_in_ci_fails_for_an_unlisted_skip(tmp_path: Path, reason: str, ci: str, code: int):
-    folder = tmp_path / f"run-{ci}-{code}"
+def test_a_run_in_ci_fails_for_an_unlisted_skip(
+    tmp_path: Path, text: str, reason: str, ci: str, code: int
+):
+    folder = tmp_path / f"run-{ci}-{code}-{len(text)}"
     folder.mkdir(exist_ok=True)
     (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    (folder / "test_it.py").write_text(SKIPPING.format(reason=reason))
+    (folder / "test_it.py").write_text(text.format(reason=reason))
     environ = {**os.environ, "CI": ci, "PYTHONPATH": str(ROOT / "tests")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(folder)],
