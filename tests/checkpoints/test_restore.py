@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ybs.checkpoints.planning import Step
 from ybs.checkpoints.restore import Restoring
 from ybs.checkpoints.states import ABSENT, State, digest_of, state_at
 from ybs.core.errors import Refused
+from ybs.security.paths.opening import Place
 from ybs.security.paths.roots import Roots
 
 CONTENTS = {digest_of(text): text for text in (b"1", b"2", b"mine")}
@@ -154,6 +156,25 @@ def test_an_undo_leaves_no_file_open(project: Path):
     restoring = _restoring(project, targets)
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - how many, no more
     restoring.do()
+    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - likewise
+
+
+def test_what_may_not_be_read_gets_its_mode_all_the_same_and_does_not_stay_open(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    restoring = _restoring(project, {"d": _folder(0o750)})
+    opened = Place.open
+
+    def unreadable(place: Place, flags: int, mode: int = 0o666) -> int:
+        if not flags & os.O_PATH:
+            raise PermissionError
+        return opened(place, flags, mode)
+
+    monkeypatch.setattr(Place, "open", unreadable)
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - how many, no more
+    with nullcontext() if hasattr(os, "O_PATH") else pytest.raises(PermissionError):
+        restoring.do()
+        assert tree(project)["d"] == ("folder", 0o750, b"")
     assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - likewise
 
 
