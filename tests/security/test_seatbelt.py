@@ -74,6 +74,10 @@ def excepted(text: str) -> list[str]:
     return found
 
 
+def test_letters_are_meant_in_both_cases_and_signs_once() -> None:
+    assert seatbelt._any_case(".a-Z/1") == "[.][aA][-][ZZ][/][1]"
+
+
 def test_the_root_itself_can_be_neither_moved_nor_removed(text: str) -> None:
     assert re.search(r'\(require-not \(literal \(param "ROOT_\d+"\)\)\)', text)
 

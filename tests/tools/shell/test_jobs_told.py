@@ -177,7 +177,10 @@ async def test_what_runs_tells_no_exit_code():
     assert (told.display["running"], told.display["exit_code"]) == (True, None)
     assert told.output.startswith("[no new output]\n[job-7 running for ")
     assert told.output.count("\n") == 1
+    job.output.add(0, b"a\xc3")
+    assert job.told(2000).output.startswith("a\n"), "the other half of a character may come"
     await job.stop()
+    assert job.told(2000).output.startswith("\ufffd\n")
 
 
 async def test_the_oldest_that_have_ended_are_forgotten(

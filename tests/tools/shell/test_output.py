@@ -44,6 +44,7 @@ def test_a_long_output_keeps_both_ends_and_true_numbers():
         (9, b"abcdefghij", None, "abcd\n[... 2 bytes left out ...]\nghij"),
         (8, b"abcdefgh", None, "abcdefgh"),
         (8, b"abcdefgh", 100, "abcdefgh"),
+        (4, "日本語字".encode(), None, "日本語字"),
         (8, b"abcdefghi", 100, "abcd\n[... 1 bytes left out ...]\nfghi"),
         (8, b"abcdefgh", 5, "ab\n[... 4 bytes left out ...]\ngh"),
         (8, b"abcdefgh", 1, "a\n[... 6 bytes left out ...]\nh"),

@@ -132,3 +132,15 @@ async def test_the_end_is_waited_for_as_long_as_something_comes():
     asyncio.get_running_loop().call_later(0.004, pump.ended.set)
     assert await pump.ends(0.002)
     pump.abandon()
+
+
+async def test_it_is_waited_for_while_pieces_come():
+    pump: Any = Pump(Output(10), None, streams=1)
+
+    def come() -> None:
+        pump._reads += 1
+
+    asyncio.get_running_loop().call_later(0.001, come)
+    asyncio.get_running_loop().call_later(0.006, pump.ended.set)
+    assert await pump.ends(0.004)
+    pump.abandon()

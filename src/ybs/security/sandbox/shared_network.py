@@ -102,7 +102,7 @@ class SharedNetwork:
         ) as made:
             assert made.stdout is not None  # noqa: S101 - it is a pipe
             ready, _, _ = select([made.stdout], [], [], _SECONDS)
-            pid = int(made.stdout.readline()) if ready else 0
+            pid = int(made.stdout.readline() if ready else b"")
             for kind in ("user", "net"):
                 self._descriptors.append(os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY))
             made.kill()
