@@ -36,6 +36,18 @@ def test_a_program_that_makes_no_namespace_does_not_open_the_machines_network(
     wanted.close()
 
 
+@pytest.mark.integration
+def test_a_program_that_says_nothing_is_not_waited_for(
+    wanted: SharedNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shared_network, "_SECONDS", 0.05)
+    silent = tmp_path / "bwrap"
+    silent.write_text("#!/bin/sh\nread -r _\n")
+    silent.chmod(0o755)
+    assert wanted.prefix(str(silent)) == ()
+    wanted.close()
+
+
 def test_without_nsenter_each_command_keeps_a_network_of_its_own(
     wanted: SharedNetwork, monkeypatch: pytest.MonkeyPatch
 ):
