@@ -77,6 +77,7 @@ def bare_start(job: dict[str, Any]) -> float:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,  # as ybs starts it: on a busy machine Linux shares out the cores by sessions
     )
     assert child.stdin is not None
     child.stdin.write(json.dumps(job).encode())
