@@ -53,7 +53,7 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
                 step.is_broken = True
             step.is_broken = step.is_broken or (change.is_broken and not is_redo)
             step.target = target
-            step.is_kept = step.is_kept and change.is_kept
+            step.is_kept = step.is_kept and (change.is_kept if is_redo else change.can_be_undone)
             step.is_ignored = step.is_ignored and change.is_ignored
     return steps
 

@@ -18,6 +18,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 #: Takes what a file holds and returns its digest; it may keep it.
 Take = Callable[[bytes], str]
+#: So begins the mark of what is no file, no folder and no link.
+_SPECIAL = "special "
 
 
 class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,6 +39,11 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_kept(self) -> bool:
         """Whether it can be made again."""
         return self.kind != "other" and not self.mark
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is a pipe, a socket or a device, in which nothing is kept."""
+        return self.kind == "other" and self.mark.startswith(_SPECIAL)
 
 
 ABSENT = State()
@@ -61,6 +68,11 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_kept(self) -> bool:
         """Whether both sides can be made again."""
         return self.before.is_kept and self.after.is_kept
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether what stood there before can be made again, and nothing is lost by that."""
+        return self.before.is_kept and (self.after.is_kept or self.after.is_special)
 
 
 def digest_of(data: bytes) -> str:
@@ -92,12 +104,14 @@ def state_of(place: Place, status: os.stat_result, take: Take) -> State:
             return _file_state(place, status, take)
         if stat.S_ISDIR(status.st_mode):
             return State(kind="folder", mode=mode)
-        target = os.readlink(place.name, dir_fd=place.folder)
-        return State(kind="link", target=shown_name(target))
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(place.name, dir_fd=place.folder)
+            return State(kind="link", target=shown_name(target))
     except FileNotFoundError:
         return ABSENT
-    except (OSError, Refused):  # it may not be read, or is nothing of all that
+    except (OSError, Refused):  # it may not be read, or became something else in this moment
         return State(kind="other", mode=mode, mark=_mark(status))
+    return State(kind="other", mode=mode, mark=_SPECIAL + _mark(status))
 
 
 def unkept_file(status: os.stat_result) -> State:

@@ -279,7 +279,7 @@ class Checkpoints:
         return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
 
     def _kept(self, record: "Record") -> Kept:
-        unkept = (change.path for change in record.changes if not change.is_kept)
+        unkept = (change.path for change in record.changes if not change.can_be_undone)
         are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
         return Kept(
             name=record.name,
