@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -27,7 +28,7 @@ from ybs.agent.small_models.hints import (
     hint_after,
 )
 from ybs.agent.small_models.prefix import SharedPrefix
-from ybs.core.messages import ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
 from ybs.testing import ScriptedModel
 
@@ -110,6 +111,40 @@ async def test_a_command_that_was_named_is_run_after_a_change(repeats: bool, hin
     last = model.requests[0].messages[-1]
     assert isinstance(last, ToolResult)
     assert last.output == f"x\n({hint})"
+
+
+@every_row(
+    "words, steps, hints",
+    [
+        (
+            "Rename add to plus in a.py and in ./src/b.py, then run `make all`.",
+            ("a.py", "/p/src/b.py", "", "a.py", "a.py"),
+            (CHANGED, RUN_NOW.format("make all"), RAN, CHANGED, CHANGED),
+        ),
+        (
+            "Fix add in a.py so that tests/test_a.py passes, and run `make all`.",
+            ("", "./a.py", "b.py", "", "a.py"),
+            (RAN, *[RUN_NOW.format("make all")] * 2, RAN, CHANGED),
+        ),
+    ],
+)
+async def test_a_command_is_run_after_the_last_change_that_was_asked_for_and_once(
+    words: str, steps: tuple[str, ...], hints: tuple[str, ...]
+):
+    model = ScriptedModel(["ok"])
+    shared = SharedPrefix(model, "Rules.", lambda _words: "")
+    messages: list[Message] = [UserMessage.of(words)]
+    for number, path in enumerate(steps):  # without a path a command is run
+        name, key = ("change" if path else "run"), str(number)
+        call = ToolCall(id=key, name=name, arguments=Raw(msgspec.json.encode({"path": path})))
+        messages += [
+            AssistantMessage(content=(call,)),
+            ToolResult(call_id=key, name=name, output="x"),
+        ]
+    tools = [tool("run", "execute"), tool("change", "edit")]
+    assert [event async for event in shared.stream(Request("Rules.", messages, tools))]
+    outputs = [m.output for m in model.requests[0].messages if isinstance(m, ToolResult)]
+    assert outputs == [f"x\n({hint})" for hint in hints]
 
 
 @every_row(

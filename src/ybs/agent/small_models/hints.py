@@ -1,11 +1,11 @@
 """What makes sense after the result of a tool: a line for small models, which else stop too early or too late."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from ybs.agent.small_models.intents import intent_of
-from ybs.agent.small_models.mentions import files_in
+from ybs.agent.small_models.mentions import NO_CODE, files_in, without_commands
 from ybs.agent.small_models.survey import paths_of
 from ybs.agent.small_models.topics import is_about_one, topics_in
 from ybs.core.lazy import lazy
@@ -62,6 +62,14 @@ def hint_after(
         return RAN
     after = RUN_NOW.format(to_run) if to_run else CHANGED
     return RUN_AGAIN if has_failed else after
+
+
+def left_to_change(words: str, changed: Collection[str]) -> list[str]:
+    """Return the files that the words name for a change and that are not among the changed ones; of what is to be repaired, the code."""
+    named = [path.removeprefix("./") for path in files_in(without_commands(words))]
+    if intent_of(words) == "fix":
+        named = [path for path in named if not re.search(NO_CODE(), path)]
+    return [path for path in named if not any(f"/{each}".endswith(f"/{path}") for each in changed)]
 
 
 def asked_again(words: str, result: ToolResult) -> str:

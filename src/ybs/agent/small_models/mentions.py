@@ -15,6 +15,9 @@ _PATH: Final = lazy(r"(?<![\w./-])[\w./-]*\w/?")
 #: A dot and a short word is an ending (`.sh`), with a longer one it is a file (`.gitignore`).
 _IS_FILE: Final = lazy(r"\w\.[A-Za-z]\w{0,5}$|(?:^|/)\.[A-Za-z][\w.-]{5,}$")
 _CALLED: Final = lazy(r"(?i)\bfile\s+(?:called|named)\s+[`'\"]?([\w./-]*\w)")
+#: Tests; and with them documents, which are seldom what is wrong.
+TEST: Final = r"(?i)(?:^|[/_.])(?:tests?|specs?)(?:[/_.]|$)"
+NO_CODE: Final = lazy(rf"{TEST}|\.(?:md|rst|txt)$|(?:^|/)LICENSE$")
 
 
 def without_halves(words: str) -> str:

@@ -4,14 +4,20 @@ Rules, tools and examples come first and never change. Folder, date and document
 result of a tool stands what makes sense next.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.small_models.hints import ANSWER, MEND, asked_again, hint_after
+from ybs.agent.small_models.hints import (
+    ANSWER,
+    MEND,
+    asked_again,
+    hint_after,
+    left_to_change,
+)
 from ybs.agent.small_models.intents import wants_change
 from ybs.agent.small_models.mentions import command_to_run
 from ybs.core.events import Event
@@ -58,33 +64,45 @@ class SharedPrefix(ModelWrapper):
         facts = request.system[len(self._rules) :].strip()
         effects: dict[str, Effect] = {tool.name: tool.effect for tool in request.tools}
         messages: list[Message] = []
-        is_due = has_failed = False
+        is_due = has_failed = has_run = False
         words = ""
         paths: dict[str, str] = {}
+        changed: set[str] = set()
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
-                is_due, has_failed = wants_change(message.words), False
-                words = message.words
+                is_due, has_failed, has_run = wants_change(message.words), False, False
+                words, changed = message.words, set()
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
                 effect = effects.get(message.name, "read")
+                path = paths.get(message.call_id, "")
+                if effect not in ("read", "execute") and not message.is_error:
+                    changed.add(path)
                 known = self._results.get(message.call_id)
                 if known is None or known[0] is not message:
-                    # Those to which the words are told again write words after a change.
-                    to_run = "" if self._repeats else command_to_run(words)
                     hint = hint_after(
-                        message, effect, is_due=is_due, has_failed=has_failed, to_run=to_run
+                        message,
+                        effect,
+                        is_due=is_due,
+                        has_failed=has_failed,
+                        to_run="" if has_run else self._to_run(words, changed),
                     )
-                    path = paths.get(message.call_id, "")
                     hint = self._special_hint(message, effect, words, path) or f"({hint})"
                     known = self._results[message.call_id] = (message, _hinted(message, hint))
                 is_due = is_due and (effect == "read" or message.is_error)
+                has_run = has_run or (effect == "execute" and bool(changed))
                 has_failed = message.is_error if effect == "execute" else has_failed
                 message = known[1]
             elif isinstance(message, AssistantMessage):
                 paths |= {call.id: _path_of(call) for call in message.calls}
             messages.append(message)
         return replace(request, system=self._rules, messages=messages)
+
+    def _to_run(self, words: str, changed: Collection[str]) -> str:
+        """Return the command that is to be run after a change; empty where none is, or another file is to be changed first."""
+        # Those to which the words are told again write words after a change.
+        is_early = self._repeats or left_to_change(words, changed)
+        return "" if is_early else command_to_run(words)
 
     def _special_hint(self, result: ToolResult, effect: Effect, words: str, path: str) -> str:
         """Return what stands behind a result in the place of the usual hint, if anything does."""

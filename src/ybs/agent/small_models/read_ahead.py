@@ -21,6 +21,8 @@ from msgspec.structs import replace
 from ybs.agent.small_models import survey
 from ybs.agent.small_models.intents import intent_of, wants_change
 from ybs.agent.small_models.mentions import (
+    NO_CODE,
+    TEST,
     commands_in,
     files_in,
     paths_in,
@@ -53,10 +55,7 @@ MOST_COUNTED: Final = 20
 #: How many lines a search shows.
 MOST_LINES: Final = 10
 
-#: Documents, and tests, which are seldom what is wrong.
-_TEST: Final = r"(?i)(?:^|[/_.])(?:tests?|specs?)(?:[/_.]|$)"
-_IS_TEST = lazy(_TEST)
-_NO_CODE = lazy(rf"{_TEST}|\.(?:md|rst|txt)$|(?:^|/)LICENSE$")
+_IS_TEST = lazy(TEST)
 _OF_TESTS = lazy(r"(?i)\btests?\b")
 #: A word in the name of a file: `test_cart`, `CartTest`.
 _PART = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -301,7 +300,7 @@ def _few(words: str, listed: Sequence[str]) -> Sequence[str]:
     if intent in ("question", "create"):
         return ()
     if intent == "fix":
-        code = [path for path in listed if not re.search(_NO_CODE(), path)]
+        code = [path for path in listed if not re.search(NO_CODE(), path)]
         has_tests = re.search(_OF_TESTS(), words) is not None
         listed = (_tested(code, listed) if has_tests else ()) or code
     return listed if len(listed) <= MOST_CALLS else ()
