@@ -8,7 +8,7 @@ _UNSEEN = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 
 #: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
-_MEANT = REPOSITORIES | {f"{name[1:]}~1" for name in REPOSITORIES}
+_MEANT = REPOSITORIES | {"git~1", "hg~1", "jj~1", "sl~1"}
 
 
 def plain(name: str) -> str:

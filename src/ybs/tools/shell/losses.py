@@ -61,9 +61,10 @@ def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
             folder = os.path.join(folder, operands[0])  # noqa: PTH118 - texts throughout
         for word in (*run.targets, *_named(name, operands, run)):
             yield from _expanded(word, folder, host)
-        for source in operands[:-1] if name in _ONTO else ():
-            inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
-            yield from _expanded(inner, folder, host)
+        if name in _ONTO:
+            for source in operands[:-1]:
+                inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
+                yield from _expanded(inner, folder, host)
 
 
 def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
