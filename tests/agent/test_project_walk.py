@@ -49,7 +49,13 @@ def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project:
 
 def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositories(project: Path):
     (project / ".gitignore").write_text("/local\n")
-    for path in ("local/a", "local/dist/b", "local/cache/CACHEDIR.TAG", "local/repo/.git/c", "local/.hg/c"):
+    for path in (
+        "local/a",
+        "local/dist/b",
+        "local/cache/CACHEDIR.TAG",
+        "local/repo/.git/c",
+        "local/.hg/c",
+    ):
         (project / path).parent.mkdir(parents=True)
         (project / path).write_text("")
     for path in ("local/repo/.gitignore", "local/secret", "dist"):

@@ -274,9 +274,11 @@ async def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(target: P
 
 @pytest.mark.integration
 async def test_what_is_said_of_a_download_that_failed_is_what_happened(target: Path):
-    with open_hub(gives(most=100), says(429), says(429), says(503)) as hub:
-        with pytest.raises(ProviderDown) as caught:
-            await fetch(hub, target)
+    with (
+        open_hub(gives(most=100), says(429), says(429), says(503)) as hub,
+        pytest.raises(ProviderDown) as caught,
+    ):
+        await fetch(hub, target)
     busy, again, broken, kept = str(caught.value).split("\n")
     assert busy == "127.0.0.1 answered 429 2 times."
     assert again == "127.0.0.1 answered 503 2 times."

@@ -38,7 +38,9 @@ class TestWithTheStarter:
             assert events[-1].usage.cost_usd == 0.0
         assert server.running(this_host()) == pid
 
-    @pytest.mark.skipif(shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed")
+    @pytest.mark.skipif(
+        shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed"
+    )
     async def test_no_answer_waits_for_ps_in_the_loop(self, monkeypatch: pytest.MonkeyPatch):
         ask, threads = process._start_time_of_ps, list[int]()
 

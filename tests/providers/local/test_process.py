@@ -54,7 +54,9 @@ async def test_a_process_is_ended_only_by_its_own_start_time(child: "subprocess.
     assert child.wait() == -15
 
 
-@pytest.mark.skipif(shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed")
+@pytest.mark.skipif(
+    shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed"
+)
 async def test_nothing_else_waits_for_ps(
     child: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ):

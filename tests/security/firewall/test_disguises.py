@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 from hashlib import sha1, sha256
+from itertools import pairwise
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -337,7 +338,7 @@ def test_a_long_dump_is_read_in_parts_that_overlap(count: int) -> None:
     for start, end, said in read:
         shown = [line.partition(" ")[2] for line in text[start:end].split("\n")]
         assert "".join(shown) == said.hex()
-    for end, start in zip(read, read[1:], strict=False):
+    for end, start in pairwise(read):
         assert end[2][-2 * SHARED_LINES :] == start[2][: 2 * SHARED_LINES]
     assert (read[0][0], read[-1][1]) == (0, len(text))
 

@@ -8,7 +8,7 @@ import asyncio
 import shutil
 from asyncio import sleep
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -143,13 +143,18 @@ async def _fetch(client: "httpx2.AsyncClient", url: str, part: Path, progress: P
         except (httpx2.TransportError, _BrokeOff) as error:
             breaks.append(str(error) or type(error).__name__)
             asked = 0.0
+    raise _given_up(url, part, answers, breaks)
+
+
+def _given_up(url: str, part: Path, answers: Sequence[str], breaks: Sequence[str]) -> ProviderDown:
+    """Return the error that says what became of every attempt."""
     what = [f"{answer} {plural(count, 'time')}." for answer, count in Counter(answers).items()]
     if breaks:
         times = plural(len(breaks), "time")
         what.append(f"The download from {host_of(url)} broke off {times}: {breaks[-1]}")
     kept = "What has been downloaded is kept; run it again to continue."
     what.append(kept if part.exists() else "Run it again later.")
-    raise ProviderDown("\n".join(what))
+    return ProviderDown("\n".join(what))
 
 
 async def _fetch_rest(
