@@ -71,7 +71,7 @@ class SharedPrefix(ModelWrapper):
         for message in request.messages:
             if isinstance(message, UserMessage) and (message.origin == "person" or facts):
                 is_due, has_failed, has_run = wants_change(message.words), False, False
-                words, changed = message.words, set()
+                words, changed = message.words, set[str]()
                 message, facts = self._introduced(facts, message), ""
             elif isinstance(message, ToolResult):
                 effect = effects.get(message.name, "read")
