@@ -159,22 +159,26 @@ def test_an_undo_leaves_no_file_open(project: Path):
     assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - likewise
 
 
-def test_what_may_not_be_read_gets_its_mode_all_the_same_and_does_not_stay_open(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@every_row("has_path", [True, False])
+def test_what_may_not_be_read_gets_its_mode_where_linux_lets_it_and_does_not_stay_open(
+    project: Path, monkeypatch: pytest.MonkeyPatch, has_path: bool
 ):
-    restoring = _restoring(project, {"d": _folder(0o750)})
-    opened = Place.open
+    opened, path_flag = Place.open, getattr(os, "O_PATH", 0)
 
     def unreadable(place: Place, flags: int, mode: int = 0o666) -> int:
-        if not flags & os.O_PATH:
+        if not flags & path_flag:
             raise PermissionError
         return opened(place, flags, mode)
 
+    name = f"d{has_path}"
+    restoring = _restoring(project, {name: _folder(0o750)})
     monkeypatch.setattr(Place, "open", unreadable)
+    if not has_path:
+        monkeypatch.delattr(os, "O_PATH", raising=False)
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - how many, no more
     with nullcontext() if hasattr(os, "O_PATH") else pytest.raises(PermissionError):
         restoring.do()
-        assert tree(project)["d"] == ("folder", 0o750, b"")
+        assert tree(project)[name] == ("folder", 0o750, b"")
     assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - likewise
 
 

@@ -135,6 +135,6 @@ def test_a_refusal_says_whether_the_places_have_the_very_text(text: str, is_exac
 
 
 def test_where_the_likeliest_reading_of_escapes_is_not_there_another_one_is_tried():
-    text = 'say("one\\n")\nsay("two")\n'  # an escape of the file, and plain quotes
-    old = 'say(\\"one\\n\\")'
+    text = '# one\\n two\nsay("two")\n'  # an escape of the file, and plain quotes
+    old = '# one\\n two\nsay(\\"two\\")\n'
     assert edited(text, old, old.replace("one", "three")) == text.replace("one", "three")
