@@ -126,3 +126,6 @@ def test_what_a_record_on_disk_leaves_out_means_nothing_and_no():
         turn=1, changes=(), open=frozenset(), has_more=False, record=""
     )
     assert msgspec.json.encode(nothing) == b"{}"
+    assert msgspec.json.encode(Running(turn=1)) == b'{"turn":1}'
+    assert msgspec.json.encode(Change(path="a")) == b'{"path":"a"}'
+    assert msgspec.json.encode(Record(name="s.1", changes=())) == b'{"name":"s.1","changes":[]}'
