@@ -77,9 +77,8 @@ class Keeper:
             return
         now = self._scanned(walk, is_over)
         turn.is_given_up = False
-        turn.join(
-            self._roots, now, self._take
-        )  # a job has ended since, or nobody looked after a tool
+        # A job may have ended since, or nobody looked after a tool.
+        turn.join(self._roots, now, self._take)
         turn.begin(now)
 
     def settle(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> None:

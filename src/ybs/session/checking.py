@@ -93,11 +93,9 @@ def problems_in(
 
 def unknown_in(loaded: Loaded, folder: Path, name: str, more: Sequence[str] = ()) -> str:
     """Do what `unknown_tool` does, with the external tools of the person and the project."""
-    config = loaded.config
-    words = unknown_tool(name, config, more)
-    if words:  # which is rare, and then files are read
-        rule = Rule(name)
-        words *= not any(map(rule.names, possible_names(config.tools, loaded.host, folder)))
+    words, tools = unknown_tool(name, loaded.config, more), loaded.config.tools
+    if words and any(map(Rule(name).names, possible_names(tools, loaded.host, folder))):
+        return ""
     return words
 
 
