@@ -65,7 +65,7 @@ def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositor
     assert listing.ignored == kept
     assert {*listing.files, *listing.folders} == {".gitignore", "dist", *kept}
     assert listing.bulk == {"local/dist", "local/cache"}
-    assert listing.left_out == {"local/secret", "local/repo/.git", *listing.bulk}
+    assert listing.left_out == {"local/secret", "local/repo/.git", "local/.hg", *listing.bulk}
 
 
 async def test_an_added_folder_is_undone_too_and_a_removed_one_never(project: Path, tmp_path: Path):

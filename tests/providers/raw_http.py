@@ -36,12 +36,13 @@ class Scripted:
 
     async def stop(self) -> None:
         self._server.close()
+        await asyncio.sleep(0)  # a connection that came at this moment is served, and so closed
         for serving in self._serving:
             serving.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
         await self._server.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._serving.append(asyncio.ensure_future(self._talk(reader, writer)))
 

@@ -414,8 +414,9 @@ async def test_a_certificate_of_ones_own_authority_and_a_proxy_on_the_way(tmp_pa
 
 @asynccontextmanager
 async def tunnel(to: str) -> AsyncGenerator[tuple[str, list[str]]]:
-    """Run a proxy that tunnels to one server, whatever it is asked for."""
+    """Run a proxy that tunnels to one server, whatever it is asked for. At the end its connections are closed."""
     asked: list[str] = []
+    relays: list[asyncio.Task[None]] = []
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -424,14 +425,29 @@ async def tunnel(to: str) -> AsyncGenerator[tuple[str, list[str]]]:
         writer.close()
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0].decode())
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", urlsplit(to).port)
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+        writers = [writer]
+        try:
+            asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0].decode())
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", urlsplit(to).port)
+            writers.append(far_writer)
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+        finally:
+            for each in writers:
+                each.close()
+            with suppress(ConnectionError):
+                for each in writers:
+                    await each.wait_closed()
 
-    proxy = await asyncio.start_server(relay, "127.0.0.1", 0)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relays.append(asyncio.create_task(relay(reader, writer)))
+
+    proxy = await asyncio.start_server(accept, "127.0.0.1", 0)
     async with proxy:
         yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}", asked
+        for each in relays:
+            each.cancel()
+        await asyncio.gather(*relays, return_exceptions=True)
 
 
 async def test_a_stream_of_news_that_breaks_off_is_opened_again(
