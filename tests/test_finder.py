@@ -41,18 +41,16 @@ def test_packages_and_the_modules_of_others_are_left_to_python(tmp_path: Path):
     assert Finder().find_spec("ybs") is None
 
 
-def test_a_module_that_is_found_so_runs_with_its_file_in_its_code(tmp_path: Path):
-    source = tmp_path / "part.py"
-    source.write_text("def said():\n    return 'as written'\n")
-    for _ in range(2):  # the second time it is compiled already
-        spec = Finder().find_spec("ybs.part", [str(tmp_path)])
-        assert spec is not None
-        assert spec.loader is not None
-        made = module_from_spec(spec)
-        spec.loader.exec_module(made)
-        assert made.said() == "as written"
-        assert (made.__file__, made.__package__) == (str(source), "ybs")
-        assert made.said.__code__.co_filename == str(source)
+def test_a_module_that_is_found_so_runs_with_its_file_in_its_code():
+    source = PACKAGE / "core" / "wording.py"
+    spec = Finder().find_spec("ybs.core.wording", [str(source.parent)])
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.plural(2, "file") == "2 files"
+    assert (made.__file__, made.__package__) == (str(source), "ybs.core")
+    assert made.plural.__code__.co_filename == str(source)
 
 
 def test_it_is_asked_first(monkeypatch: pytest.MonkeyPatch):
