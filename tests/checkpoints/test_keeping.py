@@ -1,5 +1,7 @@
 """When a session looks at all of its project, what it keeps of a turn, and when it lets go of that."""
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import time_ns
@@ -9,8 +11,8 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import keeping, scan
+from ybs.checkpoints.contents import Contents, Pack
 from ybs.checkpoints.keeping import Keeper
-from ybs.checkpoints.objects import Pack
 from ybs.checkpoints.scan import Listing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
 from ybs.checkpoints.store import Running
@@ -231,11 +233,47 @@ def test_what_a_killed_turn_needs_is_on_the_disk_in_each_turn(looking: Looking):
         keeper.begin()
         keeper.touch(path)
         keeper.note("s", number, lambda change: change)
-        running = keeper.store.running("s")
+        contents = Contents()
+        running = keeper.store.running("s", contents)
         assert running is not None
         assert (running.turn, running.open) == (number, {path})
-        assert keeper.store.objects.get(digest_of(b"1")) == b"1"
-        keeper.store.objects.drop(digest_of(b"1"), before=float("inf"))  # pruned by another ybs
+        assert contents.get(digest_of(b"1")) == b"1"
+
+
+def test_a_note_has_each_content_once_and_one_that_failed_is_begun_anew_with_all(
+    looking: Looking, monkeypatch: pytest.MonkeyPatch
+):
+    keeper, project = looking.keeper, looking.project
+
+    def note(*names: str) -> tuple[int, dict[str, bytes | None]]:
+        """Touch files and return how many bytes the note has, and what it says stood there."""
+        for name in names:
+            keeper.touch(str(project / name))
+        keeper.note("s", 1, lambda change: change)
+        ((_, status),) = keeper.store.records()
+        contents = Contents()
+        running = keeper.store.running("s", contents)
+        assert running is not None
+        return status.st_size, {
+            Path(change.path).name: contents.get(change.before.digest) for change in running.changes
+        }
+
+    for name, text in (("b", "y" * 5000), ("c", "y" * 5000), ("d", "z" * 5000)):
+        (project / name).write_text(text)
+    keeper.begin()
+    size, _ = note("a", "b")
+    more, _ = note("c")
+    assert 5000 < size < more < 5000 + 2000
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    keeper.touch(str(project / "d"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        with pytest.raises(OSError, match="No space left"):
+            note()
+    assert note()[1] == {"a": b"1", "b": b"y" * 5000, "c": b"y" * 5000, "d": b"z" * 5000}
 
 
 @every_row(

@@ -1,4 +1,4 @@
-"""What goes of the checkpoints, and what stays because another ybs may need it."""
+"""What goes of the checkpoints, and what stays."""
 
 import os
 from pathlib import Path
@@ -8,9 +8,16 @@ import pytest
 
 from hosts import this_host
 from ybs.checkpoints import pruning
+from ybs.checkpoints.contents import Contents
 from ybs.checkpoints.pruning import forget
 from ybs.checkpoints.states import Change, State, digest_of
-from ybs.checkpoints.store import CheckpointStore, Running, checkpoints_folder, store_of
+from ybs.checkpoints.store import (
+    CheckpointStore,
+    Running,
+    checkpoints_folder,
+    is_record,
+    store_of,
+)
 
 DAY = 86_400
 
@@ -29,67 +36,63 @@ def _keep(store: CheckpointStore, session: str, content: bytes, *, days: float) 
     after = State(kind="file", mode=0o644, size=len(content), digest=digest)
     record = store.add(session, [Change(path="a", after=after)], lambda _: content)
     then = time() - days * DAY
-    for path in store.folder.rglob("*"):
-        if path.name.startswith(record.name) or path.parent.name + path.name == digest:
-            os.utime(path, (then, then))
+    for path in store.folder.rglob(f"{record.name}*"):
+        os.utime(path, (then, then))
     return record.name
 
 
-def _left(store: CheckpointStore) -> tuple[set[str], set[str]]:
-    return {path.stem for path, _ in store.records()}, {name for name, _ in store.objects.each()}
+def _left(store: CheckpointStore) -> set[str]:
+    return {path.stem for path, _ in store.records()}
 
 
-def test_the_gone_the_old_and_what_no_record_names_go_and_nothing_fresh(project: Path):
+def test_the_gone_and_the_old_go_and_nothing_fresh(project: Path):
     store, other = store_of(this_host(), project), store_of(this_host(), project / "other")
     kept = _keep(store, "alive", b"kept", days=2)
-    assert not store.objects.drop(digest_of(b"kept"), before=time() - 3 * DAY)
     shared = _keep(other, "alive", b"gone", days=2)  # the same content, in another project
     _keep(store, "gone", b"gone", days=2)
     _keep(store, "alive", b"old", days=31)
     fresh = _keep(store, "gone", b"fresh", days=0)
-    store.objects.put(digest_of(b"about to be named"), b"about to be named")
-    wanted_again = _keep(store, "gone", b"again", days=2)
-    store.objects.put(digest_of(b"again"), b"again")
     store.begin(kept)
-    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 3
-    wanted = {digest_of(content) for content in (b"kept", b"fresh", b"again", b"about to be named")}
-    assert _left(store) == ({kept, fresh}, wanted)
-    assert _left(other) == ({shared}, {digest_of(b"gone")})
-    assert wanted_again not in _left(store)[0]
+    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 2
+    assert _left(store) == {kept, fresh}
+    assert _left(other) == {shared}
+    contents = Contents()
+    other.read(shared, contents)
+    assert contents.get(digest_of(b"gone")) == b"gone"
     assert store.began(kept)
     assert forget(checkpoints_folder(this_host()), None, retention_days=30) == 0
 
 
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pruning, "MOST_BYTES", 20)
     store = store_of(this_host(), project)
-    ages = {days: _keep(store, "s", f"{days}".encode() * 10, days=days) for days in (5, 4, 3)}
+    ages = {days: _keep(store, "s", f"{days}".encode() * 900, days=days) for days in (5, 4, 3)}
+    (size,) = {status.st_size for _, status in store.records()}
+    monkeypatch.setattr(pruning, "MOST_BYTES", 2 * size)
     assert forget(checkpoints_folder(this_host()), {"s"}) == 1
-    assert _left(store)[0] == {ages[4], ages[3]}
-    young = [_keep(store, "s", f"y{number}".encode() * 10, days=0) for number in (1, 2)]
+    assert _left(store) == {ages[4], ages[3]}
+    young = [_keep(store, "s", b"y" * 900, days=0) for _ in "12"]
     assert forget(checkpoints_folder(this_host()), {"s"}) == 2
-    assert _left(store)[0] == set(young)
+    assert _left(store) == set(young)
     store.begin(young[0])
     store.note("s", Running(turn=1), is_first=True)
     old = time() - 2 * DAY
-    for path, _ in store.records():  # notes take no room: they stay until they are old
-        if path.suffix != ".json":
+    for path, _ in store.records():  # notes do not count: they stay until they are old
+        if not is_record(path):
             os.utime(path, (old, old))
     assert forget(checkpoints_folder(this_host()), {"s"}) == 0
     assert (store.began(young[0]), store.running("s")) == (True, Running(turn=1))
 
 
 def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
-    store = store_of(this_host(), project)
+    store, contents = store_of(this_host(), project), Contents()
     name = _keep(store, "s", b"content", days=2)
-    digest = digest_of(b"content")
-    path = store.folder / "objects" / digest[:2] / digest[2:]
-    path.write_bytes(b"changed")
-    assert store.objects.get(digest) is None
-    record = next(path for path, _ in store.records())
-    record.write_text("{")
+    ((path, _),) = store.records()
+    path.write_bytes(path.read_bytes()[:-1] + b"T")
+    store.read(name, contents)
+    assert contents.get(digest_of(b"content")) is None
+    path.write_text("{")
     assert forget(checkpoints_folder(this_host()), {"s"}) == 0
-    assert _left(store) == ({name}, {digest})  # written to a moment ago
+    assert _left(store) == {name}  # written to a moment ago
     assert forget(checkpoints_folder(this_host()), None, retention_days=0) == 0
 
 
@@ -97,22 +100,16 @@ def test_nothing_kept_is_nothing_to_forget():
     assert forget(checkpoints_folder(this_host()), {"s"}) == 0
 
 
-def test_a_note_of_a_running_turn_holds_its_contents_until_it_is_old_or_its_session_gone(
-    project: Path,
-):
-    store, digest = store_of(this_host(), project), digest_of(b"before")
-    before = State(kind="file", mode=0o644, size=6, digest=digest)
+def test_a_note_of_a_running_turn_stays_until_it_is_old_or_its_session_gone(project: Path):
+    store = store_of(this_host(), project)
+    store.make()
     for session, days, stays in (("alive", 2, True), ("gone", 2, False), ("alive", 31, False)):
-        store.put(digest, lambda _: b"before")
-        running = Running(turn=1, changes=(Change(path="a", before=before),))
-        store.note(session, running, is_first=True)
+        store.note(session, Running(turn=1), is_first=True)
         then = time() - days * DAY
-        for path in store.folder.rglob("*"):
-            if path.is_file():
-                os.utime(path, (then, then))
+        for path, _ in store.records():
+            os.utime(path, (then, then))
         forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30)
         assert (store.running(session) is not None) == stays
-        assert store.objects.has(digest, 6) == stays
         store.forget(session)
 
 
@@ -124,24 +121,22 @@ def test_what_is_as_old_as_the_limit_to_the_moment_stays(
     monkeypatch.setattr(pruning, "time", lambda: now)
     store = store_of(this_host(), project)
     names = [_keep(store, session, session.encode(), days=0) for session in ("alive", "gone")]
-    store.objects.put(digest_of(b"unnamed"), b"unnamed")
 
     def put_back(then: float) -> None:
         for path in store.folder.rglob("*"):
             os.utime(path, (then, then))
 
     put_back(now - pruning.GRACE_SECONDS)
-    contents = {digest_of(content) for content in (b"alive", b"gone", b"unnamed")}
     assert forget(checkpoints_folder(this_host()), {"alive"}) == 0
-    assert _left(store) == (set(names), contents)
+    assert _left(store) == set(names)
     put_back(now - pruning.GRACE_SECONDS - 1)
     assert forget(checkpoints_folder(this_host()), {"alive"}) == 2
-    assert _left(store) == (set(), set())
-    monkeypatch.setattr(pruning, "MOST_BYTES", 100)
+    assert _left(store) == set()
+    monkeypatch.setattr(pruning, "MOST_BYTES", 1000)
     name = _keep(store, "alive", b"alive", days=0)
     put_back(now - 30 * DAY)
     assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 0
-    assert _left(store)[0] == {name}
+    assert _left(store) == {name}
     put_back(now - 30 * DAY - 1)
     assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 1
 
@@ -158,5 +153,5 @@ def test_a_record_that_cannot_be_removed_is_not_counted(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", fails)
         assert forget(checkpoints_folder(this_host()), set()) == 0
-    assert _left(store)[0] == {name}
+    assert _left(store) == {name}
     assert forget(checkpoints_folder(this_host()), set()) == 1

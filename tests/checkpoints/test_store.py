@@ -4,12 +4,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
+from ybs.checkpoints.contents import Contents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
 from ybs.checkpoints.store import CheckpointStore, Record, Running
-from ybs.config import private_file
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots
@@ -24,29 +25,40 @@ CHANGES = (Change(path="a", before=_file("1"), after=_file("2")), Change(path="b
 
 def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
-    contents = {digest_of(text): text for text in (b"1", b"2")}
-    record = store.add("s", CHANGES, contents.get, beyond="much", since_ns=7)
+    texts, contents = {digest_of(text): text for text in (b"1", b"2")}, Contents()
+    record = store.add("s", CHANGES, texts.get, beyond="much", since_ns=7)
     expected = Record(name=record.name, changes=CHANGES, beyond="much", since_ns=7)
     assert store.read(record.name) == record == expected
     assert record.name.startswith("s.")
-    assert record.sizes == dict.fromkeys(contents, 1)
-    assert {digest: store.objects.get(digest) for digest in contents} == contents
+    assert record.sizes == dict.fromkeys(texts, 1)
+    assert store.read(record.name, contents) == record
+    assert {digest: contents.get(digest) for digest in texts} == texts
 
 
-def test_a_content_that_another_ybs_prunes_in_this_moment_is_kept_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_content_that_is_the_same_before_and_after_is_kept_once(tmp_path: Path):
+    store, contents = CheckpointStore(tmp_path / "checkpoints" / "project"), Contents()
+    text = "x" * 1000
+    changes = [
+        Change(path="a", before=_file(text)),
+        Change(path="b", before=_file("\n"), after=_file(text)),
+    ]
+    texts = {digest_of(each): each for each in (text.encode(), b"\n")}
+    record = store.add("s", changes, texts.get)
+    ((path, status),) = store.records()
+    assert status.st_size == len(msgspec.json.encode(record)) + 1 + len(text) + 1
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert store.read(record.name, contents).changes == tuple(changes)
+    assert {digest: contents.get(digest) for digest in texts} == texts
+
+
+@pytest.mark.parametrize("content", [None, b"12", b""])
+def test_a_record_whose_content_is_gone_or_another_one_is_not_kept(
+    tmp_path: Path, content: bytes | None
 ):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
-    replace = private_file.replace
-
-    def replaced(path: Path, data: bytes) -> None:
-        replace(path, data)
-        assert store.objects.drop(digest_of(b"2"), before=float("inf"))
-
-    monkeypatch.setattr(private_file, "replace", replaced)
-    contents = {digest_of(text): text for text in (b"1", b"2")}
-    store.add("s", CHANGES, contents.get)
-    assert {digest: store.objects.get(digest) for digest in contents} == contents
+    with pytest.raises(YbsError, match="damaged in the meantime"):
+        store.add("s", CHANGES, lambda _: content)
+    assert [*store.records()] == []
 
 
 def test_nothing_is_kept_in_a_place_that_is_a_link(tmp_path: Path):
@@ -79,14 +91,17 @@ def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_ou
     first = Running(turn=3, changes=CHANGES, open=frozenset("a"), has_more=True)
     newer = Change(path="a", before=_file("1"), after=_file("3"))
     second = Running(turn=3, changes=(newer,), record="s.1234")
-    store.note("s", first, is_first=True)
+    texts, contents = {digest_of(text): text for text in (b"1", b"2", b"3")}, Contents()
+    sizes = [{digest_of(text): 1 for text in each} for each in ((b"1", b"2"), (b"3",))]
+    store.note("s", replace(first, contents=sizes[0]), texts.get, is_first=True)
     assert store.running("s") == first
-    store.note("s", second, is_first=False)
+    store.note("s", replace(second, contents=sizes[1]), texts.get, is_first=False)
     (note,) = [path for path, _ in store.records()]
     with note.open("ab") as file:
         file.write(b'{"turn":4,"chan')
-    assert store.running("s") == Running(turn=3, changes=(newer, CHANGES[1]), record="s.1234")
-    assert store.running_digests() == {digest_of(b"1"), ""}
+    joined = Running(turn=3, changes=(newer, CHANGES[1]), record="s.1234")
+    assert store.running("s", contents) == joined
+    assert {digest: contents.get(digest) for digest in texts} == texts
     store.forget("s")
     assert store.running("s") is None
 
@@ -120,10 +135,10 @@ def test_what_a_record_on_disk_leaves_out_means_nothing_and_no():
         path="a", before=nothing, after=nothing, is_broken=False, is_ignored=False
     )
     assert msgspec.json.decode(b'{"name":"s.1","changes":[]}', type=Record) == Record(
-        name="s.1", changes=(), beyond="", since_ns=0, version=1
+        name="s.1", changes=(), beyond="", since_ns=0, version=2
     )
     assert msgspec.json.decode(b'{"turn":1}', type=Running) == Running(
-        turn=1, changes=(), open=frozenset(), has_more=False, record=""
+        turn=1, changes=(), open=frozenset(), has_more=False, record="", contents={}
     )
     assert msgspec.json.encode(nothing) == b"{}"
     assert msgspec.json.encode(Running(turn=1)) == b'{"turn":1}'

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
-from ybs.checkpoints.objects import NoRoom
+from ybs.checkpoints.contents import NoRoom
 from ybs.conductor import copying
 from ybs.conductor.conflicts import Conflicts
 from ybs.conductor.isolation import Isolation

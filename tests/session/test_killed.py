@@ -114,14 +114,14 @@ async def test_a_turn_that_was_kept_before_the_kill_keeps_its_name_and_is_not_ke
     await edit(play, "a", "1")
     kept = await play.checkpoints.end()
     assert kept is not None
-    records = sorted((store_of(this_host(), play.project).folder / "records").glob("*.json*"))
+    records = sorted((store_of(this_host(), play.project).folder / "records").glob("*.record"))
     (play.project / "a").write_text("changed by somebody after the kill")
     left = await after_a_kill(play)
     assert left is not None
     assert left.kept is not None
     assert (left.kept.name, left.kept.paths, left.has_more) == (kept.name, ("a",), False)
     assert (
-        sorted((store_of(this_host(), play.project).folder / "records").glob("*.json*")) == records
+        sorted((store_of(this_host(), play.project).folder / "records").glob("*.record")) == records
     )
 
 

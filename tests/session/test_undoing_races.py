@@ -9,7 +9,7 @@ import pytest
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints import scan
-from ybs.checkpoints.objects import Pack
+from ybs.checkpoints.contents import Pack
 from ybs.checkpoints.store import CheckpointStore
 
 
@@ -131,15 +131,10 @@ async def test_a_content_that_is_gone_is_named_and_the_rest_comes_back(play: Pla
             (play.project / name).unlink()
 
     name = await play.name(act)
-    objects = CheckpointStore(
-        next((Path(os.environ["HOME"]) / ".local/state/ybs/checkpoints").iterdir())
-    )
-    gone = next(
-        digest for digest, _ in objects.objects.each() if objects.objects.get(digest) == b"a"
-    )
-    assert objects.objects.drop(gone, before=float("inf"))
+    (record,) = (Path(os.environ["HOME"]) / ".local/state/ybs/checkpoints").rglob(f"{name}.*")
+    os.truncate(record, record.stat().st_size - 1)
     undone = await play.checkpoints.undo([name])
-    assert (undone.paths, undone.unkept, undone.is_done) == (("b",), ("a",), True)
+    assert (undone.paths, undone.unkept, undone.is_done) == (("a",), ("b",), True)
 
 
 async def test_a_link_that_a_tool_deletes_comes_back_as_a_link(play: Play):

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ybs.checkpoints.objects import Pack
+from ybs.checkpoints.contents import Contents, Pack
 from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch
 from ybs.checkpoints.states import Change, State, digest_of, state_at
 from ybs.checkpoints.store import Record, Running, store_of
@@ -127,19 +127,21 @@ class Keeper:
         fresh = [
             change for path, change in noted.items() if before is None or before.get(path) != change
         ]
-        for change in fresh:
-            digest = change.before.digest
-            if digest and digest not in self._on_disk:
-                self.store.put(digest, self._get)
-                self._on_disk.add(digest)
+        if before is None:
+            self._on_disk.clear()  # a note that is begun anew has nothing yet
+        states = {change.before.digest: change.before.size for change in fresh}
+        new = {digest: size for digest, size in states.items() if digest not in self._on_disk}
+        new.pop("", None)
         running = Running(
             turn=turn,
             changes=tuple(map(spell, fresh)),
             open=frozenset(spell(noted[path]).path for path in now.open),
             has_more=now.has_more,
+            contents=new,
         )
         self._noted = None  # until it is done
-        self.store.note(session, running, is_first=before is None)
+        self.store.note(session, running, self._get, is_first=before is None)
+        self._on_disk |= new.keys()
         self._noted = noted
 
     def completed(self, change: Change, path: str, *, is_open: bool) -> Change:
@@ -156,10 +158,24 @@ class Keeper:
         return state_at(self._roots, path, self._take if keeps else digest_of)
 
     def add(
-        self, session: str, changes: Sequence[Change], *, beyond: str = "", since_ns: int = 0
+        self,
+        session: str,
+        changes: Sequence[Change],
+        *,
+        contents: Contents | None = None,
+        beyond: str = "",
+        since_ns: int = 0,
     ) -> Record:
-        """Keep the changes of a turn on disk. Raises YbsError and OSError."""
-        return self.store.add(session, changes, self._get, beyond=beyond, since_ns=since_ns)
+        """Keep the changes of a turn on disk; `contents` has those that this session has not seen itself.
+
+        Raises YbsError and OSError.
+        """
+
+        def get(digest: str) -> bytes | None:
+            data = self._get(digest)
+            return contents.get(digest) if data is None and contents is not None else data
+
+        return self.store.add(session, changes, get, beyond=beyond, since_ns=since_ns)
 
     def close(self) -> None:
         """Let go of the contents."""
@@ -191,5 +207,4 @@ class Keeper:
         return self._pack.take(data)
 
     def _get(self, digest: str) -> bytes | None:
-        data = None if self._pack is None else self._pack.get(digest)
-        return self.store.objects.get(digest) if data is None else data
+        return None if self._pack is None else self._pack.get(digest)

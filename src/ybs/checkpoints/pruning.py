@@ -5,8 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from ybs.checkpoints.store import CheckpointStore
-from ybs.core.errors import YbsError
+from ybs.checkpoints.store import CheckpointStore, is_record
 
 MOST_BYTES = 2_000_000_000
 #: What is younger always stays: another ybs may be about to name it.
@@ -21,50 +20,30 @@ def forget(folder: Path, sessions: Collection[str] | None, *, retention_days: fl
     """
     fresh = time() - GRACE_SECONDS
     oldest = min(time() - retention_days * _DAY_SECONDS, fresh)
-    kept: list[tuple[float, Path, CheckpointStore]] = []
+    kept: list[tuple[float, int, Path]] = []
     gone = 0
-    stores = _stores(folder)
-    for store in stores:
+    for store in _stores(folder):
         for path, status in store.records():
             changed_at = status.st_mtime
             session = path.stem.rpartition(".")[0]
             is_gone = sessions is not None and session not in sessions
             if changed_at < oldest or (is_gone and changed_at < fresh):
                 gone += _remove(path)
-            elif path.suffix == ".json":
-                kept.append((changed_at, path, store))
-    kept.sort(key=lambda record: -record[0])
-    return gone + _drop(kept, stores, fresh)
-
-
-def _drop(
-    records: list[tuple[float, Path, CheckpointStore]], stores: list[CheckpointStore], fresh: float
-) -> int:
-    """Remove the records, newest first, beyond the bound, and the contents that no record names any more."""
-    named: dict[Path, set[str]] = {store.folder: store.running_digests() for store in stores}
-    total = gone = 0
-    for changed_at, path, store in records:
-        sizes: dict[str, int] = {}
-        with suppress(YbsError):
-            sizes = store.read(path.stem).sizes
-        others = named[store.folder]
-        added = sum(size for digest, size in sizes.items() if digest not in others)
-        if total + added > MOST_BYTES and changed_at < fresh:
+            elif is_record(path):
+                kept.append((changed_at, status.st_size, path))
+    total = 0
+    for changed_at, size, path in sorted(kept, key=lambda record: -record[0]):
+        if total + size > MOST_BYTES and changed_at < fresh:
             gone += _remove(path)
         else:
-            total += added
-            others.update(sizes)
-    for store in stores:
-        for digest, status in store.objects.each():
-            if digest not in named[store.folder] and status.st_mtime < fresh:
-                store.objects.drop(digest, before=fresh)
+            total += size
     return gone
 
 
 def _remove(path: Path) -> int:
     with suppress(OSError):
         path.unlink()
-        return int(path.suffix == ".json")
+        return int(is_record(path))
     return 0
 
 

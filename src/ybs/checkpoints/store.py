@@ -1,10 +1,11 @@
 """Checkpoints on disk: a record for each turn that changed something, and the contents it names.
 
-They lie in the state folder, for each project apart: `checkpoints/PROJECT/records/SESSION.HEX.json` and `objects/`.
+They lie in the state folder, for each project apart: `checkpoints/PROJECT/records/SESSION.HEX.record`, a line of JSON and
+behind it the contents, once each, in the order in which the line names them first.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,13 +13,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.checkpoints.objects import Objects
+from ybs.checkpoints.contents import Contents
 from ybs.checkpoints.states import Change, digest_of
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
 
-_NOTE = ".running"
+_RECORD, _NOTE = ".record", ".running"
+#: A line that names more paths than fit here was not written by ybs.
+_MOST_LINE = private_file.LARGEST_BYTES
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,11 +35,11 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     changes: tuple[Change, ...]
     beyond: str = ""
     since_ns: int = 0
-    version: int = 1
+    version: int = 2
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The contents that the record names, with their sizes."""
+        """The contents that the record names, with their sizes, in the order in which they stand behind it."""
         states = (state for change in self.changes for state in (change.before, change.after))
         return {state.digest: state.size for state in states if state.digest}
 
@@ -46,7 +49,8 @@ class Running(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `open` are the paths that a tool was about to change; of them only `before` counts. `has_more` tells that commands
     changed other paths, or may have. `turn` is its number, `record` its checkpoint once it has ended. In the file each
-    line has the changes that are new, so that a note of a long turn costs no more than one of a short one.
+    line has the changes that are new, and behind it the `contents` that are, with their sizes, so that a note of a long
+    turn costs no more than one of a short one.
     """
 
     turn: int
@@ -54,6 +58,7 @@ class Running(Struct, frozen=True, kw_only=True, omit_defaults=True):
     open: frozenset[str] = frozenset()
     has_more: bool = False
     record: str = ""
+    contents: dict[str, int] = {}
 
 
 class CheckpointStore:
@@ -61,7 +66,6 @@ class CheckpointStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.objects = Objects(folder / "objects")
         self._records = folder / "records"
 
     def make(self) -> None:
@@ -78,76 +82,84 @@ class CheckpointStore:
         beyond: str = "",
         since_ns: int = 0,
     ) -> Record:
-        """Keep the contents and then the record that names them. Raises YbsError and OSError."""
+        """Keep a record and the contents that it names. Raises YbsError and OSError."""
         self.make()
         name = f"{session}.{os.urandom(4).hex()}"
         record = Record(name=name, changes=tuple(changes), beyond=beyond, since_ns=since_ns)
-        for digest in record.sizes:
-            self.put(digest, get)
-        private_file.replace(self._path(record.name), msgspec.json.encode(record))
-        for digest, size in record.sizes.items():  # another ybs may have pruned in this moment
-            if not self.objects.has(digest, size):
-                self.put(digest, get)
+        private_file.replace(self._path(name), _written(record, record.sizes, get))
         return record
 
-    def put(self, digest: str, get: Callable[[str], bytes | None]) -> None:
-        """Keep a content. Raises YbsError and OSError."""
-        data = get(digest)
-        if data is None:
-            raise YbsError("a kept content was damaged in the meantime")
-        self.objects.put(digest, data)
-
-    def read(self, name: str) -> Record:
-        """Return a record. Raises YbsError where there is none that can be read."""
+    def read(self, name: str, contents: Contents | None = None) -> Record:
+        """Return a record; `contents` learns where its contents are. Raises YbsError where there is none that can be read."""
+        path = self._path(name)
         try:
-            data = private_file.read(self._path(name))
-            if data is None:
+            file = private_file.open_to_read(path)
+            if file is None:
                 raise YbsError(
                     f"The checkpoint {name} no longer exists; its files cannot be restored."
                 )
-            return msgspec.json.decode(data, type=Record)
+            with file:
+                record = msgspec.json.decode(file.readline(_MOST_LINE), type=Record)
+                if contents is not None:
+                    contents.add(path, file, record.sizes)
         except (msgspec.MsgspecError, OSError, ValueError) as error:
             raise YbsError(f"The checkpoint {name} cannot be read: {error}") from error
+        return record
 
-    def running(self, session: str) -> Running | None:
-        """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError."""
+    def running(self, session: str, contents: Contents | None = None) -> Running | None:
+        """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError.
+
+        `contents` learns where the contents are that the note has.
+        """
+        path = self._running(session)
+        file = private_file.open_to_read(path)
+        if file is None:
+            return None
+        contents = Contents() if contents is None else contents
         running, changes = None, dict[str, Change]()
-        for line in (private_file.read(self._running(session)) or b"").splitlines():
-            with suppress(msgspec.MsgspecError):  # the last one broke off
+        with file, suppress(msgspec.MsgspecError):  # the last line broke off
+            while line := file.readline(_MOST_LINE):
                 running = msgspec.json.decode(line, type=Running)
                 changes.update((change.path, change) for change in running.changes)
-        return None if running is None else replace(running, changes=tuple(changes.values()))
+                contents.add(path, file, running.contents)
+        if running is None:
+            return None
+        return replace(running, changes=tuple(changes.values()), contents={})
 
-    def note(self, session: str, running: Running, *, is_first: bool) -> None:
-        """Note what a session's turn did since the last note, or since it began. Raises Unsafe and OSError."""
-        path, line = self._running(session), msgspec.json.encode(running) + b"\n"
+    def note(
+        self,
+        session: str,
+        running: Running,
+        get: Callable[[str], bytes | None] = lambda _: None,
+        *,
+        is_first: bool,
+    ) -> None:
+        """Note what a session's turn did since the last note, or since it began, with the contents that it names.
+
+        Raises YbsError and OSError.
+        """
+        path, pieces = self._running(session), _written(running, running.contents, get)
         if is_first:
-            private_file.replace(path, line, waits=False)
+            private_file.replace(path, pieces, waits=False)
             return
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
-            file.write(line)
+            file.writelines(pieces)
 
     def forget(self, session: str) -> None:
         """Forget that note: the turn's end is told."""
         with suppress(OSError):
             private_file.remove(self._running(session))
 
-    def running_digests(self) -> set[str]:
-        """Return the contents that notes of running turns name."""
-        noted = (self.running(_session_of(path)) for path, _ in self.records() if _is_note(path))
-        changes = (change for running in noted if running for change in running.changes)
-        return {change.before.digest for change in changes}
-
     def began(self, name: str) -> bool:
         """Return whether an undo or redo that began with this record did not come to its end."""
         return self._began(name).is_file()
 
-    def overwritten(self, name: str) -> "Record | None":
+    def overwritten(self, name: str, contents: Contents | None = None) -> "Record | None":
         """Return what a forced undo that did not come to its end found; None where none did, or it is gone."""
         with suppress(YbsError, OSError):
             if found := private_file.read(self._began(name)):
-                return self.read(found.decode(errors="replace"))
+                return self.read(found.decode(errors="replace"), contents)
         return None
 
     def begin(self, name: str, overwritten: str = "") -> None:
@@ -169,7 +181,7 @@ class CheckpointStore:
     def _path(self, name: str) -> Path:
         if "/" in name or name.startswith("."):
             raise YbsError(f"{name!r} is not a checkpoint.")
-        return self._records / f"{name}.json"
+        return self._records / f"{name}{_RECORD}"
 
     def _began(self, name: str) -> Path:
         return self._path(name).with_suffix(".began")
@@ -178,12 +190,21 @@ class CheckpointStore:
         return self._path(f"{session}.turn").with_suffix(_NOTE)
 
 
-def _is_note(path: Path) -> bool:
-    return path.suffix == _NOTE
+def is_record(path: Path) -> bool:
+    """Return whether a file of `records` is one; the others are notes of what goes on."""
+    return path.suffix == _RECORD
 
 
-def _session_of(path: Path) -> str:
-    return path.stem.rpartition(".")[0]
+def _written(
+    line: Struct, sizes: Mapping[str, int], get: Callable[[str], bytes | None]
+) -> Iterator[bytes]:
+    """Yield a line and the contents behind it. Raises YbsError where one of them is not there."""
+    yield msgspec.json.encode(line) + b"\n"
+    for digest, size in sizes.items():
+        data = get(digest)
+        if data is None or len(data) != size:
+            raise YbsError("a kept content was damaged in the meantime")
+        yield data
 
 
 def checkpoints_folder(host: Host) -> Path:

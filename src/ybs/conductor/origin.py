@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TypeVar
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.checkpoints.objects import Pack
+from ybs.checkpoints.contents import Pack
 from ybs.checkpoints.scan import Known
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.contents import Contents, look, path_in

@@ -5,7 +5,7 @@ What was checked is what is used: a folder is opened once and everything below i
 
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -61,9 +61,10 @@ def open_to_read(path: Path) -> BinaryIO | None:
     return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
-def replace(path: Path, data: bytes, *, waits: bool = True) -> None:
+def replace(path: Path, data: bytes | Iterable[bytes], *, waits: bool = True) -> None:
     """Write a file in one step: a reader sees the old or the new, never a part. Raises Unsafe and OSError.
 
+    `data` is all of it, or its pieces in order; what making them raises leaves the old file as it was.
     Without `waits` (for the disk) that holds after a kill, but not after a loss of power.
     """
     with _folder(path.parent) as folder:
@@ -75,7 +76,8 @@ def replace(path: Path, data: bytes, *, waits: bool = True) -> None:
         try:
             with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
                 os.fchmod(handle, FILE_MODE)
-                file.write(data)
+                for piece in (data,) if isinstance(data, bytes) else data:
+                    file.write(piece)
                 file.flush()
                 if waits:
                     os.fsync(handle)

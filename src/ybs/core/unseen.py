@@ -15,8 +15,11 @@ UNSEEN: Final = "ahead_survey_"
 
 
 def without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages that models are sent; the same object where that is all of them."""
-    if not any(map(_is_unseen, messages)):
+    """Return the messages that models are sent; the same object where that is all of them.
+
+    Every call has its result, so the results alone tell whether there are any.
+    """
+    if not any(UNSEEN in each.call_id for each in messages if isinstance(each, ToolResult)):
         return messages
     return [message for message in messages if not _is_unseen(message)]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings
+from ybs.checkpoints.contents import Contents
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.wording import listed
@@ -144,12 +145,15 @@ class Checkpoints:
 
     def diff(self, name: str) -> str:
         """Return the turn's changes as a unified diff; what has no lines is named in one. Raises YbsError."""
-        return diff_of_turn(self._record(name).changes, self._keeper.store.objects.get)
+        contents = Contents()
+        return diff_of_turn(self._record(name, contents).changes, contents.get)
 
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
-        changes = (change for change in self._record(name).changes if change.path in paths)
-        return message_of(changes, self._keeper.store.objects.get, columns)
+        contents = Contents()
+        every = self._record(name, contents).changes
+        changes = (change for change in every if change.path in paths)
+        return message_of(changes, contents.get, columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""
@@ -207,8 +211,8 @@ class Checkpoints:
         self._keeper.store.forget(self.session)
 
     def _recover(self) -> Recovered | None:
-        keeper = self._keeper
-        running = keeper.store.running(self.session)
+        keeper, contents = self._keeper, Contents()
+        running = keeper.store.running(self.session, contents)
         if running is None or self.turn is None or running.turn != self.turn():
             self._forget()  # another turn has ended since: it was elsewhere
             return None
@@ -223,21 +227,25 @@ class Checkpoints:
         changes = [change for change in now if change.before != change.after]
         if not changes:
             return Recovered(kept=None, has_more=running.has_more)
-        return Recovered(kept=self._add(changes, running), has_more=running.has_more)
+        kept = self._add(changes, running, contents=contents)
+        return Recovered(kept=kept, has_more=running.has_more)
 
     def _add(
         self,
         changes: "Sequence[Change]",
         running: "Running | None",
         *,
+        contents: Contents | None = None,
         beyond: str = "",
         since_ns: int = 0,
     ) -> Kept:
-        """Keep a turn; until all know of it the disk has its name."""
-        record = self._keeper.add(self.session, changes, beyond=beyond, since_ns=since_ns)
+        """Keep a turn; until all know of it the disk has its name. `contents`: of a note, which may have broken off."""
+        record = self._keeper.add(
+            self.session, changes, contents=contents, beyond=beyond, since_ns=since_ns
+        )
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
-            self._keeper.store.note(self.session, running, is_first=False)
+            self._keeper.store.note(self.session, running, is_first=contents is not None)
         return self._kept(record)
 
     async def _keep_all(self) -> None:
@@ -291,8 +299,8 @@ class Checkpoints:
     def _spelled(self, change: "Change") -> "Change":
         return replace(change, path=self._roots.show(Path(change.path)))
 
-    def _record(self, name: str) -> "Record":
-        return self._keeper.store.read(name)
+    def _record(self, name: str, contents: Contents | None = None) -> "Record":
+        return self._keeper.store.read(name, contents)
 
     def _changed_bulk(self, records: "Iterable[Record]", deadline: "Deadline") -> Iterator[str]:
         """Say in which bulk folders something changed since commands of these turns ran."""
@@ -321,12 +329,12 @@ class Checkpoints:
 
         if not names:
             return Restored()
-        store = self._keeper.store
-        records = [store.read(name) for name in dict.fromkeys(names)]
+        store, contents = self._keeper.store, Contents()
+        records = [store.read(name, contents) for name in dict.fromkeys(names)]
         records = records[::-1] if is_redo else records
         steps = self._steps(records, only, is_redo=is_redo)
         for step in steps.values():
-            step.is_kept = step.is_kept and store.objects.has_state(step.target)
+            step.is_kept = step.is_kept and contents.has(step.target)
         mark = records[0].name
         keeps = force and not is_redo
         look_at = partial(self._keeper.look_at, keeps=keeps)
@@ -340,8 +348,8 @@ class Checkpoints:
         )
         if planned.conflicts:
             return replace(outcome, conflicts=self._shown(planned.conflicts))
-        overwritten = self._overwritten(mark, planned.steps) if keeps else ""
-        restoring = Restoring(self._roots, planned.steps, store.objects.get)
+        overwritten = self._overwritten(mark, planned.steps, contents) if keeps else ""
+        restoring = Restoring(self._roots, planned.steps, contents.get)
         try:
             store.begin(mark, overwritten)
             restoring.do()
@@ -370,15 +378,15 @@ class Checkpoints:
             if only is None or self._shown([path])[0] in only
         }
 
-    def _overwritten(self, mark: str, steps: "Mapping[str, Step]") -> str:
+    def _overwritten(self, mark: str, steps: "Mapping[str, Step]", contents: Contents) -> str:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""
         from ybs.checkpoints.planning import overwriting
 
-        broken_off = self._keeper.store.overwritten(mark)
+        broken_off = self._keeper.store.overwritten(mark, contents)
         earlier = self._by_path(broken_off.changes) if broken_off else {}
         changes = overwriting(steps, earlier)
         spelled = [replace(change, path=self._roots.show(Path(path))) for path, change in changes]
-        return self._keeper.add(self.session, spelled).name
+        return self._keeper.add(self.session, spelled, contents=contents).name
 
     def _by_path(self, changes: "Iterable[Change]") -> "dict[str, Change]":
         folder = str(self._roots.folder).rstrip("/")
