@@ -327,16 +327,24 @@ class LocalToolbox(Toolbox):
         return tool, decoded
 
     async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
-        from ybs.tools.calls.supervise import awaited
+        from ybs.tools.calls.supervise import awaited, checked
 
-        tool, call = ready.tool, ready.call
+        call, effect, preview, subject = (
+            ready.call,
+            ready.tool.effect,
+            ready.preview,
+            ready.subject,
+        )
+
+        def allowed() -> Allow | None:
+            return self._gate.allowed(call, effect, preview, subject, needs=needs)
 
         def ask() -> Any:
-            preview, subject = ready.preview, ready.subject
-            return self._gate.admit(call, tool.effect, preview, subject, emit, needs=needs)
+            return self._gate.admit(call, effect, preview, subject, emit, needs=needs)
 
+        what = "the question to the person"
         try:
-            return await awaited(ask, "the question to the person", None)
+            return checked(allowed, what) or await awaited(ask, what, None)
         except ToolError as error:
             return Deny(f"Refused: {call.name} could not be confirmed; nothing was done. {error}")
 

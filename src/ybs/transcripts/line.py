@@ -64,7 +64,7 @@ def encoded(
         data = _joined(_encode(event))
     except (UnicodeEncodeError, *_UNREADABLE):
         data = _joined(_encode(_whole(event)))
-    when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:23].encode()
+    when = at.astimezone(UTC).isoformat(timespec="milliseconds")[:23].encode()
     tail = b',"v":%d,"event":%d,"parent":%d' % (VERSION, number, parent)
     if agent != MAIN:
         tail += b',"agent":' + _encode(_whole(agent))

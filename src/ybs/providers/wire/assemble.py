@@ -273,8 +273,8 @@ class Assembly:
     def _make_id(self, given_id: str) -> str:
         """Return the server's id where nothing else has it, or a new one."""
         if self._taken is None:
-            answers = [m.content for m in self.messages if isinstance(m, AssistantMessage)]
-            self._taken = {p.id for parts in answers for p in parts if isinstance(p, ToolCall)}
+            answers = (m.content for m in self.messages if type(m) is AssistantMessage)
+            self._taken = {p.id for parts in answers for p in parts if type(p) is ToolCall}
         made, number = given_id, len(self._taken)
         while not made or made in self._taken:
             number += 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def as_count(value: Any) -> int | None:
 def at(value: Any, dotted: str) -> Any:
     """Return what stands at a dotted path (`choices.0.usage`), or None."""
     for step in _steps(dotted):
-        if isinstance(value, dict):
-            value = as_object(value).get(step)
+        if type(value) is dict:  # what the decoder makes of an object
+            value = cast("dict[str, Any]", value).get(step)
         elif isinstance(value, list) and step.isdigit():
             items = as_list(value)
             value = items[int(step)] if int(step) < len(items) else None

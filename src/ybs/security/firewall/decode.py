@@ -110,8 +110,9 @@ def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator
         yield from _substituted(data, last)
     if last not in (LINES, GLUE):
         yield substituted(LINES, data, line_ends(data, cores), _nothing)
-    yield pieces(PACKED, packed(data))
-    yield pieces(HEXED, hexed(data))
+    for layer, found in ((PACKED, [*packed(data)]), (HEXED, [*hexed(data)])):
+        if found:
+            yield pieces(layer, found)
     if b"\0" in data:
         yield pieces(WIDE, wide(data))
 

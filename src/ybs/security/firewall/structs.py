@@ -61,18 +61,16 @@ def _gather(value: Any, texts: list[str]) -> bool:
     match value:
         case str():
             texts.append(value)
-        case Raw() if b"\\" not in bytes(value):
-            texts.append(bytes(value).decode("utf-8", "replace"))  # it says what it reads
-        case Raw():
-            return _gather_json(bytes(value), texts)
-        case dict():
-            _gather_data(cast("dict[str, Any]", value), texts)
-        case Image():
-            return False
         case tuple():
             return all(_gather(item, texts) for item in cast("tuple[Any, ...]", value))
+        case Raw():
+            return _gather_raw(bytes(value), texts)
+        case Image():
+            return False
         case Struct() if not isinstance(value, Thinking):
             return _gather_fields(value, texts)
+        case dict():
+            _gather_data(cast("dict[str, Any]", value), texts)
         case _:
             pass
     return True
@@ -93,7 +91,10 @@ def _fields_of(kind: type[Struct]) -> tuple[str, ...]:
     return tuple(name for name in kind.__struct_fields__ if name not in _OPAQUE)
 
 
-def _gather_json(raw: bytes, texts: list[str]) -> bool:
+def _gather_raw(raw: bytes, texts: list[str]) -> bool:
+    if b"\\" not in raw:
+        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
+        return True
     try:
         _gather_data(json.decode(raw), texts)
     except (DecodeError, UnicodeDecodeError):

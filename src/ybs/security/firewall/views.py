@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ybs.core.lazy import lazy
 
@@ -68,7 +68,7 @@ class View:
         return first != last or not self._sources[first][2]
 
 
-def pieces(layer: str, found: Iterator[tuple[int, int, bytes]]) -> View:
+def pieces(layer: str, found: Iterable[tuple[int, int, bytes]]) -> View:
     """Return the view of encoded runs, each on a line of its own; a finding in one is all of it."""
     view = View(layer)
     for start, end, decoded in found:

@@ -109,6 +109,8 @@ def _walk(path: Path, *, make_folders: bool) -> int:
     here = os.open(path.anchor or "/", _STEP)
     for name in path.parts[1:]:
         try:
+            below = os.open(name, _STEP, dir_fd=here)
+        except (FileNotFoundError, NotADirectoryError):
             below = _entered(here, name, path, make_folders=make_folders)
         finally:
             os.close(here)

@@ -46,6 +46,8 @@ def _problem_of(text: str) -> str:
 
 
 def _has_control(text: str) -> bool:
+    if text.isprintable():
+        return False  # nearly always, and without a look at each character
     return any(character < " " or character == "\x7f" for character in text)
 
 

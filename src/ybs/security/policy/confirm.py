@@ -107,6 +107,23 @@ class Gate:
         gate.policy = policy
         return gate
 
+    def allowed(
+        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
+    ) -> Allow | None:
+        """Return the permission where nobody has to be asked and nothing told: as for most calls. Else it is for `admit`."""
+        if self.policy.standing.warning != self._warned:
+            return None
+        decision = self._decided(call, effect, preview, subject, needs)
+        return decision if isinstance(decision, Allow) else None
+
+    def _decided(
+        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, needs: str
+    ) -> Decision:
+        def judge(policy: Policy) -> Decision:
+            return policy.decide(call, effect, preview, subject, needs=needs)
+
+        return self._within_bound(self._policy_for(call), judge, effect, subject)
+
     async def admit(
         self,
         call: ToolCall,
@@ -119,19 +136,16 @@ class Gate:
     ) -> Allow | Deny:
         """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
 
-        def judge(policy: Policy) -> Decision:
-            return policy.decide(call, effect, preview, subject, needs=needs)
+        def allows(policy: Policy) -> bool:
+            return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
 
         def decide() -> Decision:
-            return self._within_bound(self._policy_for(call), judge, effect, subject)
+            return self._decided(call, effect, preview, subject, needs)
 
         def remedies() -> tuple[Remedy, ...]:
             from ybs.security.policy.remedy import Trial  # few calls are asked about
 
-            trial = Trial(
-                self.policy, call, subject, lambda policy: isinstance(judge(policy), Allow)
-            )
-            return trial.remedies()
+            return Trial(self.policy, call, subject, allows).remedies()
 
         decision = decide()
         self._warn(emit)

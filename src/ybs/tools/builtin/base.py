@@ -36,6 +36,7 @@ class BuiltInTool:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self._resolved: tuple[Any, Path, str] | None = None
 
     @property
     def parameters(self) -> Raw:
@@ -57,13 +58,21 @@ class BuiltInTool:
 
         Raises ToolError for a path that tools may not touch.
         """
-        roots = self.workspace.roots
-        path = roots.resolve(arguments.path, is_write=self.effect != "read")
-        return Subject(
-            paths=(roots.show(path),),
-            is_seen=self.workspace.reads.knows(path),
-            runs_later="" if self.effect == "read" else roots.runs_later(path, arguments.path),
-        )
+        path, shown = self.target(arguments)
+        is_read = self.effect == "read"
+        later = "" if is_read else self.workspace.roots.runs_later(path, arguments.path)
+        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), runs_later=later)
+
+    def target(self, arguments: Any) -> tuple[Path, str]:
+        """Return the path among the arguments, its links resolved, and how it is shown.
+
+        What was judged is what is used: for the same arguments (the same object) it is found out once. Raises ToolError.
+        """
+        if self._resolved is None or self._resolved[0] is not arguments:
+            roots = self.workspace.roots
+            path = roots.resolve(arguments.path, is_write=self.effect != "read")
+            self._resolved = arguments, path, roots.show(path)
+        return self._resolved[1:]
 
 
 def positive(value: int, name: str, *, at_most: int) -> int:

@@ -37,8 +37,7 @@ class EditFile(ChangingTool):
 
     def change(self, arguments: Arguments) -> FileEdit:
         """Find the place and put the new text there. Raises ToolError unless the place is certain."""
-        path = self.workspace.roots.resolve(arguments.path, is_write=True)
-        shown = self.workspace.roots.show(path)
+        path, shown = self.target(arguments)
         before = self.before(path, shown)
         if before is None:
             raise ToolError(f"{shown} does not exist. Use write_file to create it.")

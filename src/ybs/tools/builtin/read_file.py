@@ -1,7 +1,7 @@
 """read_file: a file's lines with their numbers; of notebooks and PDFs a text made of them; or a picture."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -12,7 +12,6 @@ from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
-from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.reading.images import image_of, media_type_of
 from ybs.tools.searching.walk import Deadline
@@ -71,14 +70,9 @@ class ReadFile(BuiltInTool):
         super().__init__(workspace)
         self._last_made: tuple[tuple[Path, int], View] | None = None
 
-    def subject(self, arguments: Arguments) -> Subject:
-        """Name the file."""
-        path, shown = self._target(arguments)
-        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path))
-
     def preview(self, arguments: Arguments) -> Preview:
         """Name the file."""
-        path, shown = self._target(arguments)
+        path, shown = self.target(arguments)
         return Preview(title=f"Read {shown}", paths=(shown_name(str(path)),))
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
@@ -88,7 +82,7 @@ class ReadFile(BuiltInTool):
 
         offset = max(min(arguments.offset or 1, _FAR), -_FAR)
         asked = LineRange(offset, positive(arguments.limit, "limit", at_most=MOST_LINES))
-        path, shown = self._target(arguments)
+        path, shown = self.target(arguments)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         try:
             content = await asyncio.to_thread(read, self.workspace.roots, path, asked, deadline)
@@ -109,11 +103,6 @@ class ReadFile(BuiltInTool):
                 made.lines[first - 1 :][: asked.limit], first, made.total, made.note, made.images
             )
         return self._output(view, shown, is_tail=offset < 0)
-
-    def _target(self, arguments: Arguments) -> tuple[Path, str]:
-        roots = self.workspace.roots
-        path = roots.resolve(arguments.path)
-        return path, roots.show(path)
 
     async def _made(
         self, path: Path, content: "Content", shown: str, deadline: Deadline
@@ -170,7 +159,7 @@ def _longest(view: View) -> int:
 def _fitting(view: View, budget: int, *, from_end: bool) -> list[str]:
     """Return the lines with their numbers that fit in the budget of characters, at least one."""
     longest = min(_longest(view), max(budget - 50, 100))
-    numbered = list(_numbered(view, longest))
+    numbered = _numbered(view, longest)
     if from_end:
         numbered.reverse()
     count = 0
@@ -183,11 +172,15 @@ def _fitting(view: View, budget: int, *, from_end: bool) -> list[str]:
     return kept[::-1] if from_end else kept
 
 
-def _numbered(view: View, longest: int) -> Iterator[str]:
-    for number, line in enumerate(view.lines, view.first):
-        more = len(line) - longest
-        shown = line if more <= 0 else f"{line[:longest]} [... {more:,} more characters]"
-        yield f"{number}\t{shown}"
+def _numbered(view: View, longest: int) -> list[str]:
+    return [
+        f"{number}\t{line if len(line) <= longest else _cut(line, longest)}"
+        for number, line in enumerate(view.lines, view.first)
+    ]
+
+
+def _cut(line: str, longest: int) -> str:
+    return f"{line[:longest]} [... {len(line) - longest:,} more characters]"
 
 
 def _picture(content: "Content", shown: str) -> ToolOutput | None:
