@@ -37,6 +37,33 @@ def test_a_title_says_what_it_is_about(words: str, answer: str, title: str):
     assert title_of(words, answer) == title
 
 
+def test_no_way_to_be_polite_is_part_of_the_title():
+    greetings = [
+        f"{hi}{to}"
+        for hi in ("Hi", "hello", "hey", "Good morning", "good evening")
+        for to in ("", " there", " again", " ybs")
+    ]
+    asked = [
+        f"{may} you{how}"
+        for may in ("Can", "could", "would", "will")
+        for how in ("", " please", " kindly", " help me", " help me to")
+    ]
+    wished = [
+        f"{want} you to"
+        for want in ("I want", "I need", "I would like", "I'd like", "I\u2019d like")
+    ]
+    others = "sure,sure thing,of course,certainly,great,okay,ok,thanks,thank you,please,kindly,now,so,well,also"
+    more = ["can I ask you to", "could I ask you to", "may I ask you to", "help me", "help me to"]
+    for polite in (*greetings, *asked, *wished, *others.split(","), *more):
+        for words in (
+            f"{polite} sort the imports",
+            f"{polite.upper()}, sort the imports, please",
+            f"{polite}: sort the imports THANKS",
+            f"{polite} - sort the imports thank you",
+        ):
+            assert title_of(words, "") == "Sort the imports", words
+
+
 def test_a_long_title_ends_at_a_word():
     words = "Rewrite the whole of the authentication middleware so that it keeps tokens"
     assert title_of(words, "") == "Rewrite the whole of the authentication middleware so that…"

@@ -21,8 +21,15 @@ _POLITE: Final = lazy(
     r"(?:\s*[,.!:;\u2013-]+\s*|\s+|$)",
     re.IGNORECASE,
 )
+#: So that begins: most prompts do not, and for them nothing has to be compiled.
+_POLITE_BEGINS: Final = (
+    *("hi", "hello", "hey", "good ", "sure", "of course", "certainly", "great", "ok", "thank", "please", "kindly"),
+    *("now", "so", "well", "also", "can ", "could ", "would ", "will ", "may ", "i want", "i need", "i would"),
+    *("i'd", "i\u2019d", "help me"),
+)  # fmt: skip
 _MARKS: Final = lazy(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 _SENTENCE_ENDS: Final = (". ", "! ", "? ", "。", "！", "？")  # noqa: RUF001 - other writings have their own
+_PLEASE_ENDS: Final = ("please", "thanks", "thank you")
 _PLEASE: Final = lazy(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
 
 
@@ -39,11 +46,12 @@ def _first_sentence(text: str) -> str:
     """Return the first sentence or line that says something, without politeness and its full stop."""
     for line in printable(text[:_READ]).splitlines():
         rest = " ".join(line.split())
-        while (polite := _POLITE().match(rest)) is not None:
+        while rest.lower().startswith(_POLITE_BEGINS) and (polite := _POLITE().match(rest)):
             rest = rest[polite.end() :]
         ends = [end for mark in _SENTENCE_ENDS if (end := rest.find(mark)) >= 0]
         sentence = rest[: min(ends, default=len(rest)) + 1].rstrip(" .!,:;。！")  # noqa: RUF001
-        sentence = _PLEASE().sub("", sentence)
+        if sentence.lower().endswith(_PLEASE_ENDS):
+            sentence = _PLEASE().sub("", sentence)
         if any(character.isalnum() for character in sentence):
             return sentence
     return ""
