@@ -23,15 +23,18 @@ class LegibleModel(ModelWrapper):
         self._known = known or Memo()
         self._tools: Memo[ToolSpec, ToolSpec] = Memo()
 
-    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer to the legible request; say first if the new message was not legible."""
         clean = legible(request, self._known, self._tools)
         new = request.messages[-1] if request.messages else None
-        if isinstance(new, UserMessage) and clean.messages[-1] is not new:
-            count = sum(marked(part.text)[1] for part in new.content if isinstance(part, Text))
-            text = f"In the message {note_of(count)}."
-            yield Noticed(level="warning", text=text)
-        async with aclosing(self._model.stream(clean)) as events:
+        if not isinstance(new, UserMessage) or clean.messages[-1] is new:
+            return self._model.stream(clean)
+        count = sum(marked(part.text)[1] for part in new.content if isinstance(part, Text))
+        return self._noticed(clean, f"In the message {note_of(count)}.")
+
+    async def _noticed(self, request: Request, text: str) -> AsyncGenerator[Event, None]:
+        yield Noticed(level="warning", text=text)
+        async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 yield event
 

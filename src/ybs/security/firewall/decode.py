@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ybs.core.lazy import lazy
 from ybs.security.firewall.dumps import dumped
-from ybs.security.firewall.views import View, pieces, substituted
+from ybs.security.firewall.views import SEPARATOR, View, pieces, substituted
 
 #: The kinds that are undone.
 ESCAPED, HIDDEN, GLUE, LINES = "escapes", "hidden characters", "literals", "lines"
@@ -182,7 +182,9 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
             if before and match and not _is_apart(data, before.start(), match):
                 done = match.end()
                 yield match
-        if data[end : end + 1] in _AFTER_WORDS and (after := _END_AFTER().match(data, end)):
+        if data[end : end + 1] not in _AFTER_WORDS or data.startswith(SEPARATOR, end):
+            continue
+        if after := _END_AFTER().match(data, end):
             done = after.end()
             yield from _LINE_END().finditer(data, end, done)
 
@@ -199,7 +201,9 @@ def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
 
 
 def _may_begin_a_line(data: bytes, start: int) -> bool:
-    """Return whether no word stands right before the place; most do not begin a line."""
+    """Return whether no word stands right before the place; most do not begin a line, but may begin a text."""
+    if data[max(0, start - len(SEPARATOR)) : start] == SEPARATOR:
+        return False
     sign, before = data[start - 1 : start], data[start - 2 : start - 1]
     if sign + before == b"\t:":
         return data[start - 3 : start - 2].isdigit()  # the number of a line

@@ -86,6 +86,8 @@ class Engine:
             return None, 0
         if rule.near and lower.rfind(rule.near, max(0, place - NEAR), place) < 0:
             return None, 0
+        if rule.then and data.find(rule.then, place, place + NEAR) < 0:
+            return None, 0
         if rule.reach:
             window = data[max(0, place - rule.reach) : place]
             place -= len(window) - len(window.rstrip(rule.before))

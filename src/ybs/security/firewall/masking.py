@@ -17,13 +17,13 @@ from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.rules import ASSIGNED, KINDS
 from ybs.security.firewall.vault import Vault
-from ybs.security.firewall.views import View
+from ybs.security.firewall.views import SEPARATOR, View
 
 _LONGEST_MEMBER = 400
 #: A sign that may be in a value, for those that would end it.
 _WITHIN = dict.fromkeys(map(ord, "\"'`\\"), "^")
 #: Between texts that are searched together: no word goes on over it.
-_APART = "\n\x01\n"
+_APART = SEPARATOR.decode()
 #: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096

@@ -21,6 +21,7 @@ class Rule(Struct, frozen=True):
     `anchors` are lower-case literals. `pattern` is matched at the anchor, or before it by as many bytes of the
     set `before` as stand there (`reach` at most). The secret is the last group, or the whole match where there is none.
     `entropy` is the least, in bits for each character. `near` must stand within `NEAR` bytes before (lower case).
+    `then` must stand within `NEAR` bytes behind it: a quick look before the pattern, which may have to be compiled.
     `least` is how many bytes from the anchor on have no space among them: a quick look before the pattern.
     `everywhere`: the anchor is looked for in all of a text. The others are found only in a word, or up to 64 bytes
     before one, of ten or more letters, digits, `_` and `-`, which are not only lower-case letters.
@@ -34,6 +35,7 @@ class Rule(Struct, frozen=True):
     before: bytes = b""
     reach: int = 0
     near: bytes = b""
+    then: bytes = b""
     level: Level = "low"
     least: int = 0
     everywhere: bool = False
@@ -41,7 +43,7 @@ class Rule(Struct, frozen=True):
 
 #: No token is shorter, in bytes.
 _LEAST = 12
-#: How far before an anchor `near` is looked for, in bytes.
+#: How far before an anchor `near` is looked for, and behind it `then`, in bytes. No pattern reaches further.
 NEAR = 600
 #: Not within a word; `\n` before it, as JSON writes a line end, is not part of a word.
 EDGE = rb"(?:(?<![0-9A-Za-z_-])|(?<=\\[nrt]))"
