@@ -84,16 +84,21 @@ def digest_of(data: bytes) -> str:
 
 def state_at(roots: Roots, path: str, take: Take = digest_of) -> State:
     """Return what stands at an absolute path. A path through a link stands for nothing here."""
+    return seen_at(roots, path, take)[0]
+
+
+def seen_at(roots: Roots, path: str, take: Take) -> tuple[State, os.stat_result | None]:
+    """Return what `state_at` does, and the status of what stands there."""
     from pathlib import Path
 
     try:
         with roots.held(Path(path)) as place:
             status = place.status()
-            return ABSENT if status is None else state_of(place, status, take)
+            return (ABSENT if status is None else state_of(place, status, take)), status
     except (Refused, FileNotFoundError, NotADirectoryError):
-        return ABSENT
+        return ABSENT, None
     except OSError as error:
-        return State(kind="other", mark=f"errno {error.errno}")
+        return State(kind="other", mark=f"errno {error.errno}"), None
 
 
 def state_of(place: Place, status: os.stat_result, take: Take) -> State:

@@ -5,15 +5,13 @@ A segment is the time between a look and the next one. What changes between two 
 
 import os
 from collections.abc import Iterable, Set
-from pathlib import Path
 from time import time_ns
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ybs.checkpoints.scan import Snapshot, is_newer
-from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, state_at
-from ybs.core.errors import Refused
+from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, seen_at, state_at
 from ybs.security.paths.roots import Roots
 
 
@@ -28,20 +26,27 @@ class Segment(Struct):
         """Whether anything was kept in it."""
         return bool(self.touched) or self.snapshot is not None
 
-    def touch(self, roots: Roots, path: str, take: Take) -> None:
-        """Keep what stands at an absolute path, unless that is known, and which folders are not there yet."""
-        while path not in self.touched:
-            state = self.touched[path] = self._before(roots, path, take)
-            path = os.path.dirname(path)  # noqa: PTH120 - texts throughout
-            if state != ABSENT or state_at(roots, path).kind == "folder":
-                return
+    def touch(self, roots: Roots, path: str, take: Take) -> os.stat_result | None:
+        """Keep what stands at an absolute path, unless that is known, and which folders are not there yet.
 
-    def _before(self, roots: Roots, path: str, take: Take) -> State:
+        Returns its status where it had to be looked at and there is something.
+        """
+        first: os.stat_result | None = None
+        asked = path
+        while path not in self.touched:
+            self.touched[path], status = self._before(roots, path, take)
+            first = status if path == asked else first
+            state, path = self.touched[path], os.path.dirname(path)  # noqa: PTH120 - texts throughout
+            if state != ABSENT or state_at(roots, path).kind == "folder":
+                break
+        return first
+
+    def _before(self, roots: Roots, path: str, take: Take) -> tuple[State, os.stat_result | None]:
         """Return what stood there before the segment: a command may have changed it since."""
         if self.snapshot is not None and self.snapshot.covers(path):
             known = self.snapshot.known.get(path)
-            return ABSENT if known is None else known[1]
-        return state_at(roots, path, take)
+            return ABSENT if known is None else known[1], None
+        return seen_at(roots, path, take)
 
     def changes(self, roots: Roots, now: Snapshot | None, take: Take) -> list[Change]:
         """Return what is another one now, by path; `now` is a second snapshot, where there was a first."""
@@ -85,9 +90,9 @@ class Turn(Struct):
         """Keep what stands at an absolute path that a tool is about to change."""
         segment = self.segment
         is_known = path in self.changes or path in segment.touched or segment.snapshot is not None
-        if not (is_known or self.is_given_up) and _is_newer(roots, path, self.since_ns):
+        status = segment.touch(roots, path, take)
+        if not (is_known or self.is_given_up or status is None) and is_newer(status, self.since_ns):
             self.fresh.add(path)
-        segment.touch(roots, path, take)
         self.named |= segment.touched.keys()
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -162,16 +167,6 @@ class Turn(Struct):
                 is_ignored=change.is_ignored and earlier.is_ignored,
             )
         self.changes[path] = change
-
-
-def _is_newer(roots: Roots, path: str, since_ns: int) -> bool:
-    """Return whether a file was changed since then."""
-    try:
-        with roots.held(Path(path)) as place:
-            status = place.status()
-    except (OSError, Refused):
-        return False
-    return status is not None and is_newer(status, since_ns)
 
 
 def _differences(

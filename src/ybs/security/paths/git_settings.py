@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 from ybs.config.host import Host
 from ybs.security.paths.opening import read_beginning
@@ -78,12 +79,15 @@ def _files(host: Host, top: str) -> Iterator[str]:
     if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
         folder = _resolved(host, pointer, top)
     common = _said(f"{folder}/commondir").strip()
-    yield from (f"{folder}/config.worktree", f"{_resolved(host, common, folder)}/config")
+    common = _resolved(host, common, folder) if common else folder
+    yield from (f"{folder}/config.worktree", f"{common}/config")
 
 
 def _said(file: str) -> str:
     """Return what a short file says; nothing where it is a folder, a link, or not there."""
     try:
+        if not S_ISREG(os.lstat(file).st_mode):  # mostly: a folder, or nothing
+            return ""
         return os.fsdecode(read_beginning(file, _MOST_BYTES) or b"")
     except (OSError, ValueError):
         return ""
