@@ -29,15 +29,18 @@ async def test_a_plain_file_takes_one_thread(
 ):
     (project / "a.py").write_text("one")
     calls: list[str] = []
-    to_thread = asyncio.to_thread
 
-    async def counted(function: Any, *words: Any) -> Any:
-        calls.append(function.__name__)
-        return await to_thread(function, *words)
+    def counted(name: str, run: Any) -> Any:
+        async def counting(function: Any, *words: Any) -> Any:
+            calls.append(name)
+            return await run(function, *words)
 
-    monkeypatch.setattr(asyncio, "to_thread", counted)
+        return counting
+
+    monkeypatch.setattr(asyncio, "to_thread", counted("to_thread", asyncio.to_thread))
+    monkeypatch.setattr(read_file, "in_thread", counted("in_thread", read_file.in_thread))
     assert (await bench.ok("read_file", path="a.py")).output == "1\tone"
-    assert calls == ["read"]
+    assert calls == ["in_thread"]
 
 
 async def test_a_part_says_where_to_go_on(bench: Any, project: Path):

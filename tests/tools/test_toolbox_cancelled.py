@@ -87,3 +87,38 @@ async def test_without_any_the_cancellation_passes(mode: str, way: str):
     with pytest.raises(asyncio.CancelledError):
         await cancelled(tool, mode)
     assert tool.ways == [way]
+
+
+@pytest.mark.parametrize("mode", ["bypass", "auto"])
+async def test_a_tool_that_has_just_come_to_its_end_is_told_of_as_it_ended(mode: Any):
+    class Quick(Slow):
+        """A tool that is done when the cancellation comes, in one step of the loop."""
+
+        async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+            task.cancel()
+            return ToolOutput(output="all of it")
+
+    gate = Gate(Policy(Safety(mode=mode), find_sandbox=lambda: "full"))
+    running = LocalToolbox([Quick("")], gate).run(
+        ToolCall(id="1", name="run_shell"), lambda _: None
+    )
+    task = asyncio.ensure_future(running)
+    result = await task
+    assert (result.output, result.is_error) == ("all of it", False)
+
+
+async def test_a_call_that_was_cancelled_before_does_not_run_its_tool():
+    tool = Slow("half of it")
+    gate = Gate(Policy(Safety(mode="bypass"), find_sandbox=lambda: "full"))
+
+    async def run() -> ToolResult:
+        cancelling = asyncio.current_task()
+        assert cancelling is not None
+        cancelling.cancel()
+        return await LocalToolbox([tool], gate).run(
+            ToolCall(id="1", name="run_shell"), lambda _event: None
+        )
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(run())
+    assert tool.ways == []

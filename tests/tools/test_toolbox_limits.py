@@ -161,65 +161,7 @@ async def test_looking_at_a_call_may_crash_or_hang(method: str, monkeypatch: pyt
     assert "did not even begin within 0.01 s; nothing was done" in result.output
 
 
-async def test_an_answer_after_the_loop_has_gone_bothers_nobody(monkeypatch: pytest.MonkeyPatch):
-    started: list[Any] = []
-    start = supervise._Worker
-
-    class Idle(list[Any]):
-        """Takes the threads of this test only: those of others may come back meanwhile."""
-
-        def append(self, worker: Any) -> None:
-            if worker in started:
-                super().append(worker)
-
-    idle = Idle()
-
-    def worker() -> Any:
-        started.append(start())
-        return started[-1]
-
-    monkeypatch.setattr(supervise, "_idle", idle)
-    monkeypatch.setattr(supervise, "_Worker", worker)
-    free = threading.Event()
-
-    def in_another_loop() -> None:
-        with pytest.raises(supervise.Endless):
-            asyncio.run(supervise.called(free.wait, "odd", 0.01))
-
-    await asyncio.to_thread(in_another_loop)
-    (blocked,) = started
-    assert blocked not in idle
-    free.set()
-    for _ in range(2_000):
-        if blocked in idle:  # the thread has got over it and takes the next piece of work
-            break
-        await asyncio.sleep(0.001)
-    assert blocked in idle
-    assert await supervise.called(lambda: 5, "odd", 5) == 5
-    assert started == [blocked]
-
-
 async def test_a_preview_of_another_type_is_a_mistake(monkeypatch: pytest.MonkeyPatch):
     tool = Odd(lambda _print: asyncio.Event().wait())
     monkeypatch.setattr(tool, "preview", lambda _arguments: None)
     assert "not Preview" in (await result_of(tool)).output
-
-
-async def test_a_thread_is_used_again(monkeypatch: pytest.MonkeyPatch):
-    idle: list[Any] = []
-    monkeypatch.setattr(supervise, "_idle", idle)
-    used = {await supervise.called(threading.get_ident, "odd", 5) for _ in range(20)}
-    assert len(used) < 20  # a busy machine may ask again before one is idle
-    assert threading.get_ident() not in used
-
-
-async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.MonkeyPatch):
-    def no_more(_thread: Any) -> None:
-        raise RuntimeError("can't start new thread")
-
-    async def act(_print: Print) -> ToolOutput:
-        return FINE
-
-    monkeypatch.setattr(supervise, "_idle", [])
-    monkeypatch.setattr(threading.Thread, "start", no_more)
-    assert (await result_of(Odd(act))).output == "fine"

@@ -1,7 +1,7 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from ybs.agent.project_walk import listings
 from ybs.checkpoints.contents import Contents
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
+from ybs.core.threads import in_thread
 from ybs.core.wording import listed
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
@@ -82,7 +83,7 @@ class Checkpoints:
             if is_all:
                 await self._keep_all()
             else:
-                await self._working(lambda _: self._keep(paths, is_link_followed=links))
+                await self._working(lambda _: self._keep(paths, is_link_followed=links), in_thread)
         except Refused:
             raise  # the tool is refused as well
         except ToolError as error:
@@ -99,7 +100,7 @@ class Checkpoints:
             keeper.settle(*self._look(deadline), has_jobs=has_jobs)
             self._note()
 
-        await self._working(settle)
+        await self._working(settle, in_thread)
 
     async def end(self) -> Kept | None:
         """End the turn and keep what it changed; None where nothing did, or where `notice` says why not."""
@@ -151,8 +152,7 @@ class Checkpoints:
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
         contents = Contents()
-        every = self._record(name, contents).changes
-        changes = (change for change in every if change.path in paths)
+        changes = [c for c in self._record(name, contents).changes if c.path in paths]
         return message_of(changes, contents.get, columns)
 
     def close(self) -> None:
@@ -169,8 +169,12 @@ class Checkpoints:
             self._made = Keeper(self._roots)
         return self._made
 
-    async def _working(self, work: "Callable[[Deadline], _Value]") -> _Value:
-        """Do it in a thread. Raises ToolError where the disk does not let it."""
+    async def _working(
+        self,
+        work: "Callable[[Deadline], _Value]",
+        run: Callable[[Callable[[], _Value]], Awaitable[_Value]] = asyncio.to_thread,
+    ) -> _Value:
+        """Do it in a thread, for which the exit waits where `run` does. Raises ToolError where the disk does not let it."""
         from ybs.tools.searching.walk import Deadline
 
         deadline = Deadline(SCAN_SECONDS)
@@ -180,7 +184,7 @@ class Checkpoints:
                 return work(deadline)
 
         try:
-            return await asyncio.to_thread(locked)
+            return await run(locked)
         except OSError as error:
             raise ToolError(f"no copy can be kept: {error.strerror or error}") from error
         except ToolError:
@@ -287,14 +291,10 @@ class Checkpoints:
         return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
 
     def _kept(self, record: "Record") -> Kept:
-        unkept = (change.path for change in record.changes if not change.can_be_undone)
+        unkept = tuple(change.path for change in record.changes if not change.can_be_undone)
         are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
-        return Kept(
-            name=record.name,
-            paths=named(record.changes),
-            unkept=tuple(unkept),
-            are_edits=are_edits,
-        )
+        paths = named(record.changes)
+        return Kept(name=record.name, paths=paths, unkept=unkept, are_edits=are_edits)
 
     def _spelled(self, change: "Change") -> "Change":
         return replace(change, path=self._roots.show(Path(change.path)))

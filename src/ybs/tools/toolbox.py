@@ -253,9 +253,13 @@ class LocalToolbox(Toolbox):
             return await self._looked_at(ready, read)
         notes = (*notes, *await self._keep(ready))
         live = LiveOutput(call.id, emit)
+
+        async def act() -> ToolOutput:
+            output = live.left = await tool.run(ready.decoded.value, live)
+            return output  # a cancellation that comes just now changes nothing about it
+
         try:
-            value = ready.decoded.value
-            output = await awaited(lambda: tool.run(value, live), tool.name, self._limit_of(tool))
+            output = await awaited(act, tool.name, self._limit_of(tool))
             # What a judge changes now is still part of the call, and is undone with it.
             return await self._looked_at(ready, self._result(call, output, notes))
         except asyncio.CancelledError:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.threads import in_thread
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool, positive
@@ -85,7 +86,7 @@ class ReadFile(BuiltInTool):
         path, shown = self.target(arguments)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         try:
-            content = await asyncio.to_thread(read, self.workspace.roots, path, asked, deadline)
+            content = await in_thread(lambda: read(self.workspace.roots, path, asked, deadline))
             self.workspace.reads.note(path, content.status, content.whole)
             if picture := _picture(content, shown):
                 return picture

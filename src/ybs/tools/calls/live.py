@@ -17,7 +17,7 @@ MOST_PIECES = 1_000_000
 class LiveOutput:
     """The `print_live` of one call. It may be called from any thread.
 
-    `left` is what a tool that was cancelled can say all the same: what a command had written, for example.
+    `left` is what a tool that was cancelled can say all the same: what a command had written, or that it had come to its end.
     """
 
     def __init__(self, call_id: str, emit: Emit) -> None:

@@ -5,15 +5,14 @@ This is the toolbox's edge, where a broad `except` is right: a tool may be anybo
 
 import asyncio
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
 from types import coroutine
 from typing import Any, TypeVar
 
 from ybs.core.errors import ToolError
+from ybs.core.threads import in_thread
 
 _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())  # else Python writes to the terminal, past the gate
@@ -44,34 +43,12 @@ async def called(function: Callable[[], _Value], name: str, seconds: float | Non
 
     A thread cannot be stopped: one that does not end is left behind and holds up nobody, not even the exit.
     """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[tuple[_Value | None, ToolError | None]] = loop.create_future()
-
-    def settle(value: _Value | None, error: ToolError | None) -> None:
-        if not answer.done():
-            answer.set_result((value, error))
-
-    def work() -> None:
-        value: _Value | None = None
-        problem: ToolError | None = None
-        try:
-            value = checked(function, name)
-        except ToolError as error:
-            problem = error
-        with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
-            loop.call_soon_threadsafe(settle, value, problem)
-
-    _in_thread(work)
     try:
-        async with asyncio.timeout(seconds):
-            value, problem = await answer
+        return await in_thread(lambda: checked(function, name), seconds)
     except TimeoutError:
         raise Endless(
             f"{name} did not even begin within {seconds:g} s; nothing was done."
         ) from None
-    if problem is not None:
-        raise problem
-    return value  # pyright: ignore[reportReturnType] - None only where the function returned it
 
 
 async def awaited(
@@ -93,35 +70,6 @@ async def awaited(
     raise Endless(
         f"{name} did not end within {seconds:g} s and was stopped. Nothing is known about its effect."
     )
-
-
-class _Worker:
-    """A thread that does one piece of work after the other. Starting one anew costs more than most work."""
-
-    def __init__(self) -> None:
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._run, name="ybs-tool", daemon=True).start()
-
-    def do(self, work: Callable[[], None]) -> None:
-        self._work.put(work)
-
-    def _run(self) -> None:
-        while True:
-            self._work.get()()
-            _idle.append(self)
-
-
-_idle: list[_Worker] = []
-
-
-def _in_thread(work: Callable[[], None]) -> None:
-    """Do the work in a thread that is free, or in a new one; here where the machine gives no more threads."""
-    try:
-        worker = _idle.pop() if _idle else _Worker()
-    except RuntimeError:
-        work()
-    else:
-        worker.do(work)
 
 
 class _Supervision:

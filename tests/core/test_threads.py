@@ -1,0 +1,141 @@
+"""Work in a thread: waited for at once where it is short, and left behind where it does not end."""
+
+import asyncio
+import threading
+from time import monotonic, sleep
+
+import pytest
+
+from ybs.core import threads
+from ybs.core.threads import in_thread
+
+
+@pytest.fixture(autouse=True)
+def own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the threads of other tests out: one that still works makes nobody wait at once."""
+    monkeypatch.setattr(threads, "_idle", [])
+    monkeypatch.setattr(threads, "_busy", set())
+
+
+@pytest.mark.parametrize("at_once", [0.0, 5.0])
+async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, at_once: float
+):
+    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", at_once)
+
+    def fail() -> None:
+        raise KeyError("gone")
+
+    assert await in_thread(threading.get_ident) != threading.get_ident()
+    with pytest.raises(KeyError, match="gone"):
+        await in_thread(fail)
+    assert await in_thread(lambda: None) is None
+
+
+async def test_short_work_is_done_before_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", 60.0)
+    turns: list[str] = []
+    asyncio.get_running_loop().call_soon(turns.append, "loop")
+    assert await in_thread(lambda: list(turns)) == []
+    assert turns == []
+
+
+async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piece():
+    free, done = threading.Event(), list[float]()
+    begun = monotonic()
+    first = asyncio.create_task(in_thread(free.wait))
+    await asyncio.sleep(0.02)
+    assert monotonic() - begun < 1
+    second = asyncio.create_task(in_thread(lambda: sleep(0.05)))
+    asyncio.get_running_loop().call_later(0.01, lambda: done.append(monotonic()))
+    began = monotonic()
+    await second
+    assert len(done) == 1
+    assert done[0] - began < 0.05
+    free.set()
+    assert await first
+
+
+async def test_what_takes_too_long_is_left_behind_and_its_thread_is_used_again():
+    free = threading.Event()
+    with pytest.raises(TimeoutError):
+        await in_thread(free.wait, 0.01)
+    (worker,) = threads._busy
+    free.set()
+    for _ in range(10_000):
+        if threads._idle:
+            break
+        await asyncio.sleep(0.001)
+    assert (threads._idle, threads._busy) == ([worker], set())
+    assert await in_thread(lambda: 5, 0.01) == 5
+    assert len(threads._idle) + len(threads._busy) == 1
+
+
+async def test_an_answer_after_the_loop_has_gone_bothers_nobody():
+    free = threading.Event()
+
+    def in_another_loop() -> None:
+        with pytest.raises(TimeoutError):
+            asyncio.run(in_thread(free.wait, 0.01))
+
+    await asyncio.to_thread(in_another_loop)
+    (worker,) = threads._busy
+    free.set()
+    for _ in range(10_000):
+        if threads._idle:
+            break
+        await asyncio.sleep(0.001)
+    assert threads._idle == [worker]
+    assert await in_thread(lambda: 5) == 5
+
+
+async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.MonkeyPatch):
+    def no_more(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    assert await in_thread(threading.get_ident) == threading.get_ident()
+
+
+async def test_cancelling_who_waits_ends_the_wait_alone():
+    free, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        free.wait()
+        ended.set()
+
+    waiting = asyncio.create_task(in_thread(work))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not ended.is_set()
+    free.set()
+    assert await asyncio.to_thread(ended.wait, 10)
+
+
+async def test_a_cancellation_that_was_asked_for_comes_with_the_next_wait_however_short(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", 60.0)
+    done: list[str] = []
+
+    async def cancelling() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        try:
+            await in_thread(lambda: done.append("work"))
+            done.append("more")
+        except asyncio.CancelledError:
+            done.append(await in_thread(lambda: "tidied up"))  # which is not cancelled again
+            raise
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(cancelling())
+    assert done == ["work", "tidied up"]
+
+
+async def test_many_at_a_time_all_come_to_their_end():
+    values = await asyncio.gather(*(in_thread(lambda n=n: n * n) for n in range(200)))
+    assert values == [n * n for n in range(200)]
