@@ -92,6 +92,8 @@ async def test_folders_that_match_are_named(bench: Any):
 async def test_nothing_found_is_said(bench: Any):
     answered = await bench.ok("list_files", pattern="**/*.rs")
     assert answered.output == "No files match."
+    answered = await bench.ok("list_files", pattern="*.rs")
+    assert answered.output == "No files match. `**/*.rs` looks in all folders below."
     assert answered.display == {"files": [], "total_matches": 0, "truncated": False}
 
 

@@ -75,15 +75,18 @@ class ListFiles(BuiltInTool):
             listing = await asyncio.to_thread(_listing, walk, choice, prefix, most)
         finally:
             deadline.cancel()
-        return self._output(listing, most, was_cut=walk.was_cut)
+        pattern = arguments.pattern
+        is_flat = "/" not in pattern and "**" not in pattern
+        advice = f" `**/{pattern}` looks in all folders below." if is_flat else ""
+        return self._output(listing, most, advice, was_cut=walk.was_cut)
 
     def _output(
-        self, listing: tuple[list[str], int, list[str]], most: int, *, was_cut: bool
+        self, listing: tuple[list[str], int, list[str]], most: int, advice: str, *, was_cut: bool
     ) -> ToolOutput:
         files, total, folders = listing
         shown = _within(files, self.workspace.max_output_chars - 500)
         is_truncated = was_cut or len(shown) < total
-        parts = ["\n".join(shown)] if shown else ["No files match."]
+        parts = ["\n".join(shown)] if shown else [f"No files match.{advice}"]
         if folders:
             parts.append("Folders: " + " ".join(_within(folders[:most], 300)))
         if len(shown) < total:
