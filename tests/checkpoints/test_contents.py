@@ -96,7 +96,7 @@ def test_the_file_is_left_behind_the_last_content_though_it_is_cut_off(tmp_path:
     path.write_bytes(b"line\nonetw")
     with path.open("rb") as file:
         file.readline()
-        Contents().add(path, file, {"1": 3, "2": 3})
+        assert not Contents().add(path, file, {"1": 3, "2": 3})
         assert (file.tell(), file.readline()) == (11, b"")
 
 

@@ -1,6 +1,7 @@
 """What is left of a turn that was killed: what tools changed can be undone, and the rest is told."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -95,6 +96,25 @@ async def test_a_tool_that_was_killed_at_work_is_undone_and_a_change_since_is_a_
     assert (await play.checkpoints.undo([name])).conflicts == ("a",)
     assert (await play.checkpoints.undo([name], force=True)).paths == ("a", "b")
     assert {path: each[2] for path, each in tree(play.project).items()} == {"a": b"1", "b": b"1"}
+
+
+@pytest.mark.parametrize("b", ["1", "other"])  # the same content as that of `a` is not noted again
+async def test_a_note_that_broke_off_in_its_last_byte_costs_nothing_of_what_was_noted_before(
+    play: Play, b: str
+):
+    (play.project / "a").write_text("1")
+    (play.project / "b").write_text(b)
+    await edit(play, "a", "2")
+    await play.checkpoints.before_change("write", ["b"])
+    (note,) = notes(play.project)
+    os.truncate(note, note.stat().st_size - 1)  # killed before the tool began
+    (play.project / "b").write_text("mine")
+    left = await after_a_kill(play)
+    assert left is not None
+    assert left.kept is not None
+    assert left.kept.paths == ("a",)
+    assert (await play.checkpoints.undo([left.kept.name])).is_done
+    assert {path: each[2] for path, each in tree(play.project).items()} == {"a": b"1", "b": b"mine"}
 
 
 async def test_what_commands_of_a_killed_turn_changed_is_told_only_where_they_may_have(play: Play):

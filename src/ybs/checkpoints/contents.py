@@ -68,14 +68,18 @@ class Contents:
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int, int]] = {}
 
-    def add(self, path: Path, file: BinaryIO, sizes: Mapping[str, int]) -> None:
-        """Learn what stands in an open file, one after the other from where it is; leave it behind the last."""
+    def add(self, path: Path, file: BinaryIO, sizes: Mapping[str, int]) -> bool:
+        """Learn what stands in an open file, one after the other from where it is; leave it behind the last.
+
+        Return whether all of it is there, by its size.
+        """
         at, end = file.tell(), os.fstat(file.fileno()).st_size
         for digest, size in sizes.items():
             if at + size <= end:  # else a full disk or a kill cut it off
                 self._places[digest] = (path, at, size)
             at += size
         file.seek(at)
+        return at <= end
 
     def has(self, state: State) -> bool:
         """Return whether all is there that the state needs."""

@@ -109,7 +109,8 @@ class CheckpointStore:
     def running(self, session: str, contents: Contents | None = None) -> Running | None:
         """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError.
 
-        `contents` learns where the contents are that the note has.
+        `contents` learns where the contents are that the note has. A line that broke off, or what stands behind it, does
+        not count: the tool that it was written for had not begun.
         """
         path = self._running(session)
         file = private_file.open_to_read(path)
@@ -119,9 +120,12 @@ class CheckpointStore:
         running, changes = None, dict[str, Change]()
         with file, suppress(msgspec.MsgspecError):  # the last line broke off
             while line := file.readline(_MOST_LINE):
-                running = msgspec.json.decode(line, type=Running)
+                latest = msgspec.json.decode(line, type=Running)
+                is_whole = contents.add(path, file, latest.contents) and line.endswith(b"\n")
+                if not is_whole:
+                    break
+                running = latest
                 changes.update((change.path, change) for change in running.changes)
-                contents.add(path, file, running.contents)
         if running is None:
             return None
         return replace(running, changes=tuple(changes.values()), contents={})
