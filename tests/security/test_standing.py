@@ -140,3 +140,18 @@ async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: P
     assert notices[1].startswith("This is allowed for this session only, because")
     assert run(policy, "make") == Allow("grant")
     assert file.read_text() == "{"
+
+
+async def test_the_first_call_that_is_allowed_unasked_already_says_that_kept_rules_are_ignored(
+    project: Path,
+):
+    ProjectRules(this_host(), project).add("allow", "x")
+    (file,) = (this_host().state_folder / "permissions").iterdir()
+    file.write_text("{")
+    gate = Gate(Policy(Safety(), project=ProjectRules(this_host(), project)))
+    call, events = ToolCall(id="1", name="read_file"), list[Event]()
+    judged = call, "read", Preview(title="Read a"), Subject(paths=("a",))
+    assert gate.allowed(*judged) is None
+    assert isinstance(await gate.admit(*judged, events.append), Allow)
+    assert [event.level for event in events if isinstance(event, Noticed)] == ["warning"]
+    assert isinstance(gate.allowed(*judged), Allow)

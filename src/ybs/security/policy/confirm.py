@@ -111,10 +111,9 @@ class Gate:
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
     ) -> Allow | None:
         """Return the permission where nobody has to be asked and nothing told: as for most calls. Else it is for `admit`."""
-        if self.policy.standing.warning != self._warned:
-            return None
         decision = self._decided(call, effect, preview, subject, needs)
-        return decision if isinstance(decision, Allow) else None
+        is_told = self.policy.standing.warning == self._warned  # the first decision may find it
+        return decision if isinstance(decision, Allow) and is_told else None
 
     def _decided(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, needs: str
