@@ -43,6 +43,22 @@ async def test_a_plain_file_takes_one_thread(
     assert calls == ["in_thread"]
 
 
+async def test_a_call_that_is_looked_at_in_another_thread_meanwhile_does_not_change_the_path(
+    bench: Any,
+):
+    class Interrupted(read_file.ReadFile):
+        is_over = False
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if self.is_over is False and name == "_resolved" and value is not None:
+                self.is_over = True
+                self.target(read_file.Arguments(path="b"))  # as another thread may do just then
+
+    tool = Interrupted(bench.workspace)
+    assert tool.target(read_file.Arguments(path="a"))[1] == "a"
+
+
 async def test_a_part_says_where_to_go_on(bench: Any, project: Path):
     (project / "a").write_text("".join(f"{n}\n" for n in range(1, 11)))
     answered = await bench.ok("read_file", path="a", offset=4, limit=3)

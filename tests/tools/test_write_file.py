@@ -32,6 +32,20 @@ async def test_a_new_file_is_made_with_its_folders(bench: Any, project: Path):
     }
 
 
+async def test_what_is_judged_is_the_file_that_was_shown_though_a_link_changed_in_between(
+    bench: Any, project: Path
+):
+    (project / "link").symlink_to("a")
+    tool = next(tool for tool in bench.tools if tool.name == "write_file")
+    arguments = tool.arguments(path="link", content="x")
+    assert tool.preview(arguments).paths == (str(project / "a"),)
+    (project / "link").unlink()
+    (project / "link").symlink_to("b")
+    assert tool.subject(arguments).paths == ("a",)
+    await tool.run(arguments, print)
+    assert names_in(project) == ["a", "link"]
+
+
 async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path):
     path = project / "run.sh"
     path.write_text("old\nsame\n")

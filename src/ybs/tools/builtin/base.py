@@ -66,13 +66,15 @@ class BuiltInTool:
     def target(self, arguments: Any) -> tuple[Path, str]:
         """Return the path among the arguments, its links resolved, and how it is shown.
 
-        What was judged is what is used: for the same arguments (the same object) it is found out once. Raises ToolError.
+        For the same arguments (the same object) it is found out once, unless another call came in between: so what was
+        judged is what is used. Raises ToolError.
         """
-        if self._resolved is None or self._resolved[0] is not arguments:
+        known = self._resolved  # another thread may look at another call in this moment
+        if known is None or known[0] is not arguments:
             roots = self.workspace.roots
             path = roots.resolve(arguments.path, is_write=self.effect != "read")
-            self._resolved = arguments, path, roots.show(path)
-        return self._resolved[1:]
+            known = self._resolved = arguments, path, roots.show(path)
+        return known[1:]
 
 
 def positive(value: int, name: str, *, at_most: int) -> int:

@@ -30,8 +30,7 @@ class WriteFile(ChangingTool):
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
             raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
-        path = self.workspace.roots.resolve(arguments.path, is_write=True)
-        shown = self.workspace.roots.show(path)
+        path, shown = self.target(arguments)
         before = self.before(path, shown)
         document = TextFile(b"" if before is None or is_binary(before) else before)
         content = arguments.content
