@@ -45,13 +45,19 @@ async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     broken = 0
-    for passing in range(0, 16, 3):
+    for passing in range(0, 20, 3):
         project = tmp_path / str(passing)
-        project.mkdir()
+        (project / "d").mkdir(parents=True)
         play = Play(project)
         for name in "abc":
             (project / name).write_text("1")
-        turn = await play.name(lambda: [(project / n).write_text("2") for n in "abc"], *"abc")  # noqa: B023
+
+        def act() -> None:
+            (project / "d").rmdir()  # noqa: B023
+            for name in "abc":
+                (project / name).write_text("2")  # noqa: B023
+
+        turn = await play.name(act)
         for name in "abc":
             (project / name).write_text("mine")
         before = tree(project)
@@ -63,7 +69,7 @@ async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(
         if done is None or not done.is_done:
             broken += done is not None
             done = await play.checkpoints.undo([turn], force=True)
-        assert {content for _, _, content in tree(project).values()} == {b"1"}
+        assert {content for _, _, content in tree(project).values()} == {b"", b"1"}
         assert (await play.checkpoints.undo([done.overwritten])).is_done
         assert tree(project) == before
     assert broken > 2

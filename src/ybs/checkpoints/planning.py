@@ -108,7 +108,9 @@ def overwriting(
 
 
 def _is_half_way(found: State, begun: Change) -> bool:
-    return found in (begun.after, ABSENT) or found.kind == begun.before.kind == "folder"
+    if found in (begun.after, ABSENT) or found.kind == begun.before.kind == "folder":
+        return True
+    return found.kind == begun.after.kind == "folder" and found.mode == _OWN_RIGHTS
 
 
 def _is_fit(step: Step, *, is_resumed: bool) -> bool:
