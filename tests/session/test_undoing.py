@@ -11,6 +11,7 @@ from rows import every_row
 from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import contents, keeping, restore, scan, states
+from ybs.checkpoints.store import store_of
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
 from ybs.session import undoing
@@ -69,6 +70,20 @@ async def test_what_somebody_changed_since_is_a_conflict_and_nothing_is_touched(
     assert tree(play.project) == {"a": ("file", 0o644, b"1")}
     b.write_text("mine")
     assert (await play.checkpoints.redo([name])).conflicts == ("b",)
+
+
+async def test_a_damaged_copy_is_named_before_anything_is_touched_and_the_others_are_restored(
+    play: Play,
+):
+    for name in "abc":
+        (play.project / name).write_text(f"old {name}")
+    name = await play.name(lambda: [(play.project / n).write_text("new") for n in "abc"], *"abc")
+    (record,) = (path for path, _ in store_of(this_host(), play.project).records())
+    record.write_bytes(record.read_bytes().replace(b"old b", b"old ?"))
+    undone = await play.checkpoints.undo([name])
+    assert (undone.paths, undone.unkept, undone.is_done) == (("a", "c"), ("b",), True)
+    contents = {path: content for path, (_, _, content) in tree(play.project).items()}
+    assert contents == {"a": b"old a", "b": b"new", "c": b"old c"}
 
 
 @pytest.mark.integration

@@ -63,7 +63,7 @@ class Pack:
 
 
 class Contents:
-    """Where contents lie in the files of some turns. What is there is known; what of it is whole shows when it is read."""
+    """Where contents lie in the files of some turns; whether they are whole shows when they are read."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int, int]] = {}
@@ -82,8 +82,8 @@ class Contents:
         return at <= end
 
     def has(self, state: State) -> bool:
-        """Return whether all is there that the state needs."""
-        return not state.digest or state.digest in self._places
+        """Return whether all that the state needs is there, and whole. Raises Unsafe and OSError."""
+        return not state.digest or self.get(state.digest) is not None
 
     def get(self, digest: str) -> bytes | None:
         """Return a content; None where it is gone or damaged. Raises Unsafe and OSError."""
