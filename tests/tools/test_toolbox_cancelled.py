@@ -1,13 +1,14 @@
 """A call that is cancelled: it ends with what its tool left behind, or passes the cancellation on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
 from msgspec import Struct
 
 from ybs.config.schema import Safety
+from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.schema import schema_of
@@ -105,6 +106,28 @@ async def test_a_tool_that_has_just_come_to_its_end_is_told_of_as_it_ended(mode:
     task = asyncio.ensure_future(running)
     result = await task
     assert (result.output, result.is_error) == ("all of it", False)
+
+
+async def test_a_call_that_is_cancelled_while_hooks_look_at_what_it_left_has_its_result():
+    class Done(Slow):
+        async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+            return ToolOutput(output="all of it")
+
+    class Looking(CallHook):
+        looked = False
+
+        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+            task.cancel()
+            await asyncio.sleep(0)
+            self.looked = True
+
+    gate, hook = Gate(Policy(Safety(mode="bypass"), find_sandbox=lambda: "full")), Looking()
+    running = LocalToolbox([Done("")], gate, hooks=[hook]).run(
+        ToolCall(id="1", name="run_shell"), lambda _: None
+    )
+    task = asyncio.ensure_future(running)
+    result = await task
+    assert (result.output, result.is_error, hook.looked) == ("all of it", False, True)
 
 
 async def test_a_call_that_was_cancelled_before_does_not_run_its_tool():

@@ -268,7 +268,7 @@ class LocalToolbox(Toolbox):
             return self._result(call, live.left, notes)
         finally:
             live.close()
-            await self._look_after(ready)
+            await self._look_after(ready, has_result=live.left is not None)
 
     async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | None:
         """Run a call that nobody was asked about so that it changes nothing.
@@ -361,13 +361,17 @@ class LocalToolbox(Toolbox):
         effect, paths = ready.tool.effect, ready.subject.paths
         return await before_change(self._hooks, ready.call, effect, paths)
 
-    async def _look_after(self, ready: Ready) -> None:
-        """Run the hooks after a change."""
+    async def _look_after(self, ready: Ready, *, has_result: bool) -> None:
+        """Run the hooks after a change. They come to their end; a call that has its result is not cancelled meanwhile."""
         if not self._hooks or not ready.changes:
             return
         from ybs.tools.calls.hooks import after_change
 
-        await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
+        try:
+            await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
+        except asyncio.CancelledError:
+            if not has_result:
+                raise
 
     def _limit_of(self, tool: Tool) -> float:
         return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
