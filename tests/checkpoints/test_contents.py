@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.checkpoints.contents import Contents, Pack
+from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.config.private_file import Unsafe
@@ -56,9 +56,9 @@ def _file(content: bytes) -> State:
     return State(kind="file", mode=0o644, size=len(content), digest=digest_of(content))
 
 
-def _told(path: Path, *pieces: bytes) -> Contents:
+def _told(path: Path, *pieces: bytes) -> StoredContents:
     """Learn of contents that a file should have behind its first line."""
-    contents = Contents()
+    contents = StoredContents()
     with path.open("rb") as file:
         file.readline()
         contents.add(path, file, {digest_of(piece): len(piece) for piece in pieces})
@@ -96,7 +96,7 @@ def test_the_file_is_left_behind_the_last_content_though_it_is_cut_off(tmp_path:
     path.write_bytes(b"line\nonetw")
     with path.open("rb") as file:
         file.readline()
-        assert not Contents().add(path, file, {"1": 3, "2": 3})
+        assert not StoredContents().add(path, file, {"1": 3, "2": 3})
         assert (file.tell(), file.readline()) == (11, b"")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import keeping, scan
-from ybs.checkpoints.contents import Contents, Pack
+from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.scan import Listing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
@@ -233,7 +233,7 @@ def test_what_a_killed_turn_needs_is_on_the_disk_in_each_turn(looking: Looking):
         keeper.begin()
         keeper.touch(path)
         keeper.note("s", number, lambda change: change)
-        contents = Contents()
+        contents = StoredContents()
         running = keeper.store.running("s", contents)
         assert running is not None
         assert (running.turn, running.open) == (number, {path})
@@ -251,7 +251,7 @@ def test_a_note_has_each_content_once_and_one_that_failed_is_begun_anew_with_all
             keeper.touch(str(project / name))
         keeper.note("s", 1, lambda change: change)
         ((_, status),) = keeper.store.records()
-        contents = Contents()
+        contents = StoredContents()
         running = keeper.store.running("s", contents)
         assert running is not None
         return status.st_size, {

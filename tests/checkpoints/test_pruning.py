@@ -8,7 +8,7 @@ import pytest
 
 from hosts import this_host
 from ybs.checkpoints import pruning
-from ybs.checkpoints.contents import Contents
+from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.pruning import forget
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.checkpoints.store import (
@@ -56,7 +56,7 @@ def test_the_gone_and_the_old_go_and_nothing_fresh(project: Path):
     assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 2
     assert _left(store) == {kept, fresh}
     assert _left(other) == {shared}
-    contents = Contents()
+    contents = StoredContents()
     other.read(shared, contents)
     assert contents.get(digest_of(b"gone")) == b"gone"
     assert store.began(kept)
@@ -84,7 +84,7 @@ def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pyte
 
 
 def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
-    store, contents = store_of(this_host(), project), Contents()
+    store, contents = store_of(this_host(), project), StoredContents()
     name = _keep(store, "s", b"content", days=2)
     ((path, _),) = store.records()
     path.write_bytes(path.read_bytes()[:-1] + b"T")

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.checkpoints.contents import Contents
+from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
 from ybs.checkpoints.store import CheckpointStore, Record, Running
@@ -25,7 +25,7 @@ CHANGES = (Change(path="a", before=_file("1"), after=_file("2")), Change(path="b
 
 def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
-    texts, contents = {digest_of(text): text for text in (b"1", b"2")}, Contents()
+    texts, contents = {digest_of(text): text for text in (b"1", b"2")}, StoredContents()
     record = store.add("s", CHANGES, texts.get, beyond="much", since_ns=7)
     expected = Record(name=record.name, changes=CHANGES, beyond="much", since_ns=7)
     assert store.read(record.name) == record == expected
@@ -36,7 +36,7 @@ def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
 
 
 def test_a_content_that_is_the_same_before_and_after_is_kept_once(tmp_path: Path):
-    store, contents = CheckpointStore(tmp_path / "checkpoints" / "project"), Contents()
+    store, contents = CheckpointStore(tmp_path / "checkpoints" / "project"), StoredContents()
     text = "x" * 1000
     changes = [
         Change(path="a", before=_file(text)),
@@ -91,7 +91,7 @@ def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_ou
     first = Running(turn=3, changes=CHANGES, open=frozenset("a"), has_more=True)
     newer = Change(path="a", before=_file("1"), after=_file("3"))
     second = Running(turn=3, changes=(newer,), record="s.1234")
-    texts, contents = {digest_of(text): text for text in (b"1", b"2", b"3")}, Contents()
+    texts, contents = {digest_of(text): text for text in (b"1", b"2", b"3")}, StoredContents()
     sizes = [{digest_of(text): 1 for text in each} for each in ((b"1", b"2"), (b"3",))]
     store.note("s", replace(first, contents=sizes[0]), texts.get, is_first=True)
     assert store.running("s") == first

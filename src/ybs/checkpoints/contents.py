@@ -62,16 +62,16 @@ class Pack:
             self.close()
 
 
-class Contents:
-    """Where contents lie in the files of some turns; whether they are whole shows when they are read."""
+class StoredContents:
+    """The contents in the record and note files of some turns. Each is checked against its digest when it is read."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int, int]] = {}
 
     def add(self, path: Path, file: BinaryIO, sizes: Mapping[str, int]) -> bool:
-        """Learn what stands in an open file, one after the other from where it is; leave it behind the last.
+        """Add the contents that follow one another from the position of an open file, which is left behind the last one.
 
-        Return whether all of it is there, by its size.
+        Return whether the file is long enough to hold them all.
         """
         at, end = file.tell(), os.fstat(file.fileno()).st_size
         for digest, size in sizes.items():

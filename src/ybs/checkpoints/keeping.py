@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ybs.checkpoints.contents import Contents, Pack
+from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch
 from ybs.checkpoints.states import Change, State, digest_of, state_at
 from ybs.checkpoints.store import Record, Running, store_of
@@ -162,7 +162,7 @@ class Keeper:
         session: str,
         changes: Sequence[Change],
         *,
-        contents: Contents | None = None,
+        contents: StoredContents | None = None,
         beyond: str = "",
         since_ns: int = 0,
     ) -> Record:

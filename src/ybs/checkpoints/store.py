@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.checkpoints.contents import Contents
+from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.states import Change, digest_of
 from ybs.config import private_file
 from ybs.config.host import Host
@@ -89,7 +89,7 @@ class CheckpointStore:
         private_file.replace(self._path(name), _written(record, record.sizes, get))
         return record
 
-    def read(self, name: str, contents: Contents | None = None) -> Record:
+    def read(self, name: str, contents: StoredContents | None = None) -> Record:
         """Return a record; `contents` learns where its contents are. Raises YbsError where there is none that can be read."""
         path = self._path(name)
         try:
@@ -106,7 +106,7 @@ class CheckpointStore:
             raise YbsError(f"The checkpoint {name} cannot be read: {error}") from error
         return record
 
-    def running(self, session: str, contents: Contents | None = None) -> Running | None:
+    def running(self, session: str, contents: StoredContents | None = None) -> Running | None:
         """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError.
 
         `contents` learns where the contents are that the note has. A line that broke off, or what stands behind it, does
@@ -116,7 +116,7 @@ class CheckpointStore:
         file = private_file.open_to_read(path)
         if file is None:
             return None
-        contents = Contents() if contents is None else contents
+        contents = StoredContents() if contents is None else contents
         running, changes = None, dict[str, Change]()
         with file, suppress(msgspec.MsgspecError):  # the last line broke off
             while line := file.readline(_MOST_LINE):
@@ -159,7 +159,7 @@ class CheckpointStore:
         """Return whether an undo or redo that began with this record did not come to its end."""
         return self._began(name).is_file()
 
-    def overwritten(self, name: str, contents: Contents | None = None) -> "Record | None":
+    def overwritten(self, name: str, contents: StoredContents | None = None) -> "Record | None":
         """Return what a forced undo that did not come to its end found; None where none did, or it is gone."""
         with suppress(YbsError, OSError):
             if found := private_file.read(self._began(name)):

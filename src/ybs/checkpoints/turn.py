@@ -29,7 +29,7 @@ class Segment(Struct):
     def touch(self, roots: Roots, path: str, take: Take) -> os.stat_result | None:
         """Keep what stands at an absolute path, unless that is known, and which folders are not there yet.
 
-        Returns its status where it had to be looked at and there is something.
+        Returns the status of what stands there, or None where there is nothing or it was known already.
         """
         first: os.stat_result | None = None
         asked = path

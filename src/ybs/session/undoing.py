@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings
-from ybs.checkpoints.contents import Contents
+from ybs.checkpoints.contents import StoredContents
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
@@ -146,12 +146,12 @@ class Checkpoints:
 
     def diff(self, name: str) -> str:
         """Return the turn's changes as a unified diff; what has no lines is named in one. Raises YbsError."""
-        contents = Contents()
+        contents = StoredContents()
         return diff_of_turn(self._record(name, contents).changes, contents.get)
 
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
-        contents = Contents()
+        contents = StoredContents()
         changes = [c for c in self._record(name, contents).changes if c.path in paths]
         return message_of(changes, contents.get, columns)
 
@@ -174,7 +174,7 @@ class Checkpoints:
         work: "Callable[[Deadline], _Value]",
         run: Callable[[Callable[[], _Value]], Awaitable[_Value]] = asyncio.to_thread,
     ) -> _Value:
-        """Do it in a thread, for which the exit waits where `run` does. Raises ToolError where the disk does not let it."""
+        """Work in a thread; it depends on `run` whether the exit waits for it. Raises ToolError where the disk does not let it."""
         from ybs.tools.searching.walk import Deadline
 
         deadline = Deadline(SCAN_SECONDS)
@@ -215,7 +215,7 @@ class Checkpoints:
         self._keeper.store.forget(self.session)
 
     def _recover(self) -> Recovered | None:
-        keeper, contents = self._keeper, Contents()
+        keeper, contents = self._keeper, StoredContents()
         running = keeper.store.running(self.session, contents)
         if running is None or self.turn is None or running.turn != self.turn():
             self._forget()  # another turn has ended since: it was elsewhere
@@ -239,7 +239,7 @@ class Checkpoints:
         changes: "Sequence[Change]",
         running: "Running | None",
         *,
-        contents: Contents | None = None,
+        contents: StoredContents | None = None,
         beyond: str = "",
         since_ns: int = 0,
     ) -> Kept:
@@ -299,7 +299,7 @@ class Checkpoints:
     def _spelled(self, change: "Change") -> "Change":
         return replace(change, path=self._roots.show(Path(change.path)))
 
-    def _record(self, name: str, contents: Contents | None = None) -> "Record":
+    def _record(self, name: str, contents: StoredContents | None = None) -> "Record":
         return self._keeper.store.read(name, contents)
 
     def _changed_bulk(self, records: "Iterable[Record]", deadline: "Deadline") -> Iterator[str]:
@@ -329,7 +329,7 @@ class Checkpoints:
 
         if not names:
             return Restored()
-        store, contents = self._keeper.store, Contents()
+        store, contents = self._keeper.store, StoredContents()
         records = [store.read(name, contents) for name in dict.fromkeys(names)]
         records = records[::-1] if is_redo else records
         steps = self._steps(records, only, is_redo=is_redo)
@@ -378,7 +378,7 @@ class Checkpoints:
             if only is None or self._shown([path])[0] in only
         }
 
-    def _overwritten(self, mark: str, steps: "Mapping[str, Step]", contents: Contents) -> str:
+    def _overwritten(self, mark: str, steps: "Mapping[str, Step]", contents: StoredContents) -> str:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""
         from ybs.checkpoints.planning import overwriting
 
