@@ -110,7 +110,7 @@ class Gate:
     def allowed(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
     ) -> Allow | None:
-        """Return the permission where nobody has to be asked and nothing told: as for most calls. Else it is for `admit`."""
+        """Return the permission if the call needs neither a question nor a notice, as most do; else None, and `admit` decides."""
         decision = self._decided(call, effect, preview, subject, needs)
         is_told = self.policy.standing.warning == self._warned  # the first decision may find it
         return decision if isinstance(decision, Allow) and is_told else None
