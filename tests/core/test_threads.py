@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -11,17 +12,39 @@ from ybs.core.threads import in_thread
 
 
 @pytest.fixture(autouse=True)
-def own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the threads of other tests out: one that still works makes nobody wait at once."""
-    monkeypatch.setattr(threads, "_idle", [])
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the threads of this test, and keep those of others out, which may come back from their work meanwhile."""
+    made: list[Any] = []
+    start = threads._Worker
+
+    class Idle(list[Any]):
+        def append(self, worker: Any) -> None:
+            if worker in made:
+                super().append(worker)
+
+    def worker() -> Any:
+        made.append(start())
+        return made[-1]
+
+    monkeypatch.setattr(threads, "_Worker", worker)
+    monkeypatch.setattr(threads, "_idle", Idle())
     monkeypatch.setattr(threads, "_busy", set())
+    return made
+
+
+async def _until_idle(worker: Any) -> None:
+    for _ in range(10_000):
+        if worker in threads._idle:
+            return
+        await asyncio.sleep(0.001)
+    pytest.fail("the thread has not come back")
 
 
 @pytest.mark.parametrize("at_once", [0.0, 5.0])
 async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(
     monkeypatch: pytest.MonkeyPatch, at_once: float
 ):
-    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", at_once)
+    monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", at_once)
 
     def fail() -> None:
         raise KeyError("gone")
@@ -33,7 +56,7 @@ async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(
 
 
 async def test_short_work_is_done_before_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", 60.0)
+    monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", 60.0)
     turns: list[str] = []
     asyncio.get_running_loop().call_soon(turns.append, "loop")
     assert await in_thread(lambda: list(turns)) == []
@@ -47,7 +70,7 @@ async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piec
     first = asyncio.create_task(in_thread(free.wait))
     await asyncio.sleep(0)
     assert not first.done()
-    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", 5.0)
+    monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", 5.0)
     asyncio.get_running_loop().call_soon(set_by_the_loop.set)
     began = monotonic()
     assert await in_thread(set_by_the_loop.wait)
@@ -56,22 +79,20 @@ async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piec
     assert await first
 
 
-async def test_what_takes_too_long_is_left_behind_and_its_thread_is_used_again():
+async def test_what_takes_too_long_is_left_behind_and_its_thread_is_used_again(made: list[Any]):
     free = threading.Event()
     with pytest.raises(TimeoutError):
         await in_thread(free.wait, 0.01)
-    (worker,) = threads._busy
+    (worker,) = made
+    assert threads._busy == {worker}
     free.set()
-    for _ in range(10_000):
-        if threads._idle:
-            break
-        await asyncio.sleep(0.001)
-    assert (threads._idle, threads._busy) == ([worker], set())
-    assert await in_thread(lambda: 5, 0.01) == 5
-    assert len(threads._idle) + len(threads._busy) == 1
+    await _until_idle(worker)
+    assert threads._busy == set()
+    assert await in_thread(lambda: 5) == 5
+    assert made == [worker]
 
 
-async def test_an_answer_after_the_loop_has_gone_bothers_nobody():
+async def test_an_answer_after_the_loop_has_gone_bothers_nobody(made: list[Any]):
     free = threading.Event()
 
     def in_another_loop() -> None:
@@ -79,14 +100,12 @@ async def test_an_answer_after_the_loop_has_gone_bothers_nobody():
             asyncio.run(in_thread(free.wait, 0.01))
 
     await asyncio.to_thread(in_another_loop)
-    (worker,) = threads._busy
+    (worker,) = made
+    assert worker not in threads._idle
     free.set()
-    for _ in range(10_000):
-        if threads._idle:
-            break
-        await asyncio.sleep(0.001)
-    assert threads._idle == [worker]
+    await _until_idle(worker)
     assert await in_thread(lambda: 5) == 5
+    assert made == [worker]
 
 
 async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.MonkeyPatch):
@@ -117,7 +136,7 @@ async def test_cancelling_who_waits_ends_the_wait_alone():
 async def test_a_cancellation_that_was_asked_for_comes_with_the_next_wait_however_short(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(threads, "AT_ONCE_SECONDS", 60.0)
+    monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", 60.0)
     done: list[str] = []
 
     async def cancelling() -> None:

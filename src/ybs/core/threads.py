@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 _Value = TypeVar("_Value")
 #: The loop stands still for so long at most, and only while no other work is done in a thread.
-AT_ONCE_SECONDS = 0.001
+MOST_BLOCKING_SECONDS = 0.001
 
 
 class _Work(Generic[_Value]):
@@ -72,6 +72,13 @@ _idle: list[_Worker] = []
 _busy: set[_Worker] = set()
 
 
+def _free() -> _Worker:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
+
+
 async def in_thread(function: Callable[[], _Value], seconds: float | None = None) -> _Value:
     """Call a function in a thread; return what it returns, raise what it raises, or TimeoutError after so long.
 
@@ -81,12 +88,12 @@ async def in_thread(function: Callable[[], _Value], seconds: float | None = None
     work = _Work(function)
     is_alone = not _busy
     try:
-        worker = _idle.pop() if _idle else _Worker()
+        worker = _free()
     except RuntimeError:
         return function()
     _busy.add(worker)
     worker.do(work.do)
-    if is_alone and work.is_done(AT_ONCE_SECONDS):
+    if is_alone and work.is_done(MOST_BLOCKING_SECONDS):
         if (task := asyncio.current_task()) is not None and task.cancelling():
             await asyncio.sleep(0)  # else the cancellation would come later than it was asked for
         return work.outcome

@@ -243,13 +243,13 @@ class Checkpoints:
         beyond: str = "",
         since_ns: int = 0,
     ) -> Kept:
-        """Keep a turn; until all know of it the disk has its name. `contents`: of a note, which may have broken off."""
+        """Keep a turn; until all know of it the disk has its name, in a new note: the old one may have broken off."""
         record = self._keeper.add(
             self.session, changes, contents=contents, beyond=beyond, since_ns=since_ns
         )
         if running is not None:
             running = replace(running, changes=(), open=frozenset(), record=record.name)
-            self._keeper.store.note(self.session, running, is_first=contents is not None)
+            self._keeper.store.note(self.session, running, is_first=True)
         return self._kept(record)
 
     async def _keep_all(self) -> None:
