@@ -216,9 +216,20 @@ class Bench:
         if found == [IMPORT]:
             found = list(dict.fromkeys(test for tests in lines.values() for test in tests))
             found = [test for test in found if test != IMPORT] or list(self._tests)  # only data
+            found = [
+                *self._own_files(file),
+                *found,
+            ]  # a test that only makes records reaches no line
         own = [test for test in found if f"/test_{file.stem}.py::" in test]
         others = [test for test in found if test not in own]
         return own + others
+
+    def _own_files(self, file: Path) -> list[str]:
+        """Return the module's own test files among the tests."""
+        name = f"test_{file.stem}.py"
+        places = [ROOT / test.partition("::")[0] for test in self._tests]
+        found = [each for place in places for each in (place, *place.rglob(name))]
+        return [str(each.relative_to(ROOT)) for each in found if each.name == name]
 
     def _lines_of(self, file: Path) -> dict[int, list[str]]:
         from coverage.numbits import numbits_to_nums
