@@ -23,7 +23,13 @@ from ybs.transcripts.title import LONGEST, title_of
         ("Helloworld prints nothing here", "", "Helloworld prints nothing here"),
         ("сделай, пожалуйста, тесты", "", "Сделай, пожалуйста, тесты"),
         ("请修复登录表单的错误。谢谢", "", "请修复登录表单的错误"),
+        ("sort the imports", "I sorted them.", "Sort the imports"),
         ("fix it", "I mended the parser. It works.", "Fix it: I mended the parser"),
+        ("refactoring", "Which part do you mean?", "Refactoring: Which part do you mean?"),
+        ("请修复登录表单的错误", "好的", "请修复登录表单的错误"),
+        ("为什么", "因为缓存过期了", "为什么: 因为缓存过期了"),
+        ("... and now fix the login. It is broken.", "", "... and now fix the login"),
+        ("! fix the login of the shop", "Sure!", "! fix the login of the shop"),
         ("why?", "Sure, the **cache** is `stale`.", "Why: the cache is stale"),
         ("hi", "Hello! How can I help you today?", "How can I help you today?"),
         ("hi", "## Plan\n\n1. first", "Plan"),
@@ -67,7 +73,8 @@ def test_no_way_to_be_polite_is_part_of_the_title():
 def test_a_long_title_ends_at_a_word():
     words = "Rewrite the whole of the authentication middleware so that it keeps tokens"
     assert title_of(words, "") == "Rewrite the whole of the authentication middleware so that…"
-    assert title_of("X" * 100, "y") == "X" * (LONGEST - 1) + "…"
+    assert title_of("X" * 100, "y") == "X" * 59 + "…"
+    assert title_of("Go on " + "x" * 54, "y") == "Go on " + "x" * 54
 
 
 @pytest.mark.integration

@@ -48,7 +48,8 @@ def _first_sentence(text: str) -> str:
         rest = " ".join(line.split())
         while rest.lower().startswith(_POLITE_BEGINS) and (polite := _POLITE().match(rest)):
             rest = rest[polite.end() :]
-        ends = [end for mark in _SENTENCE_ENDS if (end := rest.find(mark)) >= 0]
+        said = next((at for at, character in enumerate(rest) if character.isalnum()), 0)
+        ends = [end for mark in _SENTENCE_ENDS if (end := rest.find(mark, said)) >= 0]
         sentence = rest[: min(ends, default=len(rest)) + 1].rstrip(" .!,:;。！")  # noqa: RUF001
         if sentence.lower().endswith(_PLEASE_ENDS):
             sentence = _PLEASE().sub("", sentence)
