@@ -1,6 +1,7 @@
 """The contents that checkpoints hold: once each, and gone when they are let go of."""
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_contents_are_held_in_a_file_that_has_no_name(tmp_path: Path):
     pack = Pack(tmp_path)
     pack.take(b"content")
     assert list(tmp_path.iterdir()) == []
+    pack.close()
+
+
+def test_a_content_that_the_disk_gives_back_as_another_one_is_none(tmp_path: Path):
+    pack = Pack(tmp_path)
+    digests = [pack.take(content) for content in (b"one", b"two")]
+    os.pwrite(pack._file.fileno(), b"T", len(b"one"))
+    assert [pack.get(digest) for digest in digests] == [b"one", None]
     pack.close()
 
 

@@ -15,7 +15,7 @@ from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.scan import Listing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
-from ybs.checkpoints.store import Running
+from ybs.checkpoints.store import Record, Running
 from ybs.security.paths.roots import Roots
 
 
@@ -274,6 +274,18 @@ def test_a_note_has_each_content_once_and_one_that_failed_is_begun_anew_with_all
         with pytest.raises(OSError, match="No space left"):
             note()
     assert note()[1] == {"a": b"1", "b": b"y" * 5000, "c": b"y" * 5000, "d": b"z" * 5000}
+
+
+def test_what_is_only_looked_at_is_not_kept_and_what_is_kept_can_be_added(
+    looking: Looking, packs: list[Pack]
+):
+    keeper, path = looking.keeper, str(looking.project / "a")
+    assert keeper.look_at(path, keeps=False) == _file("1")
+    assert packs == []
+    change = Change(path="a", before=keeper.look_at(path))
+    assert packs[0].get(digest_of(b"1")) == b"1"
+    record = keeper.add("s", [change])
+    assert record == Record(name=record.name, changes=(change,))
 
 
 @every_row(

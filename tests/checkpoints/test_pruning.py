@@ -135,10 +135,11 @@ def test_what_is_as_old_as_the_limit_to_the_moment_stays(
     monkeypatch.setattr(pruning, "MOST_BYTES", 1000)
     name = _keep(store, "alive", b"alive", days=0)
     put_back(now - 30 * DAY)
-    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 0
+    assert forget(checkpoints_folder(this_host()), {"alive"}) == 0
     assert _left(store) == {name}
     put_back(now - 30 * DAY - 1)
-    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=30) == 1
+    assert forget(checkpoints_folder(this_host()), {"alive"}, retention_days=31) == 0
+    assert forget(checkpoints_folder(this_host()), {"alive"}) == 1
 
 
 def test_a_record_that_cannot_be_removed_is_not_counted(

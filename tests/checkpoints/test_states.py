@@ -10,7 +10,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import states
-from ybs.checkpoints.states import ABSENT, State, digest_of, state_at, state_of, unkept_file
+from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at, state_of, unkept_file
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 
@@ -40,9 +40,20 @@ def test_each_kind_of_thing_has_its_state(project: Path):
     assert at("folder") == State(kind="folder", mode=0o750)
     assert at("link") == State(kind="link", target="no\\xffwhere")
     pipe = at("pipe")
-    assert (pipe.kind, pipe.mode, pipe.is_kept) == ("other", 0o600, False)
+    assert (pipe.kind, pipe.mode, pipe.is_kept, pipe.is_special) == ("other", 0o600, False, True)
     assert [at(path) for path in ("gone", "gone/x", "file/x", "link/x")] == [ABSENT] * 4
-    assert at("x" * 300) == State(kind="other", mark=f"errno {errno.ENAMETOOLONG}")
+    unknown = at("x" * 300)
+    assert unknown == State(kind="other", mark=f"errno {errno.ENAMETOOLONG}")
+    assert not unknown.is_special
+    for one, other, is_kept, can_be_undone in (
+        (at("file"), at("link"), True, True),
+        (at("file"), unknown, False, False),
+        (unknown, at("file"), False, False),
+        (at("file"), pipe, False, True),
+        (pipe, at("file"), False, False),
+    ):
+        change = Change(path="a", before=one, after=other)
+        assert (change.is_kept, change.can_be_undone) == (is_kept, can_be_undone)
 
 
 @every_row(
@@ -68,12 +79,21 @@ def test_a_file_that_goes_while_it_is_looked_at_is_absent_and_one_that_may_not_b
     assert state == (expected or State(kind="other", mode=0o644, mark=mark))
 
 
+@pytest.mark.parametrize("most_at_once", [4, 100])
 @every_row(
     "size, grown, is_kept",
-    [(10, 10, True), (11, 11, False), (3, 10, True), (3, 11, False), (3, 30, False)],
+    [
+        *((0, 0, True), (10, 10, True), (11, 11, False), (10, 9, True)),
+        *((3, 10, True), (3, 11, False), (3, 30, False), (10, 11, False), (10, 30, False)),
+    ],
 )
 def test_a_file_over_the_limit_is_not_kept_and_read_no_further_than_that(
-    project: Path, monkeypatch: pytest.MonkeyPatch, size: int, grown: int, is_kept: bool
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    grown: int,
+    is_kept: bool,
+    most_at_once: int,
 ):
     monkeypatch.setattr(states, "MOST_FILE_BYTES", 10)
     file, roots = project / "a", Roots(this_host(), project)
@@ -82,7 +102,7 @@ def test_a_file_over_the_limit_is_not_kept_and_read_no_further_than_that(
     read = os.read
 
     def counted(descriptor: int, count: int) -> bytes:
-        data = read(descriptor, min(count, 4))  # a file system may give less than it has
+        data = read(descriptor, min(count, most_at_once))  # a file system may give less than it has
         reads.append(len(data))
         return data
 

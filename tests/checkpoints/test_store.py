@@ -1,5 +1,6 @@
 """Records of turns on disk: what they name, and where they are not written."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from hosts import this_host
 from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
-from ybs.checkpoints.store import CheckpointStore, Record, Running
+from ybs.checkpoints.store import CheckpointStore, Record, Running, checkpoints_folder, store_of
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots
@@ -44,6 +45,7 @@ def test_a_content_that_is_the_same_before_and_after_is_kept_once(tmp_path: Path
     ]
     texts = {digest_of(each): each for each in (text.encode(), b"\n")}
     record = store.add("s", changes, texts.get)
+    assert record == Record(name=record.name, changes=tuple(changes))
     ((path, status),) = store.records()
     assert status.st_size == len(msgspec.json.encode(record)) + 1 + len(text) + 1
     assert path.stat().st_mode & 0o777 == 0o600
@@ -104,6 +106,36 @@ def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_ou
     assert {digest: contents.get(digest) for digest in texts} == texts
     store.forget("s")
     assert store.running("s") is None
+
+
+@pytest.mark.parametrize("left", [b"", b'{"turn":3,"chan', b"\0" * 40])
+def test_a_note_whose_first_line_broke_off_says_nothing(tmp_path: Path, left: bytes):
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    store.make()
+    store.note("s", Running(turn=3), is_first=True)
+    ((path, _),) = store.records()
+    path.write_bytes(left)
+    assert store.running("s") is None
+
+
+def test_a_record_waits_for_the_disk_and_a_note_of_a_running_turn_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    store = CheckpointStore(tmp_path / "checkpoints" / "project")
+    store.make()
+    store.note("s", Running(turn=1), is_first=True)
+    store.note("s", Running(turn=1), is_first=False)
+    assert waits == []
+    store.add("s", [Change(path="a")], lambda _: None)
+    assert len(waits) == 1
+
+
+def test_a_project_has_the_same_folder_whatever_the_version():
+    name = "c5dcb9b6096fc43f5953036e"
+    store = store_of(this_host(), Path("/home/someone/project"))
+    assert store.folder == checkpoints_folder(this_host()) / name
 
 
 def test_what_an_undo_that_broke_off_had_found_is_known_until_it_is_done(tmp_path: Path):

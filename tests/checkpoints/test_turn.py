@@ -112,3 +112,64 @@ def test_a_note_of_a_running_turn_has_what_tools_named_and_says_whether_there_is
     assert not turn.has_more
     for more in (Turn(is_given_up=True), Turn(segment=Segment(snapshot=Snapshot()))):
         assert more.has_more
+
+
+NEVER = 2**63  # no file is as new
+
+
+@every_row(
+    "name, since_ns, is_shared",
+    [("file", 0, True), ("link", 0, True), ("file", NEVER, False), ("link", NEVER, False)],
+)
+def test_what_somebody_saved_in_the_turn_before_a_tool_changed_it_is_shared(
+    project: Path, name: str, since_ns: int, is_shared: bool
+):
+    roots, path = Roots(this_host(), project), project / name
+    if name == "link":
+        path.symlink_to("mine")
+    else:
+        path.write_text("mine")
+    turn = Turn(since_ns=since_ns)
+    turn.touch(roots, str(path), digest_of)
+    path.unlink()
+    assert turn.join(roots, None, digest_of) == {str(path)}
+    assert turn.shared == ({str(path)} if is_shared else set())
+
+
+@every_row(
+    "name, turn",
+    [
+        ("folder", Turn(since_ns=0)),
+        ("new/x", Turn(since_ns=0)),
+        ("file/x", Turn(since_ns=0)),  # there is a new file where a folder would have to be
+        ("file", Turn(since_ns=0, is_given_up=True)),
+        ("file", Turn(since_ns=0, segment=Segment(snapshot=Snapshot()))),
+    ],
+)
+def test_a_path_is_not_fresh_without_a_file_or_where_a_command_may_have_made_it(
+    project: Path, name: str, turn: Turn
+):
+    (project / "folder").mkdir(exist_ok=True)
+    (project / "file").write_text("1")
+    turn.touch(Roots(this_host(), project), f"{project}/{name}", digest_of)
+    assert turn.fresh == set()
+    assert f"{project}/{name}" in turn.named
+
+
+@every_row("ignored", ["", "1", "2", "12"])
+def test_what_a_turn_changed_twice_is_ignored_only_where_it_was_both_times(
+    project: Path, ignored: str
+):
+    roots, path = Roots(this_host(), project), f"{project}/a"
+    looks = [Snapshot() for _ in "1234"]
+    for look, text in zip(looks, "1223", strict=True):
+        look.folders.append(str(project))
+        look.known = {path: (None, _file(text))}
+    turn = Turn()
+    for number, before, now in (("1", *looks[:2]), ("2", *looks[2:])):
+        before.ignored = {path} if number in ignored else set()
+        turn.begin(before)
+        turn.join(roots, now, digest_of)
+    (change,) = turn.outcome
+    assert (change.before, change.after) == (_file("1"), _file("3"))
+    assert change.is_ignored == (ignored == "12")

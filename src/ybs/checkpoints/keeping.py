@@ -58,7 +58,6 @@ class Keeper:
     def begin(self) -> None:
         """Begin a turn."""
         self._turn = Turn()
-        self._on_disk.clear()
         self._noted = None
 
     def touch(self, path: str) -> None:
