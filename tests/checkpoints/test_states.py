@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hosts import this_host
@@ -162,3 +163,12 @@ def test_two_things_that_are_not_kept_differ_by_their_marks(project: Path):
     mark = f"{status.st_ino} 1 4 {status.st_ctime_ns}"
     assert unkept_file(status) == State(kind="file", mode=0o644, size=1, mark=mark)
     assert [State(kind="file", mark=each).is_kept for each in (mark, "")] == [False, True]
+
+
+def test_what_is_left_out_on_disk_means_nothing_and_no():
+    nothing = State(kind="absent", mode=0, size=0, digest="", target="", mark="")
+    change = Change(path="a", before=nothing, after=nothing, is_broken=False, is_ignored=False)
+    assert msgspec.json.decode(b"{}", type=State) == nothing == ABSENT
+    assert msgspec.json.decode(b'{"path":"a"}', type=Change) == change
+    assert msgspec.json.encode(nothing) == b"{}"
+    assert msgspec.json.encode(Change(path="a")) == b'{"path":"a"}'
