@@ -65,9 +65,12 @@ def test_the_gone_and_the_old_go_and_nothing_fresh(project: Path):
 
 def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pytest.MonkeyPatch):
     store = store_of(this_host(), project)
-    ages = {days: _keep(store, "s", f"{days}".encode() * 900, days=days) for days in (5, 4, 3)}
-    (size,) = {status.st_size for _, status in store.records()}
-    monkeypatch.setattr(pruning, "MOST_BYTES", 2 * size)
+    # The oldest is the largest: it is its age that counts.
+    ages = {
+        days: _keep(store, "s", f"{days}".encode() * (900 + days), days=days) for days in (5, 4, 3)
+    }
+    sizes = sorted(status.st_size for _, status in store.records())
+    monkeypatch.setattr(pruning, "MOST_BYTES", sum(sizes[:2]))
     assert forget(checkpoints_folder(this_host()), {"s"}) == 1
     assert _left(store) == {ages[4], ages[3]}
     young = [_keep(store, "s", b"y" * 900, days=0) for _ in "12"]
