@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
+from hosts import this_host
 from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Safety, Tools
 from ybs.core.errors import Refused, ToolError
-from ybs.core.events import ConfirmationAsked, ToolPrinted
+from ybs.core.events import ConfirmationAsked, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question, ToolOutput
 from ybs.core.schema import schema_of
@@ -22,6 +23,7 @@ from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.tools.registry import builtin_tools
 from ybs.tools.toolbox import LocalToolbox
+from ybs.trust.project_rules import ProjectRules
 
 NAMES = [
     "read_file",
@@ -321,3 +323,16 @@ async def test_remarks_cannot_make_a_result_longer_than_allowed(make_bench: Any,
     answered = await make_bench(max_output_chars=600).ok("read_file", path="a", **names)
     assert len(answered.output) <= 600
     assert answered.output.startswith("1\txx")
+
+
+async def test_a_kept_rule_that_does_not_count_is_told_of_once_though_nobody_is_asked(
+    project: Path,
+):
+    ProjectRules(this_host(), project).add("deny", "odd(")
+    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
+    toolbox, events = LocalToolbox([Odd(lambda: ToolOutput(output="x"))], Gate(policy)), list[Any]()
+    for number in "12":
+        result = await toolbox.run(ToolCall(id=number, name="odd"), events.append)
+        assert (result.output, result.is_error) == ("x", False)
+        (told,) = [event.text for event in events if isinstance(event, Noticed)]
+        assert "A rule that is kept for this project is ignored" in told
