@@ -93,6 +93,17 @@ def test_the_persons_own_files_count(repository: Path, home: Path, place: str):
     assert sorted(named(repository)) == ["ed.sh", "my # hooks", "run.py"]
 
 
+def test_the_persons_own_file_is_where_the_environment_has_it(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for folder, hooks in ((tmp_path / "xdg/git", "mine"), (tmp_path / "other/git", "others")):
+        folder.mkdir(parents=True)
+        (folder / "config").write_text(f"[core]\nhooksPath = {repository}/{hooks}\n")
+    for folder, expected in (("xdg", ["mine"]), ("other", ["others"]), ("none", [])):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / folder))
+        assert named(repository) == expected
+
+
 def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
     repository: Path, tmp_path: Path
 ):
