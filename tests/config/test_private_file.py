@@ -66,6 +66,22 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
     assert path.read_bytes() == b"one"
 
 
+def test_the_disk_has_all_of_a_file_before_it_takes_the_place_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, synced = tmp_path / "file", list[tuple[int, bytes | None]]()
+
+    def sync(handle: int) -> None:
+        synced.append((os.fstat(handle).st_size, private_file.read(path)))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    private_file.replace(path, b"one")
+    private_file.replace(path, iter([b"three", b"four"]))
+    private_file.replace(path, b"at once", waits=False)
+    assert synced == [(3, None), (9, b"one")]
+    assert private_file.read(path) == b"at once"
+
+
 @pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "fifo", "hard link", "0666"])
 def test_f02_a_planted_file_is_refused_and_not_touched(tmp_path: Path, kind: str):
     victim, path = tmp_path / "victim", tmp_path / "ybs/file"

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from ybs.config.schema import Config, Safety
+from ybs.core.ports import Answer, Question
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin import read_file
 from ybs.tools.reading import content
@@ -22,6 +24,25 @@ async def test_lines_come_with_their_numbers(bench: Any, project: Path):
     assert answered.output == "1\tone\n2\t\n3\t\tthree"
     assert answered.display == {"content": answered.output, "total_lines": 3, "truncated": False}
     assert answered.result.summary == "a: 3 lines"
+
+
+async def test_a_link_that_leads_elsewhere_since_the_question_is_not_followed_again(
+    make_bench: Any, project: Path
+):
+    for name in ("asked about", "another"):
+        (project / name).write_text(name)
+    link = project / "link"
+    link.symlink_to("asked about")
+
+    async def confirm(question: Question) -> Answer:
+        assert question.preview.title == "Read asked about"
+        link.unlink()
+        link.symlink_to("another")
+        return Answer(is_allowed=True)
+
+    config = Config(safety=Safety(ask=("read_file",)))
+    bench = make_bench(mode="ask", confirm=confirm, config=config)
+    assert (await bench.ok("read_file", path="link")).output == "1\tasked about"
 
 
 async def test_a_plain_file_takes_one_thread(
