@@ -15,10 +15,10 @@ from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 from rows import every_row
 from timing import takes_at_most
 from ybs.config.schema import Firewall as Settings
-from ybs.security.firewall.engine import Engine
+from ybs.security.firewall.engine import Engine, merged
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rule import Rule
-from ybs.security.firewall.rules import KINDS, RULES
+from ybs.security.firewall.rules import ASSIGNED, KINDS, RULES
 
 #: A password; in parts, so that no scanner finds it here.
 PW = "Tr0ub4" + "dor-x"
@@ -237,6 +237,12 @@ def test_sensitivity_decides_which_rules_hold() -> None:
 def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
     rule = Rule("mine", (b"mine-",), rb"mine-\d{4}", everywhere=True)
     assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
+
+
+def test_secrets_side_by_side_stay_two_and_those_that_overlap_become_one() -> None:
+    assert merged([(3, 5, "b"), (0, 3, "a")]) == [(0, 3, "a"), (3, 5, "b")]
+    assert merged([(0, 4, "a"), (3, 5, "b"), (3, 9, "c")]) == [(0, 9, "a")]
+    assert merged([(0, 4, ASSIGNED.kind), (2, 4, "b")]) == [(0, 4, "b")]
 
 
 def test_the_reader_of_vectors_draws_and_joins_texts() -> None:

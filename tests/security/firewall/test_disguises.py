@@ -5,7 +5,6 @@ from collections.abc import Callable
 from hashlib import sha1, sha256
 from itertools import pairwise
 from random import Random
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -279,10 +278,39 @@ def test_bytes_that_no_text_is_made_of_are_none() -> None:
     assert decode.text_of("größer".encode()) == "größer".encode()
 
 
-@every_row("made", [sha1, sha256])
-def test_the_lines_of_a_list_of_hashes_are_not_joined(made: Callable[[bytes], Any]) -> None:
-    data = b"\n".join(made(bytes((code,))).hexdigest().encode() for code in range(20))
+@every_row("digits", [32, 40, 56, 64, 96, 128])
+def test_the_lines_of_a_list_of_digests_are_not_joined(digits: int) -> None:
+    random = Random(digits)
+    data = b"\n".join(f"{random.getrandbits(4 * digits):0{digits}x}".encode() for _ in range(20))
     assert [*decode.line_ends(data, cores_in(data))] == []
+
+
+def test_a_token_in_mathematical_letters_is_masked(firewall: Firewall, token: str) -> None:
+    """There are signs for letters and digits in bold, but not for `_`."""
+    digits = str.maketrans({str(n): chr(0x1D7CE + n) for n in range(10)})
+    capitals = str.maketrans({chr(65 + n): chr(0x1D400 + n) for n in range(26)})
+    small = str.maketrans({chr(97 + n): chr(0x1D41A + n) for n in range(26)})
+    bold = token.translate(digits | capitals | small)
+    assert firewall.mask(f"it is {bold}") == "it is [ybs:secret:github-token#1]"
+
+
+@every_row("before", ["", "/", "a/", "/ab"])
+def test_base64_is_read_behind_what_is_not_part_of_it(token: str, before: str) -> None:
+    text = before + packed_once(f"the token is {token}, and no other")
+    (found,) = packed(text.encode())
+    assert token.encode() in found[2]
+
+
+def test_decoded_bytes_are_text_where_twelve_in_a_row_can_be_printed() -> None:
+    for text in (b"twelve signs", b"~" * 12, b" " * 12):
+        assert decode.text_of(b"\xff" + text + b"\xff") == b"\xff" + text + b"\xff"
+    for other in (b"eleven sign", b"eleven sign\x7f", b"\x1feleven sign"):
+        assert decode.text_of(b"\xff" + other + b"\xff") == b""
+
+
+def test_hex_with_a_hidden_character_at_its_beginning_is_read_though_most_is_not_ascii() -> None:
+    text = "\u200b" + "п" * 20 + "a-word-of-ascii"
+    assert [said for *_, said in decode.hexed(text.encode().hex().encode())] == [text.encode()]
 
 
 def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(token: str) -> None:
