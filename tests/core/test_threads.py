@@ -1,6 +1,8 @@
 """Work in a thread: waited for at once where it is short, and left behind where it does not end."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from time import monotonic
 from typing import Any
@@ -106,6 +108,20 @@ async def test_an_answer_after_the_loop_has_gone_bothers_nobody(made: list[Any])
     await _until_idle(worker)
     assert await in_thread(lambda: 5) == 5
     assert made == [worker]
+
+
+@pytest.mark.integration
+def test_work_that_does_not_end_holds_up_no_exit():
+    program = """
+import asyncio, threading
+from ybs.core.threads import in_thread
+try:
+    asyncio.run(in_thread(threading.Event().wait, 0.01))
+except TimeoutError:
+    print("left behind")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=8)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"left behind\n", b"")
 
 
 async def test_a_machine_without_threads_is_slow_but_works(monkeypatch: pytest.MonkeyPatch):

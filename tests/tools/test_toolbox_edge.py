@@ -1,6 +1,8 @@
 """What anybody's tool may do wrong: each becomes a result that the model reads, and the session goes on."""
 
 import asyncio
+import io
+import logging
 import threading
 from typing import Any
 
@@ -50,6 +52,24 @@ async def test_whatever_a_tool_raises_is_a_result(error: BaseException):
 
     output = await failure_of(act)
     assert "odd failed by a mistake of its own" in output
+
+
+async def test_a_mistake_of_a_tool_is_told_to_the_log_and_not_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+):
+    async def act(_print: Print) -> None:
+        raise ValueError("odd")
+
+    assert "ValueError: odd" in await failure_of(act)
+    assert capsys.readouterr() == ("", "")
+    log, told = logging.getLogger("ybs.tools.calls.supervise"), io.StringIO()
+    handler = logging.StreamHandler(told)
+    log.addHandler(handler)
+    try:
+        await failure_of(act)
+    finally:
+        log.removeHandler(handler)
+    assert told.getvalue().startswith("the tool odd failed\nTraceback")
 
 
 async def test_an_error_without_words_is_a_result_too():

@@ -1,6 +1,7 @@
 """Tools that do not end: each call ends in time all the same, and can be cancelled."""
 
 import asyncio
+import gc
 import threading
 from typing import Any
 
@@ -132,7 +133,11 @@ async def test_a_result_that_comes_too_late_bothers_nobody(no_grace: None):
         except asyncio.CancelledError:
             raise ToolError("too late") from None
 
+    told: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     assert "did not end" in await failure_of(act, limit=0.01)
+    gc.collect()  # what nobody has looked at is told of when it goes
+    assert told == []
 
 
 @every_row("method", ["preview", "subject"])
