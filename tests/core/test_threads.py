@@ -82,7 +82,8 @@ async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piec
 
 
 async def test_what_takes_too_long_is_left_behind_and_its_thread_is_used_again(made: list[Any]):
-    free = threading.Event()
+    free, told = threading.Event(), list[Any]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     with pytest.raises(TimeoutError):
         await in_thread(free.wait, 0.01)
     (worker,) = made
@@ -91,7 +92,7 @@ async def test_what_takes_too_long_is_left_behind_and_its_thread_is_used_again(m
     await _until_idle(worker)
     assert threads._busy == set()
     assert await in_thread(lambda: 5) == 5
-    assert made == [worker]
+    assert (made, told) == ([worker], [])
 
 
 async def test_an_answer_after_the_loop_has_gone_bothers_nobody(made: list[Any]):
@@ -154,6 +155,7 @@ async def test_a_cancellation_that_was_asked_for_comes_with_the_next_wait_howeve
 ):
     monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", 60.0)
     done: list[str] = []
+    begun = monotonic()
 
     async def cancelling() -> None:
         task = asyncio.current_task()
@@ -169,6 +171,7 @@ async def test_a_cancellation_that_was_asked_for_comes_with_the_next_wait_howeve
     with pytest.raises(asyncio.CancelledError):
         await asyncio.ensure_future(cancelling())
     assert done == ["work", "tidied up"]
+    assert monotonic() - begun < 1
 
 
 async def test_many_at_a_time_all_come_to_their_end():

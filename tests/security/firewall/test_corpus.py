@@ -239,6 +239,16 @@ def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
     assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
 
 
+def test_only_tokens_are_looked_for_where_words_and_values_may_not_belong_together(
+    token: str,
+) -> None:
+    data = f'password = "{PW}" and {token}'.encode()
+    start, place = data.index(PW.encode()), data.index(token.encode())
+    said, alone = (start, start + len(PW), ASSIGNED.kind), (place, len(data), "github-token")
+    assert Engine().spans(data) == [said, alone]
+    assert Engine().spans(data, only_tokens=True) == [alone]
+
+
 def test_secrets_side_by_side_stay_two_and_those_that_overlap_become_one() -> None:
     assert merged([(3, 5, "b"), (0, 3, "a")]) == [(0, 3, "a"), (3, 5, "b")]
     assert merged([(0, 4, "a"), (3, 5, "b"), (3, 9, "c")]) == [(0, 9, "a")]

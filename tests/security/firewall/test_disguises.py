@@ -308,9 +308,22 @@ def test_decoded_bytes_are_text_where_twelve_in_a_row_can_be_printed() -> None:
         assert decode.text_of(b"\xff" + other + b"\xff") == b""
 
 
-def test_hex_with_a_hidden_character_at_its_beginning_is_read_though_most_is_not_ascii() -> None:
-    text = "\u200b" + "п" * 20 + "a-word-of-ascii"
-    assert [said for *_, said in decode.hexed(text.encode().hex().encode())] == [text.encode()]
+def test_what_begins_with_a_hidden_character_is_decoded_though_most_is_not_ascii() -> None:
+    text = ("\u200b" + "п" * 20 + "a-word-of-ascii").encode()
+    for found in (decode.hexed(text.hex().encode()), packed(base64.b64encode(text))):
+        assert [said for *_, said in found] == [text]
+
+
+@every_row("form", NUMBERED)
+@every_row("length", [4, 12, 32])
+def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
+    firewall: Firewall, token: str, form: str, length: int
+) -> None:
+    lines = (token[:length], token[length:], "")
+    shown = "\n".join(form.format(number, line) for number, line in enumerate(lines, 7))
+    masked = firewall.mask(shown)
+    assert token[4:10] not in masked
+    assert token[-6:] not in masked
 
 
 def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(token: str) -> None:
