@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -124,6 +125,17 @@ async def test_a_second_cancellation_does_not_wait_for_the_tool():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def test_a_tool_whose_loop_is_gone_is_closed_without_an_error():
+    class Forever:
+        def __await__(self) -> Generator[None, None, str]:
+            yield
+            return "never"
+
+    work = supervise._Supervision().hold(Forever, "odd")
+    work.send(None)
+    work.close()
 
 
 async def test_a_result_that_comes_too_late_bothers_nobody(no_grace: None):

@@ -27,6 +27,7 @@ from ybs.transcripts.title import LONGEST, title_of
         ("fix it", "I mended the parser. It works.", "Fix it: I mended the parser"),
         ("refactoring", "Which part do you mean?", "Refactoring: Which part do you mean?"),
         ("请修复登录表单的错误", "好的", "请修复登录表单的错误"),
+        ("修复登录表单错误", "好的", "修复登录表单错误"),
         ("为什么", "因为缓存过期了", "为什么: 因为缓存过期了"),
         ("... and now fix the login. It is broken.", "", "... and now fix the login"),
         ("! fix the login of the shop", "Sure!", "! fix the login of the shop"),
@@ -73,6 +74,11 @@ def test_no_way_to_be_polite_is_part_of_the_title():
 def test_a_long_title_ends_at_a_word():
     words = "Rewrite the whole of the authentication middleware so that it keeps tokens"
     assert title_of(words, "") == "Rewrite the whole of the authentication middleware so that…"
+    words = "Rewrite all of the authentication middleware so that it keeps tokens"
+    assert title_of(words, "") == "Rewrite all of the authentication middleware so that it…"
+    # But not where that would leave half of it out.
+    assert title_of("X" * 30 + " " + "y" * 100, "") == "X" * 30 + " " + "y" * 28 + "…"
+    assert title_of("X" * 31 + " " + "y" * 100, "") == "X" * 31 + "…"
     assert title_of("X" * 100, "y") == "X" * 59 + "…"
     assert title_of("Go on " + "x" * 54, "y") == "Go on " + "x" * 54
 
