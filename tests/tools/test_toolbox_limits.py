@@ -98,6 +98,8 @@ async def test_cancelling_ends_the_tool_and_passes(swallows: bool):
                 raise
             await asyncio.Event().wait()
 
+    told: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     tool = Odd(act)
     task = asyncio.create_task(result_of(tool))
     await began.wait()
@@ -105,6 +107,7 @@ async def test_cancelling_ends_the_tool_and_passes(swallows: bool):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert tool.is_done
+    assert told == []
 
 
 async def test_a_second_cancellation_does_not_wait_for_the_tool():
