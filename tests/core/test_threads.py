@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 from ybs.core import threads
 from ybs.core.threads import in_thread
 
+_WORKER = threads._Worker
+
 
 @pytest.fixture(autouse=True)
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the threads of this test, and keep those of others out, which may come back from their work meanwhile."""
     made: list[Any] = []
-    start = threads._Worker
 
     class Idle(list[Any]):
         def append(self, worker: Any) -> None:
@@ -25,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
                 super().append(worker)
 
     def worker() -> Any:
-        made.append(start())
+        made.append(_WORKER())
         return made[-1]
 
     monkeypatch.setattr(threads, "_Worker", worker)
@@ -77,6 +79,26 @@ async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piec
     began = monotonic()
     assert await in_thread(set_by_the_loop.wait)
     assert monotonic() - began < 5
+    free.set()
+    assert await first
+
+
+async def test_work_that_is_done_before_anybody_waits_for_it_has_its_result(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    free = threading.Event()
+    first = asyncio.create_task(in_thread(free.wait))
+    await asyncio.sleep(0)
+
+    class Quick(_WORKER):
+        def do(self, work: Callable[[], None]) -> None:
+            done = threading.Event()
+            super().do(lambda: (work(), done.set())[0])
+            done.wait()
+
+    monkeypatch.setattr(threads, "_Worker", Quick)
+    async with asyncio.timeout(5):
+        assert await in_thread(lambda: 5) == 5
     free.set()
     assert await first
 

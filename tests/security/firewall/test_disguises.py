@@ -326,6 +326,12 @@ def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
     assert token[-6:] not in masked
 
 
+def test_a_numbered_line_behind_a_word_in_small_letters_is_text_of_its_own() -> None:
+    for end, joined in (("words", 0), ("WORDS", 1)):
+        data = f"8\tsome {end}\n9\tABCDEF0123456789".encode()
+        assert len([*decode.line_ends(data, cores_in(data))]) == joined
+
+
 def test_hex_is_read_behind_a_digit_that_is_not_part_of_it(token: str) -> None:
     hexed = token.encode().hex()
     for before in ("", "a"):
