@@ -239,6 +239,15 @@ def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
     assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
 
 
+def test_a_token_is_found_behind_an_escape_or_a_line_end_at_the_very_beginning() -> None:
+    for kind, token in tokens(Random(1)):
+        if "://" not in token:
+            for escape in (r"\n", r"\t", r"\r"):
+                assert [one.kind for one in Firewall().find(escape + token)] == [kind], token
+    key = draw("AKIA[A-Z2-7]{16}", Random(1))
+    assert Firewall().find(f"{key[0]}\n{key[1:]}") != ()
+
+
 def test_only_tokens_are_looked_for_where_words_and_values_may_not_belong_together(
     token: str,
 ) -> None:
