@@ -238,6 +238,7 @@ async def test_a_full_disk_is_noticed_before_anything_is_fetched(
 def test_pip_is_used_where_it_is_there_and_uv_where_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(fetch, "find_spec", lambda name: name if name == "pip" else None)
     assert fetch.installer({"PATH": "/opt"})[:3] == [sys.executable, "-m", "pip"]
     monkeypatch.setattr(fetch, "find_spec", lambda _name: None)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
