@@ -16,6 +16,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from leaks import tell_of_open_databases
 from skips import unexpected
 
 # A busy machine is slow, and that is no fault of what is tested. CI looks longer (`--hypothesis-profile thorough`).
@@ -62,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Hypothesis reads the constants of every module that is loaded, in each process, for one value in twenty: CI does.
     if not config.option.hypothesis_profile:
         providers.is_local_module_file = lambda _path: False
+    tell_of_open_databases()
     gc.disable()
 
 

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Final, Self, TypeAlias
@@ -203,11 +203,14 @@ def _copied(file: Path) -> sqlite3.Connection:
     with suppress(sqlite3.Error, OSError, _Damaged, _Newer):
         if not private_file.read(file):
             return _fresh_in_memory()
-        memory = _connect(":memory:")
-        address = f"{file.absolute().as_uri()}?mode=ro"
-        with closing(_connect(address, is_uri=True)) as found:
-            found.backup(memory)
-        return _prepared(memory)
+        with ExitStack() as undo:
+            memory = _connect(":memory:")
+            undo.callback(memory.close)
+            address = f"{file.absolute().as_uri()}?mode=ro"
+            with closing(_connect(address, is_uri=True)) as found:
+                found.backup(memory)
+            undo.pop_all()
+            return _prepared(memory)
     return _fresh_in_memory()
 
 
