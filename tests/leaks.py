@@ -24,7 +24,9 @@ class TellingConnection(sqlite3.Connection):
     def __del__(self) -> None:
         """Warn in the words of Python 3.13."""
         if self._is_open:
-            warnings.warn(f"unclosed database in {self!r}", ResourceWarning, source=self)
+            warnings.warn(
+                f"unclosed database in {self!r}", ResourceWarning, stacklevel=2, source=self
+            )
 
 
 def tell_of_open_databases() -> None:
