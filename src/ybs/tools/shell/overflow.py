@@ -15,6 +15,7 @@ MOST_BYTES_OF_ALL = 4_000_000_000  # older ones make room
 LEAST_FREE_BYTES = 500_000_000  # what is left for others on the disk
 KEPT_DAYS = 7
 _LOOK_BYTES = 16_000_000  # between two looks at the room on the disk
+_WRITERS = 16  # that may grow by so much at once: commands in the background, sub-agents, other ybs
 _LONGEST_NAME = 200
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -163,10 +164,11 @@ class Spill:
 def sweep(every: Path, now: float | None = None, *, being_written: Path | None = None) -> None:
     """Remove outputs in `every` older than `KEPT_DAYS`, and the oldest where all together have no room for what is next.
 
-    Between two looks an output grows by `_LOOK_BYTES`, so that much is left free. The one that is being written stays.
+    Between two looks an output grows by `_LOOK_BYTES`, so that much is left free for each that may be written now.
+    The one of the caller stays.
     """
     oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
-    room = MOST_BYTES_OF_ALL - _LOOK_BYTES
+    room = MOST_BYTES_OF_ALL - _WRITERS * _LOOK_BYTES
     for changed, size, path in sorted(_files(every), reverse=True):
         room -= size
         if path != being_written and (changed < oldest or room < 0):
