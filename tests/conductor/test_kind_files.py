@@ -1,6 +1,7 @@
 """Kinds of sub-agents in Markdown: whose count, what is read of them, and what is wrong with others."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,19 @@ def test_they_are_listed_and_checked(
     assert problems[f"~/{OWN}/large.md"] == "it has more than 100 kB"
     assert main(["agents", "check"]) == 1
     assert f"~/{THEIRS}/bad.md is not used: " in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_one_that_is_a_pipe_is_not_waited_for(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / OWN).mkdir(parents=True)
+    os.mkfifo(home / OWN / "waits.md")
+    (problem,) = listed(capsys, "check")["problems"]
+    assert (problem["place"], problem["problem"]) == (
+        f"~/{OWN}/waits.md",
+        "it cannot be read: it is not a regular file",
+    )
 
 
 @pytest.mark.integration

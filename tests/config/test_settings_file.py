@@ -55,6 +55,12 @@ def test_a_file_that_is_no_text_is_left_alone(tmp_path: Path) -> None:
         write_settings({"llm.provider": "ollama"}, path)
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(ConfigError, match="cannot be read.*not a regular file"):
+        write_settings({"llm.model": "m"}, tmp_path / "config.json")
+
+
 def test_an_empty_file_is_filled(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text("")

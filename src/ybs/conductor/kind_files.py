@@ -13,6 +13,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.names import KNOWN
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
+from ybs.config.files import open_regular
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS
@@ -130,11 +131,12 @@ def _read_all(
     for file in files:
         place = host.short(str(file))
         try:
-            data = file.read_bytes() if file.stat().st_size <= MOST_BYTES else None
+            with open_regular(file) as opened:
+                data = opened.read(MOST_BYTES + 1)
         except OSError as error:
             problems.append(Problem(place, f"it cannot be read: {error.strerror or error}"))
             continue
-        if data is None:
+        if len(data) > MOST_BYTES:
             problems.append(Problem(place, f"it has more than {MOST_BYTES // 1000} kB"))
         else:
             yield place, data, is_own

@@ -2,8 +2,9 @@
 
 import os
 import stat
+from errno import EINVAL
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import BinaryIO, Literal, TypeAlias
 
 from ybs.core.errors import ConfigError
 
@@ -56,6 +57,15 @@ def read(path: Path, rule: Rule) -> str | None:
 
 
 _TOO_LARGE = f"is larger than {LARGEST_BYTES // 1000} kB, which no configuration needs"
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it, links followed. Raises OSError, also where it is a pipe or a device, which would be waited for."""
+    handle = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(EINVAL, "it is not a regular file", str(path))
+    return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
 def _check(path: Path, facts: os.stat_result, rule: Rule) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ybs.config import private_file
+from ybs.config.files import open_regular
 from ybs.config.shape import Fitting, annotation_at, is_section, suggest
 from ybs.config.tree import is_list, is_object
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
@@ -46,7 +47,8 @@ def change_list(key: str, entry: str, *, is_wanted: bool, path: Path) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path) as file:
+            text = file.read().decode()
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

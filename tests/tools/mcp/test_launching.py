@@ -1,5 +1,6 @@
 """What a server's program is shown, and how it is started."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,11 @@ def test_packages_come_from_where_the_person_has_them_from_without_logins(place:
     (place.home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
     assert place.resident(command="npx").declared == {"npm_config_registry": "https://npm.example/"}
     (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
+    assert place.resident(command="npx").declared == {}
+
+
+def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: Place):
+    os.mkfifo(place.home / ".npmrc")
     assert place.resident(command="npx").declared == {}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from ybs.config.files import open_regular
 from ybs.config.host import Host
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.places import SYSTEM, lies_in
@@ -158,7 +159,8 @@ def _registries(host: Host) -> Mapping[str, str]:
     """Return where the person has packages from, without logins."""
     found = {name: host.environ[name] for name in _REGISTRIES if host.environ.get(name)}
     try:
-        lines = (host.home / ".npmrc").read_text("utf-8", "replace")
+        with open_regular(host.home / ".npmrc") as file:
+            lines = file.read().decode(errors="replace")
     except OSError:
         lines = ""
     if line := _REGISTRY_LINE.search(lines):
