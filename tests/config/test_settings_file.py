@@ -57,7 +57,7 @@ def test_a_file_that_is_no_text_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(ConfigError, match="cannot be read.*not a regular file"):
+    with pytest.raises(ConfigError, match=r"cannot be read.*not a regular file"):
         write_settings({"llm.model": "m"}, tmp_path / "config.json")
 
 
