@@ -98,6 +98,22 @@ near_objects = st.builds(
         },
     ),
 )
+
+
+def _renamed(sent: dict[str, Any], spelled: dict[str, str], wrapper: str) -> dict[str, Any]:
+    named = {spelled.get(name, name): value for name, value in sent.items()}
+    return {wrapper: named} if wrapper else named
+
+
+#: The same under other names, or within one more object.
+renamed_objects = st.builds(
+    _renamed,
+    near_objects,
+    st.fixed_dictionaries(
+        {"path": st.sampled_from(["filePath", "file-path", "Path"]), "is_deep": st.just("isDeep")}
+    ),
+    st.sampled_from(["", "", "arguments", "reader"]),
+)
 #: What models do to JSON: another kind of quote, a comma too many, an end or a beginning that is missing.
 slips = st.sampled_from(
     [
@@ -159,9 +175,10 @@ def _json(text: str) -> Any:
     return found if isinstance(found, dict | list) else None
 
 
-@given(sent=objects | values | near_objects, at=st.integers(0, 1))
+@given(sent=objects | values | near_objects | renamed_objects, at=st.integers(0, 1))
 @example(sent={"path": 5}, at=1)
 @example(sent={"arguments": '{"path": "b"}'}, at=1)
+@example(sent={"filePath": "b", "names": "a"}, at=1)
 def test_any_json_fits_or_is_refused_and_no_text_is_made_up(sent: Any, at: int):
     call = ToolCall(id="1", name="reader", arguments=Raw(msgspec.json.encode(sent)))
     decoded = outcome(TOOLS[at], call)
@@ -206,7 +223,7 @@ def test_a_valid_call_is_never_altered(value: Arguments, at: int):
     assert decode(TOOLS[at], call) == Decoded(value)
 
 
-@given(sent=objects | near_objects, at=st.integers(0, 1))
+@given(sent=objects | near_objects | renamed_objects, at=st.integers(0, 1))
 @example(sent={"path": None, "share": None}, at=0)
 def test_a_foreign_tool_gets_what_a_built_in_one_with_the_same_schema_gets(sent: Any, at: int):
     call = ToolCall(id="1", name="reader", arguments=Raw(msgspec.json.encode(sent)))

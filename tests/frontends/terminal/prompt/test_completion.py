@@ -102,6 +102,14 @@ async def test_paths_of_a_shell_line_come_on_tab(completer: YbsCompleter):
     assert "!cat 'a b.txt'" in await written(completer, "!cat a", TAB)
 
 
+async def test_names_that_would_break_a_shell_line_are_not_offered_there(
+    completer: YbsCompleter, project: Path
+):
+    for name in ("odd\nline", "odd\x1b[2Jesc", "odd plain"):
+        (project / name).write_text("")
+    assert await written(completer, "!cat odd", TAB) == ["!cat 'odd plain'"]
+
+
 async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompleter):
     rows = await offered(completer, "/")
     assert {row.display_text.split(" ")[0] for row in rows} >= {"/help", "/mode", "/clear", "/quit"}
@@ -109,6 +117,9 @@ async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompl
     assert (await written(completer, "/mod"))[0] == "/model "
     assert (await written(completer, "/clea"))[0] == "/clear"
     assert "/exit" in await written(completer, "/EX")
+    begins_so = [text.startswith("/co") for text in await written(completer, "/co")]
+    assert begins_so == sorted(begins_so, reverse=True)
+    assert set(begins_so) == {True, False}
     assert await written(completer, "/etc/ho") == []
     assert await written(completer, "/nosuch x") == []
 
