@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rows import every_row
@@ -15,6 +15,15 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
+)
+
+#: JSON with a sign too few or too many, which is JSON at times.
+nearly_json = st.builds(
+    lambda value, at, sign, cut: (text := json.dumps(value))[:at] + sign + text[at + cut :],
+    JSON,
+    st.integers(0, 30),
+    st.sampled_from(["", " ", "\n", ",", "0", "}", "]", '"']),
+    st.integers(0, 1),
 )
 
 
@@ -99,7 +108,8 @@ def test_valid_json_is_read_as_json_does(value: Any, indent: int | None, is_asci
 
 
 @pytest.mark.integration
-@given(st.text(alphabet='{}[]",:\\ \n0aeN-.', max_size=60))
+@given(st.text(alphabet='{}[]",:\\ \n0aeN-.', max_size=60) | nearly_json)
+@example('{"a": [0, {"0": -0.0}], "": [] }')
 def test_nonsense_is_broken_or_a_value_and_nothing_else(text: str):
     broken = scan = None
     try:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import pytest
 from msgspec import Raw
@@ -68,9 +69,11 @@ def routing_of(session: Session) -> Routing:
 
 
 def session_store(session: Session) -> Store:
-    """Return the decisions that the session's file has."""
-    file = database_file(session.host)
-    return Store(Database.open(file, may_write=False), session.loaded.profile)
+    """Return the decisions that the session's file has. Its copy is closed with the last look at it."""
+    database = Database.open(database_file(session.host), may_write=False)
+    store = Store(database, session.loaded.profile)
+    finalize(store, database.close)
+    return store
 
 
 def written(session: Session, kind: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from secrets_corpus.drawing import draw
 from secrets_corpus.negatives import negatives
@@ -235,9 +235,15 @@ def test_x04_a_hostile_disguise_takes_little_time(firewall: Firewall, unit: str)
         firewall.spans(text.encode())
 
 
-@given(st.text("0123456789abcfxX\\u%&#;'\"+. \n\r=AZ_-\u200b\u00ad\uff21\x1b[m\0", max_size=120))
-def test_no_text_is_too_odd_and_each_place_lies_in_it(text: str) -> None:
-    data = text.encode()
+ODD = st.text("0123456789abcfxX\\u%&#;'\"+. \n\r=AZ_-\u200b\u00ad\uff21\x1b[m\0", max_size=120)
+
+
+@given(ODD, st.sampled_from(TOKENS), st.sampled_from(sorted(ALONE)), ODD)
+@example("", TOKENS[0], "hex", "")
+def test_no_text_is_too_odd_and_each_place_lies_in_it(
+    before: str, token: tuple[str, str], way: str, after: str
+) -> None:
+    data = f"{before}{ALONE[way](token[1])}{after}".encode()
     for start, end, _ in Firewall().spans(data):
         assert 0 <= start < end <= len(data)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rows import every_row
@@ -242,6 +242,7 @@ def test_a_slip_leads_to_the_same_file_or_to_none(
 
 @pytest.mark.integration
 @given(LINES, LINES, LINES)
+@example("alpha = 1\n}\nalpha = 1", "alpha = 1", "}")
 def test_nothing_outside_the_place_changes(text: str, old: str, new: str):
     match = find(text, old or "x", new)
     if isinstance(match, Match):
