@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def is_missed(row: Row) -> bool:
-    return row.limit is not None and row.value > row.limit
+    return row.limit is not None and not row.value <= row.limit  # what is no number misses it too
 
 
 def line_of(row: Row) -> str:

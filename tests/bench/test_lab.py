@@ -1,10 +1,16 @@
 """The bench measures what it says: a real `ybs` and the bare loop do the whole task, and nothing beside it."""
 
+import math
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from types import ModuleType
 
 import pytest
 from lab import Lab, Row, Session, interleave
-from run import line_of
+from run import line_of, main
+
+from rows import every_row
 
 pytestmark = pytest.mark.integration
 
@@ -58,3 +64,17 @@ def test_runs_take_turns_after_a_warm_up() -> None:
 def test_a_missed_limit_is_said() -> None:
     assert line_of(Row("memory", 80, "MB", 70)).endswith("at most 70  MISSED")
     assert line_of(Row("memory", 70, "MB", 70)).endswith("at most 70")
+
+
+@every_row(("value", "code"), [(70, 0), (70.1, 1), (math.nan, 1)])
+def test_a_bench_that_misses_a_limit_fails(
+    value: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = ModuleType("start", "The start.")
+    rows = [Row("memory", value, "MB", 70), Row("time", 1e9, "ms")]
+    monkeypatch.setattr(bench, "measure", lambda _lab, _rounds: rows, raising=False)
+    monkeypatch.setitem(sys.modules, "start", bench)
+    monkeypatch.setattr("run.Lab", nullcontext)
+    monkeypatch.setattr("sys.argv", ["run.py", "start"])
+    assert main() == code
+    assert f"{code} of the limits missed" in capsys.readouterr().out
