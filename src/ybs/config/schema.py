@@ -57,7 +57,10 @@ class Llm(Struct, frozen=True, kw_only=True):
         Meta(description="How hard the model thinks: one of these, or tokens. Unset: as it likes."),
     ] = None
     timeout_seconds: Annotated[
-        Seconds, Meta(description="How long the provider may be silent within an answer.")
+        Seconds,
+        Meta(
+            description="How long the provider may be silent within an answer. Pings and empty pieces count as silence after ten minutes."
+        ),
     ] = 120.0
     prompt: Annotated[
         PromptForm,
