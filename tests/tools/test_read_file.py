@@ -113,6 +113,9 @@ async def test_a_long_line_is_cut_and_said(bench: Any, project: Path):
     output = (await bench.ok("read_file", path="a")).output
     assert output.startswith(f"1\t{'x' * 8000} [... 42,000 more characters]\n[long lines")
     assert len(output) < 10_000
+    (project / "a").write_text("x" * 6_000_000)  # not all of it is held
+    output = (await bench.ok("read_file", path="a")).output
+    assert output.startswith(f"1\t{'x' * 8000} [... over 900,000 more characters]\n[long lines")
 
 
 async def test_an_empty_file_is_said(bench: Any, project: Path):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ybs.tools.reading.content import Content  # both are loaded when the first file is read
 
 LONGEST_LINE = 2000
+_MOST_COUNTED = 900_000  # of a line that is much longer only a part may be held
 MOST_LINES = 100_000
 TIME_LIMIT_SECONDS = 30.0
 _FAR = 10**12
@@ -181,7 +182,9 @@ def _numbered(view: View, longest: int) -> list[str]:
 
 
 def _cut(line: str, longest: int) -> str:
-    return f"{line[:longest]} [... {len(line) - longest:,} more characters]"
+    more = len(line) - longest
+    count = f"{more:,}" if more <= _MOST_COUNTED else f"over {_MOST_COUNTED:,}"
+    return f"{line[:longest]} [... {count} more characters]"
 
 
 def _picture(content: "Content", shown: str) -> ToolOutput | None:
