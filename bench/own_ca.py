@@ -14,6 +14,21 @@ def name_of(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
+def _use_of(*, is_ca: bool) -> x509.KeyUsage:
+    """Return what the key is for: Python takes no authority from 3.13 on that does not say so."""
+    return x509.KeyUsage(
+        digital_signature=not is_ca,
+        key_cert_sign=is_ca,
+        crl_sign=is_ca,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
 def signed(
     subject: str,
     key: ec.EllipticCurvePrivateKey,
@@ -33,6 +48,7 @@ def signed(
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+        .add_extension(_use_of(is_ca=is_ca), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(subject)]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(

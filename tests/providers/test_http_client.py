@@ -236,10 +236,10 @@ def signs_of_life(beginning: str, sign: str):
     "beginning, sign", [("", ": still here\n\n"), ("", "\n"), ('data: {"n": 1}\n\n', ": x\n\n")]
 )
 async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch, beginning, sign):
-    monkeypatch.setattr("ybs.providers.http.waiting.LONGEST_SILENCE", 0.2)
+    monkeypatch.setattr("ybs.providers.http.waiting.LONGEST_SILENCE", 0.4)
     async with asyncio.timeout(5):
-        error = await failure(signs_of_life(beginning, sign), first=0.1, later=0.1)
-    assert "nothing arrived for 0.2 s" in str(error)
+        error = await failure(signs_of_life(beginning, sign), first=0.3, later=0.3)
+    assert "nothing arrived for 0.4 s" in str(error)
 
 
 @pytest.mark.integration
