@@ -86,7 +86,7 @@ def wanted(model: Path, window: int | None) -> server.Wanted:
 
 async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
     job = wanted(model or models.starter_path(this_host()), window)
-    return await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
+    return await server.ensure(this_host(), job, lease, told=lambda _: None)
 
 
 def ask(path: str, body: Any) -> Any:
@@ -312,9 +312,17 @@ async def test_a_model_that_nobody_measured_is_tried_once_and_the_template_that_
         await server.stop(this_host())
 
 
+@pytest.fixture
+def lease() -> Iterator[server.Lease]:
+    """Return what says that this test uses the server, until it ends: the next one wants another model."""
+    lease = server.Lease(this_host())
+    yield lease
+    lease.release()
+
+
 @pytest.mark.parametrize("family", _FAMILIES)
 async def test_the_template_of_every_family_is_one_that_llama_cpp_reads_calls_with(
-    folder: Path, family: str
+    folder: Path, lease: server.Lease, family: str
 ):
     head = notes_of(this_host(), STARTER).head
     template = replace(head, template=_FAMILIES[family].sign)
@@ -322,7 +330,7 @@ async def test_the_template_of_every_family_is_one_that_llama_cpp_reads_calls_wi
     job = server.Wanted(
         model=str(STARTER), alias="x", shape=head.shape, template=found.text, window=1024
     )
-    await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
+    await server.ensure(this_host(), job, lease, told=lambda _: None)
     running = server.running(this_host())
     assert running is not None
     connection = HTTPConnection("127.0.0.1", running.port, timeout=60)
