@@ -1,14 +1,25 @@
 """Imports ybs's own modules without Python's search through folders and file name endings: a start imports 350 of them.
 
-Everything else about an import is Python's: which compiled file belongs to a source, whether it is current, how it runs.
-See https://docs.python.org/3/reference/import.html#the-meta-path (ADR 0036).
+A compiled file that is where it mostly is, and current, is read in one step; everything else about an import is Python's.
+See https://docs.python.org/3/reference/import.html#the-meta-path and https://peps.python.org/pep-0552/ (ADR 0036).
 """
 
 import os
 import sys
 from collections.abc import Sequence
+from importlib._bootstrap_external import (
+    MAGIC_NUMBER,
+)  # importlib.util gives it too, and takes a millisecond to load
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from types import ModuleType
+from marshal import loads
+from types import CodeType, ModuleType
+
+#: What a compiled file begins with that belongs to a source of some time and size: the version, and no flags.
+_BEGINNING = MAGIC_NUMBER + bytes(4)
+_ENDING = f".{sys.implementation.cache_tag}.pyc"
+_BITS = 0xFFFFFFFF
+#: Optimized code is in files of other names.
+IS_PLAIN = not sys.flags.optimize
 
 
 def install() -> None:
@@ -27,8 +38,46 @@ class Finder:
         if not path or not name.startswith("ybs."):
             return None
         source = f"{path[0]}/{name.rpartition('.')[2]}.py"
-        if not os.path.isfile(source):  # noqa: PTH113 - 350 times in a start
+        try:
+            status = os.stat(source)  # noqa: PTH116 - 350 times in a start
+        except OSError:
             return None
-        spec = ModuleSpec(name, SourceFileLoader(name, source), origin=source)
+        spec = ModuleSpec(name, Loader(name, source, status), origin=source)
         spec.has_location = True
         return spec
+
+
+class Loader(SourceFileLoader):
+    """Python's loader, but for the compiled file of a source whose status has just been taken."""
+
+    def __init__(self, name: str, path: str, status: os.stat_result) -> None:
+        super().__init__(name, path)
+        self._status: os.stat_result | None = status
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the module's code."""
+        status, self._status = self._status, None  # a reload looks again
+        if status is not None and IS_PLAIN and sys.pycache_prefix is None:
+            try:
+                code = _compiled(self.path, status)
+            except (OSError, EOFError, ValueError, TypeError):
+                code = None  # there is none, or it is damaged: Python knows what to do
+            # In a tree that was moved it names another source, which Python puts right.
+            if isinstance(code, CodeType) and code.co_filename == self.path:
+                return code
+        return super().get_code(fullname)
+
+
+def _compiled(source: str, status: os.stat_result) -> object:
+    """Return what the compiled file of a source holds; None where it is not current. Raises what reading raises."""
+    folder, _, name = source.rpartition("/")
+    handle = os.open(
+        f"{folder}/__pycache__/{name.removesuffix('.py')}{_ENDING}", os.O_RDONLY | os.O_CLOEXEC
+    )
+    try:
+        data = os.read(handle, os.fstat(handle).st_size)
+    finally:
+        os.close(handle)
+    time, size = int(status.st_mtime) & _BITS, status.st_size & _BITS
+    current = _BEGINNING + time.to_bytes(4, "little") + size.to_bytes(4, "little")
+    return loads(memoryview(data)[16:]) if data[:16] == current else None  # noqa: S302 - Python trusts this file too
