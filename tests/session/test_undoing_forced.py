@@ -52,10 +52,10 @@ async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(
         for name in "abc":
             (project / name).write_text("1")
 
-        def act() -> None:
-            (project / "d").rmdir()  # noqa: B023
+        def act(project: Path = project) -> None:
+            (project / "d").rmdir()
             for name in "abc":
-                (project / name).write_text("2")  # noqa: B023
+                (project / name).write_text("2")
 
         turn = await play.name(act)
         for name in "abc":

@@ -333,12 +333,8 @@ class LocalToolbox(Toolbox):
     async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
         from ybs.tools.calls.supervise import awaited, checked
 
-        call, effect, preview, subject = (
-            ready.call,
-            ready.tool.effect,
-            ready.preview,
-            ready.subject,
-        )
+        call, effect = ready.call, ready.tool.effect
+        preview, subject = ready.preview, ready.subject
 
         def allowed() -> Allow | None:
             return self._gate.allowed(call, effect, preview, subject, needs=needs)

@@ -43,7 +43,7 @@ class Rule(Struct, frozen=True):
 
 #: No token is shorter, in bytes.
 _LEAST = 12
-#: How far before an anchor `near` is looked for, and behind it `then`, in bytes. No pattern reaches further.
+#: How far before an anchor `near` is looked for, and behind it `then`, in bytes. No pattern that has one reaches further.
 NEAR = 600
 #: Not within a word; `\n` before it, as JSON writes a line end, is not part of a word.
 EDGE = rb"(?:(?<![0-9A-Za-z_-])|(?<=\\[nrt]))"
