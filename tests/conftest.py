@@ -16,7 +16,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from leaks import tell_of_open_databases
+from leaks import put_back_what_is_process_wide, tell_of_open_databases
 from skips import unexpected
 
 # A busy machine is slow, and that is no fault of what is tested. CI looks longer (`--hypothesis-profile thorough`).
@@ -121,6 +121,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed or report.duration > option.durations_min:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Fail the test that leaves something to the tests after it, rather than one of those."""
+    yield
+    if left := put_back_what_is_process_wide():
+        raise AssertionError(f"{item.name} leaves behind: {left}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,10 +1,17 @@
-"""Databases that nobody closed are told of by Python from 3.13 on; for earlier ones this does the same."""
+"""What a test leaves behind: a database that nobody closed, and what belongs to the whole process.
 
+Python tells of open databases from 3.13 on; for earlier ones this does the same. A handler of the root logger, or an
+excepthook, has a later test of the same process write to the terminal, and which test that is depends on the order.
+"""
+
+import logging
 import sqlite3
 import sys
 import warnings
 from functools import partial
 from typing import Any
+
+_HOOK = sys.excepthook
 
 
 class TellingConnection(sqlite3.Connection):
@@ -33,3 +40,18 @@ def tell_of_open_databases() -> None:
     """Have every connection that is opened from now on tell that it was not closed."""
     if sys.version_info < (3, 13):
         sqlite3.connect = partial(sqlite3.connect, factory=TellingConnection)
+
+
+def put_back_what_is_process_wide() -> str:
+    """Take out what a test left in the root logger and in `sys.excepthook`, and say what it was; empty where nothing was."""
+    root, left = logging.root, [*logging.root.handlers]
+    found = [f"the root logger's {handler}" for handler in left]
+    if root.level != logging.WARNING:
+        found.append(f"the root logger's level {logging.getLevelName(root.level)}")
+    if sys.excepthook is not _HOOK:
+        found.append(f"the excepthook {sys.excepthook}")
+    for handler in left:
+        root.removeHandler(handler)
+    root.setLevel(logging.WARNING)
+    sys.excepthook = _HOOK
+    return ", ".join(found)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -223,7 +224,10 @@ def review(what: str) -> str:
 
 def real_server() -> MCPServer[Any]:
     """Return a server of the SDK with one of each kind."""
+    # The SDK gives the root logger of this process a handler that writes to the terminal, unless it has one.
+    logging.root.addHandler(quiet := logging.NullHandler())
     server = MCPServer("real", instructions="Use it.")
+    logging.root.removeHandler(quiet)
 
     @server.tool()
     async def add(a: int, b: int) -> int:

@@ -82,6 +82,7 @@ def test_the_limit_is_the_one_that_the_system_honours(
     monkeypatch.setattr(incognito.sys, "platform", system)
     monkeypatch.setattr(resource, "getrlimit", limit)
     monkeypatch.setattr(resource, "setrlimit", set_limit)
+    monkeypatch.setattr(sys, "excepthook", print)
     incognito.leave_no_dump()
     assert given == [(resource.RLIMIT_CORE, (least, 9))]
 

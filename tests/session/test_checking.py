@@ -201,8 +201,14 @@ def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> 
 
 
 def test_a_check_finds_whatever_else_stops_a_start(
-    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(
+        "ybs.security.incognito.leave_no_dump", int
+    )  # it holds for the whole process
     place(
         home, '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9"}}}'
     )
