@@ -44,7 +44,9 @@ def tell_of_open_databases() -> None:
 
 def put_back_what_is_process_wide() -> str:
     """Take out what a test left in the root logger and in `sys.excepthook`, and say what it was; empty where nothing was."""
-    root, left = logging.root, [*logging.root.handlers]
+    root = logging.root
+    # Where pytest's own plugin for logs is on, its handlers stand there during the run.
+    left = [it for it in root.handlers if not type(it).__module__.startswith("_pytest.")]
     found = [f"the root logger's {handler}" for handler in left]
     if root.level != logging.WARNING:
         found.append(f"the root logger's level {logging.getLevelName(root.level)}")
