@@ -208,9 +208,26 @@ def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
     for end in (100, 150, 200):
         counter.tokens(Request("system", messages[:end]))
     assert len(measured) == 201
-    counter.tokens(Request("system", messages[:1]))
+    counter.tokens(Request("system", messages[:2]))
     counter.tokens(Request("system", messages))
-    assert len(measured) == 400
+    assert len(measured) == 399
+
+
+def test_messages_that_are_weighed_one_by_one_do_not_have_the_whole_measured_anew():
+    counter, measured = counter_for(), list[str]()
+    count = counter.meter.count
+
+    def counting(text: str) -> float:
+        measured.append(text)
+        return count(text)
+
+    counter.meter.count = counting
+    messages = [UserMessage.of(f"number {number}") for number in range(200)]
+    whole = counter.tokens(Request("system", messages))
+    each = [counter.tokens(Request("", (message,))) for message in messages]
+    assert counter.tokens(Request("system", messages)) == whole
+    assert len([text for text in measured if text.startswith("number")]) == 200
+    assert (each[0], each[-1]) == (7, 8)  # one digit, three
 
 
 def test_messages_that_change_among_those_that_stay_are_measured_anew():

@@ -4,6 +4,7 @@ import errno
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -263,6 +264,53 @@ def test_the_outputs_of_all_sessions_stay_within_the_bound_of_all_at_any_moment(
             assert spill.path is not None
             assert spill.path.stat().st_size == 950  # what is being written is not what makes room
     assert most - 17 * look - 950 <= largest <= most
+
+
+def test_room_for_whole_texts_is_made_now_and_then_and_not_for_each(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    most, look, sweeps, largest = 1_000, 50, 0, 0
+
+    def counted(*words: Any, **options: Any) -> None:
+        nonlocal sweeps
+        sweeps += 1
+        sweep(*words, **options)
+
+    monkeypatch.setattr(room, "sweep", counted)
+    monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", most)
+    monkeypatch.setattr(room, "_LOOK_BYTES", look)
+    for _ in range(200):
+        assert outputs.keep("x" * 10)
+        largest = max(largest, sum(file.stat().st_size for file in outputs.folder.iterdir()))
+    assert sweeps == 200 * 10 // look
+    assert most - 17 * look < largest <= most
+    Spill(outputs, 0).add(
+        b"x"
+    )  # what comes piece by piece makes room for as much as it may take at once
+    assert outputs.keep("x" * (look + 1))
+    assert outputs.keep("x")
+    assert sweeps == 200 * 10 // look + 3
+
+
+def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+):
+    other = outputs_folder(this_host()) / "other"
+    for folder in (outputs.folder, other):
+        folder.mkdir(parents=True)
+        (folder / "old.txt").touch()
+        os.utime(folder / "old.txt", (0, 0))
+    list_of = os.scandir
+
+    def listed(folder: str | Path) -> Any:
+        if str(folder) == str(other):
+            raise PermissionError
+        return list_of(folder)
+
+    monkeypatch.setattr(room.os, "scandir", listed)
+    outputs.sweep()
+    assert not (outputs.folder / "old.txt").exists()
+    assert (other / "old.txt").exists()
 
 
 def test_sweeping_does_not_follow_links(outputs: Outputs, tmp_path: Path):

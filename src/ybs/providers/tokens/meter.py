@@ -44,8 +44,9 @@ class Meter:
     def request(self, request: Request) -> float:
         """Measure a whole request."""
         messages, known = request.messages, self._known
-        said = self._said_so_far(messages)
-        if len(known) > len(messages) + _SPARE:  # the others are gone
+        is_whole = len(messages) > 1  # else one is weighed alone, of a conversation that goes on
+        said = self._said_so_far(messages) if is_whole else sum(map(self.message, messages))
+        if is_whole and len(known) > len(messages) + _SPARE:  # the others are gone
             self._known = {id(each): known[id(each)] for each in messages if id(each) in known}
         return self.system(request.system) + self.tools(request.tools) + said
 
@@ -61,15 +62,19 @@ class Meter:
 
     def system(self, text: str) -> float:
         """Measure the system prompt."""
+        if not text:
+            return 0.0  # none is sent
         if text != self._system[0]:
             self._system = (text, self.count(text) + self._family.per_message)
         return self._system[1]
 
     def tools(self, specs: Sequence[ToolSpec]) -> float:
         """Measure what is told of the tools."""
+        if not specs:
+            return 0.0
         known, size = self._tools
         if len(known) != len(specs) or any(a is not b for a, b in zip(known, specs, strict=True)):
-            size = sum(map(self._spec, specs)) + (self._family.with_tools if specs else 0.0)
+            size = sum(map(self._spec, specs)) + self._family.with_tools
             self._tools = (tuple(specs), size)
         return size
 

@@ -33,23 +33,33 @@ class Outputs:
 
     def __init__(self, roots: Roots, project: Path | None = None) -> None:
         self.folder = outputs_folder(roots.host) / _name_of(str(project or roots.folder))
+        #: What whole texts may still take before room is made again.
+        self._swept_bytes = 0
         roots.add(self.folder, is_read_only=True)
 
     def create(self) -> tuple[int, Path]:
         """Make a new private file and open it for writing. Raises OSError."""
+        return self._create(_LOOK_BYTES)
+
+    def _create(self, most_bytes: int) -> tuple[int, Path]:
+        """Make a file that gets so many bytes at most before the next look at the room on the disk."""
         every = self.folder.parent
         for folder in (every.parent, every, self.folder):
             _make_private(folder)
-        self.sweep()
+        if most_bytes > self._swept_bytes:
+            self.sweep()
+            self._swept_bytes = _LOOK_BYTES
+        self._swept_bytes -= most_bytes
         path = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}.txt"
         return os.open(path, _FLAGS, 0o600), path
 
     def keep(self, text: str) -> str:
         """Write a whole text down and return its path; an empty one where that fails."""
+        data = text.encode(errors="replace")
         try:
-            handle, path = self.create()
+            handle, path = self._create(len(data))
             with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
-                file.write(text.encode(errors="replace"))
+                file.write(data)
         except OSError:
             return ""
         return str(path)
@@ -169,23 +179,37 @@ def sweep(every: Path, now: float | None = None, *, being_written: Path | None =
     """
     oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
     room = MOST_BYTES_OF_ALL - _WRITERS * _LOOK_BYTES
+    stays = None if being_written is None else str(being_written)
     for changed, size, path in sorted(_files(every), reverse=True):
         room -= size
-        if path != being_written and (changed < oldest or room < 0):
+        if path != stays and (changed < oldest or room < 0):
             with suppress(OSError):
-                path.unlink()
+                os.unlink(path)
 
 
-def _files(every: Path) -> list[tuple[float, int, Path]]:
-    found: list[tuple[float, int, Path]] = []
-    for folder in every.iterdir():
-        if folder.is_symlink() or not folder.is_dir():
+def _files(every: Path) -> list[tuple[float, int, str]]:
+    found: list[tuple[float, int, str]] = []
+    for folder in _entries(every):
+        if not folder.is_dir(follow_symlinks=False):
             continue
-        for path in folder.glob("*.txt"):
-            with suppress(OSError):  # another ybs removed it
-                status = path.lstat()
-                found.append((status.st_mtime, status.st_size, path))
+        with suppress(OSError):  # another ybs removed it
+            for file in _entries(folder.path):
+                if file.name.endswith(".txt"):
+                    found += _looked_at(file)
     return found
+
+
+def _looked_at(file: "os.DirEntry[str]") -> list[tuple[float, int, str]]:
+    try:
+        status = file.stat(follow_symlinks=False)
+    except OSError:  # another ybs removed it
+        return []
+    return [(status.st_mtime, status.st_size, file.path)]
+
+
+def _entries(folder: Path | str) -> list["os.DirEntry[str]"]:
+    with os.scandir(folder) as entries:
+        return [*entries]
 
 
 def _make_private(folder: Path) -> None:
