@@ -184,7 +184,7 @@ def sweep(every: Path, now: float | None = None, *, being_written: Path | None =
         room -= size
         if path != stays and (changed < oldest or room < 0):
             with suppress(OSError):
-                os.unlink(path)
+                Path(path).unlink()
 
 
 def _files(every: Path) -> list[tuple[float, int, str]]:
