@@ -172,6 +172,16 @@ def test_a_damaged_session_is_shown_as_far_as_it_can_be_read(
     assert err == f"ybs: 1 line of {name} cannot be read; the rest is whole\n"
 
 
+def test_a_session_without_its_first_line_is_shown_without_a_folder(
+    keep: Keep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = keep("Headless", *talk("one", "two"))
+    path = this_host().sessions_folder / f"{name}.jsonl"
+    path.write_bytes(path.read_bytes().partition(b"\n")[2])
+    out, _ = ran(capsys, "show", name)
+    assert out.splitlines()[2].startswith("An unknown model, 20")
+
+
 @pytest.mark.integration
 def test_an_export_is_markdown_or_lines_that_can_be_loaded_again(
     keep: Keep, project: Path, capsys: pytest.CaptureFixture[str]

@@ -234,7 +234,8 @@ def text_of(saved: "Saved", transcript: "Transcript", firewall: "Firewall") -> s
         if not isinstance(envelope.event, Compacted | Rewound):
             replay.add(envelope.event, agent=envelope.agent)
     who = " ".join(filter(None, (saved.provider, saved.model))) or "An unknown model"
-    about = f"{who}, in `{saved.project}`, {_day(saved.changed_at)}"
+    where = f"in `{saved.project}`" if saved.project else ""
+    about = ", ".join(filter(None, (who, where, _day(saved.changed_at))))
     return markdown_of(replay.messages, firewall, title=saved.title, about=about)
 
 
