@@ -51,10 +51,14 @@ class Shrinking(Guard):
 
 
 def guard(
-    room: int, *, model: Model | None = None, keep: Callable[[str], str] = lambda _text: ""
+    room: int,
+    *,
+    model: Model | None = None,
+    keep: Callable[[str], str] = lambda _text: "",
+    threshold: float = 0.95,
 ) -> Compaction:
     compaction = Compaction(
-        threshold=0.95, room=lambda: room, size=tokens, specs=list, keep_output=keep
+        threshold=threshold, room=lambda: room, size=tokens, specs=list, keep_output=keep
     )
     compaction.model = model
     return compaction

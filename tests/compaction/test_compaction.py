@@ -84,6 +84,23 @@ async def test_old_outputs_go_first_and_no_model_is_asked_when_that_is_enough():
     assert done.tokens_after == size(conversation) <= 8_000 * 0.6 < done.tokens_before
 
 
+@pytest.mark.parametrize("threshold", [0.2, 0.3, 0.5, 0.55, 0.6, 0.95])
+async def test_one_that_begins_early_leaves_room_for_the_next_steps_too(threshold: float):
+    conversation = Conversation("You help.", [UserMessage.of("Read all of it.")])
+    events = RecordedEvents()
+    turn = Turn(conversation, events)
+    compaction = guard(20_000, threshold=threshold)
+    for at in range(120):
+        for message in step(f"c{at}", "x = 1\n" * 200, path=f"src/part{at}.py"):
+            conversation.append(message)
+        await compaction.before_step(turn)
+        assert size(conversation) <= threshold * 20_000
+    done = [event for event in events.events if isinstance(event, Compacted)]
+    assert 1 < len(done) < 30
+    for each in done:
+        assert each.tokens_after < each.tokens_before * 0.8
+
+
 async def test_older_turns_become_a_summary_and_the_last_ones_stay():
     conversation = talk(40)
     last = list(conversation.messages[-4:])

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from ybs.compaction.eliding import one_line
 from ybs.compaction.extract import references
-from ybs.compaction.layout import TARGET, Bounds, CompactionPlan, Layout, TooLarge, present
+from ybs.compaction.layout import (
+    TARGET,
+    TARGET_OF_FULL,
+    Bounds,
+    CompactionPlan,
+    Layout,
+    TooLarge,
+    present,
+)
 from ybs.compaction.scale import Scale
 from ybs.compaction.summary import Made, Task, summarise
 from ybs.core.conversation import Conversation
@@ -35,9 +43,13 @@ WORDS_FOLLOW = (
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What a compaction works with; `spent` is told what a request for a summary has used."""
+    """What a compaction works with: `room` is what a request may have, `full` what it has where compaction begins.
+
+    `spent` is told what a request for a summary has used.
+    """
 
     room: int
+    full: int
     size: Callable[[Request], int]
     specs: Sequence[ToolSpec]
     keep_output: Callable[[str], str]
@@ -86,7 +98,8 @@ class Compacting:
 
     def _bounds(self, reason: CompactionReason) -> Bounds:
         fixed, room = self._scale.fixed, self._means.room
-        target = fixed + int(max(0, room - fixed) * TARGET)
+        free, full = max(0, room - fixed), max(0, self._means.full - fixed)
+        target = fixed + int(min(free * TARGET, full * TARGET_OF_FULL))
         if reason != "asked":
             return Bounds(target, room)
         said = self._before - fixed

@@ -168,6 +168,7 @@ class Compaction(Guard):
         room = self.room
         means = Means(
             room=room,
+            full=int(self.threshold * room),
             size=self._size,
             specs=self._specs(),
             keep_output=self._keep_output,

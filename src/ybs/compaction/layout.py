@@ -12,6 +12,8 @@ from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserM
 #: After a compaction this share of what the system prompt and the tools leave is filled. Half the room is then free
 #: for work before the next one, and each one costs a summary and the provider's prompt cache.
 TARGET = 0.55
+#: Nor more than this share of what fills it where compaction begins: a person may have it begin sooner.
+TARGET_OF_FULL = 0.6
 #: What the current words and the newest step leave of it is shared: for the turns before and the summary so much, for
 #: the person's words the rest.
 _TAIL, _SUMMARY = 0.35, 0.25
