@@ -206,9 +206,8 @@ def test_a_check_finds_whatever_else_stops_a_start(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "ybs.security.incognito.leave_no_dump", int
-    )  # it holds for the whole process
+    # It holds for the whole process.
+    monkeypatch.setattr("ybs.security.incognito.leave_no_dump", lambda: None)
     place(
         home, '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9"}}}'
     )

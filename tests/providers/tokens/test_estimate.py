@@ -195,7 +195,8 @@ def test_pictures_tools_calls_and_thinking_are_counted_as_they_are_sent():
     assert tools[1] - tools[0] > tools[2] - tools[1] > 10
 
 
-def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
+def recording_counter() -> tuple[TokenCounter, list[str]]:
+    """Make a counter, and the list of the texts that it has counted."""
     counter, measured = counter_for(), list[str]()
     count = counter.meter.count
 
@@ -204,6 +205,11 @@ def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
         return count(text)
 
     counter.meter.count = counting
+    return counter, measured
+
+
+def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
+    counter, measured = recording_counter()
     messages = [UserMessage.of(f"number {number}") for number in range(200)]
     for end in (100, 150, 200):
         counter.tokens(Request("system", messages[:end]))
@@ -214,14 +220,7 @@ def test_a_message_is_measured_once_and_forgotten_with_its_conversation():
 
 
 def test_messages_that_are_weighed_one_by_one_do_not_have_the_whole_measured_anew():
-    counter, measured = counter_for(), list[str]()
-    count = counter.meter.count
-
-    def counting(text: str) -> float:
-        measured.append(text)
-        return count(text)
-
-    counter.meter.count = counting
+    counter, measured = recording_counter()
     messages = [UserMessage.of(f"number {number}") for number in range(200)]
     whole = counter.tokens(Request("system", messages))
     each = [counter.tokens(Request("", (message,))) for message in messages]

@@ -284,9 +284,8 @@ def test_room_for_whole_texts_is_made_now_and_then_and_not_for_each(
         largest = max(largest, sum(file.stat().st_size for file in outputs.folder.iterdir()))
     assert sweeps == 200 * 10 // look
     assert most - 17 * look < largest <= most
-    Spill(outputs, 0).add(
-        b"x"
-    )  # what comes piece by piece makes room for as much as it may take at once
+    # What comes piece by piece makes room for as much as it may take at once.
+    Spill(outputs, 0).add(b"x")
     assert outputs.keep("x" * (look + 1))
     assert outputs.keep("x")
     assert sweeps == 200 * 10 // look + 3
