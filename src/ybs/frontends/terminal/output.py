@@ -56,6 +56,11 @@ def scroll_away(output: Output) -> None:
     output.write_raw("\n" * output.get_size().rows)
 
 
+def begin_line(output: Output) -> None:
+    """Write from the beginning of the cursor's line on: what was typed ahead may stand there, and is shown in the prompt."""
+    output.write_raw("\r\x1b[K")
+
+
 def is_known(sequence: str) -> bool:
     """Return whether the sequence is the bell, a notification or a clipboard's content, in an envelope or bare, or a title."""
     if _TITLE.fullmatch(sequence):

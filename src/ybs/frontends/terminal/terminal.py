@@ -26,7 +26,7 @@ from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.hangup import hung_up
 from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
-from ybs.frontends.terminal.output import GatedOutput, act
+from ybs.frontends.terminal.output import GatedOutput, act, begin_line
 from ybs.frontends.terminal.own_shell import own_runner
 from ybs.frontends.terminal.programs import chosen_line, command_of
 from ybs.frontends.terminal.prompt.history import LineHistory
@@ -331,6 +331,7 @@ class Terminal:
         host, width = self.session.host, self._width() - 1
         first = start_line(__version__, self.state, host, width, canvas.paint, canvas.signs)
         second = second_line(self.state, self._width() - 1, canvas.signs)
+        begin_line(self._output)
         self.renderer.put("text", f"{first}\n{canvas.paint.dim(second)}")
         for warning in self.session.warnings:
             self.renderer.note(warning, "warning")

@@ -8,6 +8,8 @@ import re
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import TypeAlias, cast
 
 from prompt_toolkit.input import Input
@@ -111,8 +113,20 @@ def read_extended(put_in: Input) -> None:
         put_in.vt100_parser = KeyParser(put_in.vt100_parser.feed_key_callback)
 
 
+def read_typed_ahead(put_in: Input) -> None:
+    """Have an input read Enter in what waits now: it was typed while the terminal made a new line of it."""
+    if not isinstance(put_in, Vt100Input) or not os.isatty(put_in.fileno()):
+        return
+    if isinstance(parser := put_in.vt100_parser, KeyParser):
+        size = ioctl(put_in.fileno(), FIONREAD, bytes(4))
+        parser.typed_ahead = int.from_bytes(size, sys.byteorder)
+
+
 class KeyParser(Vt100Parser):
     """Reads keys as prompt_toolkit does, and those in the two extended forms."""
+
+    #: So many of the next bytes were typed while Enter was a new line.
+    typed_ahead = 0
 
     def reset(self, request: bool = False) -> None:
         """Begin anew."""
@@ -122,6 +136,10 @@ class KeyParser(Vt100Parser):
 
     def feed(self, data: str) -> None:
         """Take a piece of input."""
+        if self.typed_ahead:
+            ahead, data = data[: self.typed_ahead], data[self.typed_ahead :]
+            self.typed_ahead = max(0, self.typed_ahead - len(ahead.encode(errors="replace")))
+            data = ahead.replace("\n", "\r") + data
         if not self._in_bracketed_paste:
             keys, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
             self._begun = ""

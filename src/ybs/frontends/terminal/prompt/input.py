@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import set_app
-from prompt_toolkit.application.run_in_terminal import in_terminal, run_in_terminal
+from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
@@ -36,10 +36,15 @@ from prompt_toolkit.widgets import SearchToolbar
 from ybs.frontends.terminal.clipboard_image import NoImage, save_image
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.fragments import fragments
+from ybs.frontends.terminal.output import begin_line
 from ybs.frontends.terminal.prompt.completion import STYLE, YbsCompleter, menu
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.editor import NoEditor, edit, editor_command
-from ybs.frontends.terminal.prompt.extended_keys import ExtendedKeys, read_extended
+from ybs.frontends.terminal.prompt.extended_keys import (
+    ExtendedKeys,
+    read_extended,
+    read_typed_ahead,
+)
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.keys import bindings
 from ybs.frontends.terminal.prompt.paste import FoldedPastes
@@ -106,7 +111,9 @@ class Prompt:
 
     async def run(self) -> int:
         """Take keys until the application ends; return the exit code."""
-        with self._extended:
+        with self.app.input.raw_mode(), self._extended:
+            begin_line(self.app.output)
+            read_typed_ahead(self.app.input)
             # Its own handler of errors prints what it is given, and asks for Enter.
             return await self.app.run_async(set_exception_handler=False)
 
@@ -147,30 +154,24 @@ class Prompt:
         """Let a program have the terminal until it ends; return its exit code."""
         from asyncio.subprocess import create_subprocess_exec  # few commands are programs
 
-        self.is_away = True
-        try:
-            async with in_terminal():
-                with self._extended.away():
-                    process = await create_subprocess_exec(*command, cwd=folder)
-                    code = await process.wait()
-                self._desk.note_hidden()
-        finally:
-            self.is_away = False
-        return code
+        async with self.away():
+            process = await create_subprocess_exec(*command, cwd=folder)
+            return await process.wait()
 
     def suspend(self) -> None:
         """Give the terminal back to the shell until it calls ybs to the foreground."""
+        self.app.create_background_task(self._suspend())
 
-        def stop() -> None:
-            with self._extended.away():
-                os.kill(0, signal.SIGTSTP)  # whoever was started by ybs too
-            self._desk.note_hidden()
-
-        run_in_terminal(stop)
+    async def _suspend(self) -> None:
+        async with self.away():
+            os.kill(0, signal.SIGTSTP)  # whoever was started by ybs too
 
     @asynccontextmanager
-    async def away(self) -> AsyncGenerator[None]:
-        """Leave the terminal to another program, with its modes as a shell has them."""
+    async def away(self, *, may_send: bool = True) -> AsyncGenerator[None]:
+        """Leave the terminal to another program, with its modes as a shell has them.
+
+        What nobody read there is for the prompt; `may_send` tells whether Enter in it sends or begins a line.
+        """
         self.is_away = True
         try:
             with set_app(self.app):  # who asks may have begun before the application
@@ -178,8 +179,11 @@ class Prompt:
                     with self._extended.away():
                         yield
                     self._desk.note_hidden()
+                    begin_line(self.app.output)
         finally:
             self.is_away = False
+            if may_send:
+                read_typed_ahead(self.app.input)
 
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
@@ -245,7 +249,7 @@ class Prompt:
         before = self.draft.text
         try:
             command = editor_command(Path(self._desk.state.folder))
-            async with self.away():
+            async with self.away(may_send=False):  # the draft is not yet what was seen last
                 text = await edit(self.draft.words, command)
         except NoEditor as error:
             self._desk.hint(str(error))
