@@ -33,7 +33,6 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "run_in_own_shell": "run it in your own shell: !!{}",
     "trust_project": "see what it asks for, and trust it: /trust",
     "list_sessions": "list them: /sessions",
-    "list_all_sessions": "list the sessions of all folders: /sessions all",
     "resume_session": "continue one: /resume",
     "list_memories": "list them: /memories",
     "forget_memory": "delete one: /memories forget N",

@@ -34,7 +34,6 @@ RemedyKind: TypeAlias = Literal[
     "run_in_own_shell",  # the command
     "trust_project",
     "list_sessions",
-    "list_all_sessions",
     "resume_session",
     "list_memories",
     "forget_memory",

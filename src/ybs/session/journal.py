@@ -25,7 +25,6 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.ports import Guard, Turn
-from ybs.core.remedies import Remedy
 from ybs.session.masking import masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
@@ -207,16 +206,10 @@ class Syncing(Guard):
 def named(store: "Store", folder: Path, word: str) -> str:
     """Return the name of the session that a word means; no word means the newest of the folder.
 
-    It is empty where nothing was said in any of them (ybs was killed at once, or all was taken back). Raises YbsError.
+    It is empty where nothing was said in any of them (ybs was killed at once, or all was taken back), and where there is
+    none. Raises YbsError where the word means no session.
     """
     if word:
         return store.find(word, project=str(folder)).name
     newest = store.newest(str(folder))
-    if newest is None and store.sessions(project=str(folder)):
-        return ""
-    if newest is None:
-        raise YbsError(
-            f"There is nothing to continue: no session of {folder} is saved.",
-            remedies=(Remedy("begin_anew"), Remedy("list_all_sessions")),
-        )
-    return newest.name
+    return newest.name if newest else ""

@@ -56,6 +56,10 @@ NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
     "They can be listed, and resumed by name."
 )
+NOTHING_SAVED = (
+    "No session of {folder} is saved, so a new one was started. "
+    "`ybs sessions list --all` lists those of all folders."
+)
 
 
 def _form_of(schema: Any) -> "AnswerForm | None":
@@ -369,13 +373,14 @@ class SessionParts:
     def take_up_meant(self, word: str, *, is_fork: bool) -> None:
         """Go on with the session that a word means, the newest of this folder where there is none. Raises YbsError.
 
-        Where nothing was said in the newest ones a new session begins, with a warning.
+        Where nothing was said in any of the folder's, a new session begins, with a warning.
         """
         folder = self.environment.folder
         if name := named(self.store(), folder, word):
             self.take_up(name, is_fork=is_fork)
             return
-        text = NOTHING_SAID.format(folder=folder)
+        are_empty = self.store().sessions(project=str(folder))
+        text = (NOTHING_SAID if are_empty else NOTHING_SAVED).format(folder=folder)
         self.loaded = replace(self.loaded, warnings=(*self.loaded.warnings, text))
 
     async def aclose(self, reason: str = "other") -> None:

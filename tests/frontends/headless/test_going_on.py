@@ -112,10 +112,6 @@ def test_a_one_shot_that_was_killed_is_one_until_somebody_goes_on_with_it(
 def test_what_cannot_go_on_says_why_and_what_to_do(
     printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = printed("--continue", "go", code=1)
-    assert "There is nothing to continue: no session of" in result["message"]
-    assert "Start a new session without --continue" in result["message"]
-    assert "`ybs sessions list --all`" in result["message"]
     name = printed("mend the lamp")["session"]
     result = printed("--resume", "mend_the_lmap", "go", code=1)
     assert f"similar names: {name}" in result["message"]
@@ -126,8 +122,25 @@ def test_what_cannot_go_on_says_why_and_what_to_do(
     with_lock.close()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert printed("--continue", "go", code=1)["is_error"]
     assert printed("--resume", name, "go")["session"] == name
+
+
+def test_where_no_session_is_saved_continue_begins_a_conversation_and_says_so(
+    printed: Print, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printed("--resume", "nosuch", "go", code=1)["is_error"]
+    begun = printed("--continue", "go")
+    assert printed("--continue", "and go on")["session"] == begun["session"]
+    assert cli.main(["sessions", "--format", "json"]) == 0
+    (only,) = msgspec.json.decode(capsys.readouterr().out)
+    assert not only["is_one_shot"]
+
+
+async def test_the_new_session_of_continue_is_told_of(server: OpenAIServer, project: Path) -> None:
+    where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
+    async with Session.open(project, commands=SlashCommands(), resume="", **where) as session:
+        assert session.warnings[-1].startswith(f"No session of {project} is saved, so a new one")
+        assert session.resumed is None
 
 
 async def test_where_all_was_taken_back_continue_says_so(

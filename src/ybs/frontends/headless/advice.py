@@ -31,7 +31,6 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "run_in_own_shell": "run it yourself: {}",
     "trust_project": "see what the project asks for, and trust it, with `ybs trust`",
     "list_sessions": "list them with `ybs sessions`",
-    "list_all_sessions": "list the sessions of all folders with `ybs sessions list --all`",
     "resume_session": "resume one anyway with --resume ID",
     "list_memories": "list them with /memories in a chat",
     "forget_memory": "delete one with /memories forget N in a chat",
