@@ -65,12 +65,13 @@ class Places(Struct, frozen=True, kw_only=True):
     @property
     def toolchains(self) -> list[str]:
         """The toolchains that lie in the home folder and in no blocked path."""
+        blocked = frozenset(self.blocked)
         found = (f"{self.home}/{name}" for name in TOOLCHAINS)
         return [
             path
             for path in found
             if os.path.exists(path)  # noqa: PTH110 - one call for each of forty names
-            and not any(lies_in(os.path.realpath(path), blocked) for blocked in self.blocked)
+            and not _lies_in_one(os.path.realpath(path), blocked)
         ]
 
     @property
