@@ -53,10 +53,10 @@ def main() -> int:
     if unknown := set(options.names) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))} (there are {', '.join(NAMES)})")
     missed = 0
-    with Lab() as lab:
-        for name in options.names or NAMES:
-            module = import_module(name)
-            print(f"\n{name}: {module.__doc__.splitlines()[0]}", flush=True)
+    for name in options.names or NAMES:
+        module = import_module(name)
+        print(f"\n{name}: {module.__doc__.splitlines()[0]}", flush=True)
+        with Lab() as lab:  # what one measure leaves behind is not for the next
             for row in module.measure(lab, options.rounds):
                 print(line_of(row), flush=True)
                 missed += is_missed(row)

@@ -18,6 +18,7 @@ from ybs.config.schema import Config
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import AssistantSaid, RequestStarted, TextStreamed, TurnFinished
 from ybs.core.messages import Usage
+from ybs.frontends.host import this_host
 from ybs.frontends.terminal.terminal import Terminal
 from ybs.session.session import Outcome, Status, View
 
@@ -123,8 +124,10 @@ async def _stream(text: str, pace: float, *, is_shown: bool) -> float:
         session_as: Any = session
         terminal = Terminal(session_as, put_in=pipe, put_out=output)
         running = asyncio.create_task(terminal.run())
-        while not terminal.window.app.is_running:  # noqa: ASYNC110 - it tells nobody
+        while not terminal.window.app.is_running and not running.done():
             await asyncio.sleep(0.01)
+        if running.done():
+            await running  # which says why it did not begin
         began = time.process_time()
         terminal.work.submit("go")
         await session.has_ended.wait()
@@ -149,7 +152,7 @@ class StandIn:
     def __init__(self, text: str, pace: float) -> None:
         self.text, self.pace = text, pace
         self.config, self.warnings, self.mode = Config(), (), "ask"
-        self.view = View(streams=True)
+        self.view, self.resumed, self.host = View(streams=True), None, this_host()
         self.has_ended = asyncio.Event()
         self._sinks: list[Callable[[Any], None]] = []
 
