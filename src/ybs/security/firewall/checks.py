@@ -105,14 +105,14 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     go_on = start if _GIVES().search(data, start, end + 1) else end
     if not _CLOSED().match(data, end) or value in whole_name or _CODE().fullmatch(value):
         return go_on
+    is_quoted = data[start - 1 : start] in (b'"', b"'", b"`")
+    is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
+    if not (is_spoken or _is_value(word, value)):
+        return go_on
     goes_on = match[0][len(word) : len(word) + 1].isalpha()
     if is_word(value) or _DATE().fullmatch(value) or (word in _WEAK and goes_on):
         return go_on
-    if _is_value(word, value):
-        return None
-    is_quoted = data[start - 1 : start] in (b'"', b"'", b"`")
-    is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
-    return None if is_spoken else go_on
+    return None
 
 
 def _is_value(word: bytes, value: bytes) -> bool:

@@ -57,17 +57,15 @@ def is_random(value: bytes) -> bool:
     letters = kinds.count(b"l") + kinds.count(b"u")
     if not letters:
         return digits == size >= 15
-    is_wordy = _words(value) * 5 >= size * 3
     if not digits:
-        return not is_wordy and size >= 24 and _is_mixed(kinds)
+        return size >= 24 and _is_mixed(kinds) and not _is_wordy(value)
     if entropy(value) < (2.6 if size < 20 else 3.0):
         return False
     if b"s" not in kinds and _groups(kinds) >= 3:
         return True  # no name has digits in three places and no sign between its words
     # Of two neighbours in a random text of letters and digits about four in ten differ in class; in names few do.
-    return not is_wordy and (
-        changes(value) >= max(3, size * 0.2) or _HARD().search(value.lower()) is not None
-    )
+    is_drawn = changes(value) >= max(3, size * 0.2) or _HARD().search(value.lower()) is not None
+    return is_drawn and not _is_wordy(value)
 
 
 def _groups(kinds: bytes) -> int:
@@ -75,10 +73,10 @@ def _groups(kinds: bytes) -> int:
     return len([group for group in kinds.replace(b"u", b"l").split(b"l") if group])
 
 
-def _words(value: bytes) -> int:
-    """Return how many bytes of the value stand in runs of letters that could be words."""
+def _is_wordy(value: bytes) -> bool:
+    """Return whether three fifths of the value stand in runs of letters that could be words."""
     runs = _RUN().findall(value)
-    return sum(len(run) for run in runs if _is_word(run.lower()))
+    return sum(len(run) for run in runs if _is_word(run.lower())) * 5 >= len(value) * 3
 
 
 def _is_word(run: bytes) -> bool:
