@@ -124,7 +124,7 @@ async def _stream(text: str, pace: float, *, is_shown: bool) -> float:
         session_as: Any = session
         terminal = Terminal(session_as, put_in=pipe, put_out=output)
         running = asyncio.create_task(terminal.run())
-        while not terminal.window.app.is_running and not running.done():
+        while not (terminal.window.app.is_running or running.done()):  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.01)
         if running.done():
             await running  # which says why it did not begin

@@ -116,9 +116,13 @@ async def test_a_certificate_that_nobody_trusts_is_refused(
     own_ca: tuple[Path, ssl.SSLContext], tmp_path: Path
 ) -> None:
     async with tunnel(own_ca[1]) as (proxy, _):
-        with pytest.raises(ProviderDown, match="TLS failed") as caught:
+        with pytest.raises(
+            ProviderDown, match=r"cannot be reached safely \(TLS failed: "
+        ) as caught:
             await answer_of(config_with(proxy=proxy))
         assert not caught.value.temporary
+        assert "certificate" in str(caught.value)
+        assert "network.ca_file" in caught.value.remedies[0].value
         (tmp_path / "empty.pem").write_text("no certificate")
         with pytest.raises(ProviderDown, match=r"network\.ca_file cannot be used: .*empty\.pem"):
             await answer_of(config_with(proxy=proxy, ca_file=str(tmp_path / "empty.pem")))

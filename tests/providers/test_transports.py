@@ -1,7 +1,7 @@
 import asyncio
 import socket
 from contextlib import aclosing
-from ssl import SSLError
+from ssl import SSLCertVerificationError, SSLError
 
 import pytest
 from raw_http import http, unending
@@ -333,12 +333,19 @@ async def test_a_proxy_is_used_only_where_it_is_asked_for(serve, monkeypatch: py
 # Reasons
 
 
+def unverified(why: str) -> SSLError:
+    error = SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = why
+    return error
+
+
 @every_row(
     ("error", "reason"),
     [
         (ConnectionRefusedError(), "connection refused"),
         (socket.gaierror(-2, "x"), "no such host name"),
         (SSLError(1, "certificate verify failed"), "TLS failed: certificate verify failed"),
+        (unverified("self-signed certificate"), "TLS failed: self-signed certificate"),
         (TimeoutError(), "connecting took too long"),
         (OSError(113, "x"), "there is no network route to it"),
         (OSError(24, "Too many  open files"), "[Errno 24] Too many open files"),

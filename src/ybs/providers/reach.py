@@ -13,7 +13,7 @@ from ybs.config.host import Host
 from ybs.config.key_store import SAVED, has_key
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config
-from ybs.core.errors import ConfigError, ModelError
+from ybs.core.errors import ConfigError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import host_of, port_of
 from ybs.providers.local.models import find_model
@@ -77,13 +77,14 @@ class Reach(Struct, frozen=True, kw_only=True):
 
 
 class ModelReach(Struct, frozen=True, kw_only=True):
-    """What is known of a model, asked where its server runs on this machine."""
+    """What is known of a model, asked where its server runs on this machine; `complaint` says why that could not be asked."""
 
     name: str
     window: int
     state: ModelState
     endpoint: str
     wire: str
+    complaint: str = ""
 
 
 async def look(host: Host, name: str, config: Config) -> Reach:
@@ -107,14 +108,20 @@ async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
     """Look whether the model that a provider would use is there. Raises ConfigError and ModelError."""
     provider = chosen_provider(host, config, name)
     model = create_model(host, config, provider=name)
+    complaint = ""
     try:
-        state = await _state_of(model, provider)
+        try:
+            state = await _state_of(model, provider)
+        except (ModelError, TimeoutError) as error:
+            state = "unsaid"
+            complaint = str(error) if isinstance(error, ProviderDown) else ""
         return ModelReach(
             name=model.name,
             window=model.window,
             state=state,
             endpoint=_shown(clean_endpoint(provider.endpoint, provider.wire)),
             wire=provider.wire,
+            complaint=complaint,
         )
     finally:
         await model.aclose()
@@ -206,19 +213,16 @@ def _shown(endpoint: str) -> str:
 
 
 async def _state_of(model: ProviderModel, provider: Provider) -> ModelState:
-    """Ask a server on this machine for the model, and for its window."""
+    """Ask a server on this machine for the model, and for its window. Raises ModelError and TimeoutError."""
     if provider.make is not None:
         return "embedded"
     if not is_loopback(host_of(provider.endpoint)):
         return "unasked"
-    try:
-        async with asyncio.timeout(LIST_SECONDS):
-            names = await model.list_models()
-            if not names and provider.wire != "ollama":
-                return "unsaid"
-            if not {model.name, f"{model.name}:latest"} & {*names}:
-                return "unlisted"
-            await model.detect_window()
-    except (ModelError, TimeoutError):
-        return "unsaid"
+    async with asyncio.timeout(LIST_SECONDS):
+        names = await model.list_models()
+        if not names and provider.wire != "ollama":
+            return "unsaid"
+        if not {model.name, f"{model.name}:latest"} & {*names}:
+            return "unlisted"
+        await model.detect_window()
     return "listed"

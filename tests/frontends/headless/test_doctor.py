@@ -202,7 +202,10 @@ def test_a_chosen_server_that_does_not_run_is_needed(
     provider = found["provider ollama"]
     assert (provider["state"], provider["is_needed"]) == ("missing", True)
     assert provider["fix"] == "ollama serve"
-    assert found["model"]["detail"] == "x; the provider did not answer in time"
+    assert (
+        found["model"]["detail"] == "x; ollama at 127.0.0.1:1 does not answer (connection refused)"
+    )
+    assert found["model"]["state"] == "warning"
 
 
 @pytest.mark.integration

@@ -98,11 +98,9 @@ def _model(host: Host, name: str, config: Config) -> Finding:
         case "unasked":
             return Finding(name="model", state="ok", detail=f"{words}, not checked")
         case "unsaid":
-            return Finding(
-                name="model",
-                state="ok",
-                detail=f"{found.name}; the provider did not answer in time",
-            )
+            words = f"{found.name}; {found.complaint or 'the provider did not answer in time'}"
+            state = "warning" if found.complaint else "ok"
+            return Finding(name="model", state=state, detail=words.rstrip("."))
         case "unlisted":
             words = f"{found.name} is not available at {found.endpoint}"
             fix = f"ollama pull {found.name}" if found.wire == "ollama" else "ybs setup"

@@ -39,6 +39,8 @@ _CHANGE_PROVIDER: Final = Remedy("change_provider")
 _SET_ENDPOINT: Final = Remedy("set_endpoint")
 _TRY_AGAIN: Final = Remedy("try_again")
 _CHECK: Final = "check the network and the address"
+#: Where the server's certificate is not accepted.
+_TRUST: Final = "check the address, or set network.ca_file to a file with the certificate to trust"
 #: Where servers put the id by which their makers find a request: OpenAI and most others, Anthropic, Google, Azure, AWS,
 #: Mistral, DeepSeek, OpenRouter, and last of all Cloudflare, which stands before many of them.
 _ID_HEADERS: Final = (
@@ -169,10 +171,14 @@ def unreachable(site: Site, reason: str) -> ProviderDown:
     """Say that no connection came about."""
     where = "start the server, or check its address" if site.is_unnamed else _CHECK
     first = Remedy("do", site.start_advice or where)
+    is_unsafe = reason.startswith("TLS")
+    if is_unsafe:
+        first = Remedy("do", _TRUST)
+    what = "cannot be reached safely" if is_unsafe else "does not answer"
     error = ProviderDown(
-        f"{site.name} does not answer ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
+        f"{site.name} {what} ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
     )
-    error.temporary = not reason.startswith("TLS")  # a certificate does not mend itself
+    error.temporary = not is_unsafe  # a certificate does not mend itself
     return error
 
 

@@ -84,7 +84,8 @@ def reason_of(error: BaseException) -> str:
         if isinstance(each, gaierror):
             return "no such host name"
         if isinstance(each, SSLError):
-            return f"TLS failed: {getattr(each, 'reason', '') or each}"
+            said = getattr(each, "verify_message", "") or getattr(each, "reason", "") or str(each)
+            return f"TLS failed: {said.rstrip('.')}"
         if isinstance(each, TimeoutError):
             return "connecting took too long"
         if isinstance(each, OSError) and each.errno in {EHOSTUNREACH, ENETUNREACH}:
