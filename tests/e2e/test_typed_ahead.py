@@ -44,3 +44,19 @@ def test_enter_typed_while_the_editor_has_the_terminal_sends_nothing(start: Star
     screen.keys("\rand more")
     screen.sees(r"(?m)^› new\n  and more$")
     assert "hello" not in screen.stays()
+
+
+def test_several_lines_typed_before_the_prompt_is_drawn_are_one_prompt(start: Start) -> None:
+    screen = start(["hello", "again"])
+    screen.keys("grün\rand blue\r")
+    screen.sees(r"› grün\n  and blue\n(.*\n)*.*hello")
+    screen.keys("one\ntwo\r")  # Ctrl-J is a new line again
+    screen.sees(r"› one\n  two\n(.*\n)*.*again")
+
+
+def test_a_long_paste_without_brackets_is_one_prompt(start: Start) -> None:
+    screen = start(["hello"])
+    screen.sees(r"› *\n")
+    screen.keys(f"{'x' * 31}\r" * 64)  # a read of 1,024 bytes ends with a line
+    screen.sees("hello")
+    assert screen.stays(1.0).count("› x") == 1

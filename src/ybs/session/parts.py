@@ -58,7 +58,7 @@ NOTHING_SAID = (
 )
 NOTHING_SAVED = (
     "No session of {folder} is saved, so a new one was started. "
-    "`ybs sessions list --all` lists those of all folders."
+    "`ybs sessions list --all` lists the sessions of all folders."
 )
 
 
@@ -373,7 +373,7 @@ class SessionParts:
     def take_up_meant(self, word: str, *, is_fork: bool) -> None:
         """Go on with the session that a word means, the newest of this folder where there is none. Raises YbsError.
 
-        Where nothing was said in any of the folder's, a new session begins, with a warning.
+        Where nothing was said in any session of the folder, a new one begins, with a warning.
         """
         folder = self.environment.folder
         if name := named(self.store(), folder, word):

@@ -57,7 +57,7 @@ def scroll_away(output: Output) -> None:
 
 
 def begin_line(output: Output) -> None:
-    """Write from the beginning of the cursor's line on: what was typed ahead may stand there, and is shown in the prompt."""
+    """Erase the cursor's line, where the terminal may have echoed what was typed ahead, and begin there."""
     output.write_raw("\r\x1b[K")
 
 

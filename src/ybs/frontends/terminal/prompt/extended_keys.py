@@ -113,19 +113,27 @@ def read_extended(put_in: Input) -> None:
         put_in.vt100_parser = KeyParser(put_in.vt100_parser.feed_key_callback)
 
 
-def read_typed_ahead(put_in: Input) -> None:
-    """Have an input read Enter in what waits now: it was typed while the terminal made a new line of it."""
-    if not isinstance(put_in, Vt100Input) or not os.isatty(put_in.fileno()):
-        return
-    if isinstance(parser := put_in.vt100_parser, KeyParser):
-        size = ioctl(put_in.fileno(), FIONREAD, bytes(4))
-        parser.typed_ahead = int.from_bytes(size, sys.byteorder)
+def read_typed_ahead(put_in: Input, *, may_send: bool = True) -> None:
+    """Take a new line in the pending input for Enter: the terminal made it of one, as it read whole lines then (ICRNL).
+
+    Without `may_send` it stays a new line.
+    """
+    if isinstance(put_in, Vt100Input) and isinstance(put_in.vt100_parser, KeyParser):
+        put_in.vt100_parser.typed_ahead = pending_bytes(put_in) if may_send else 0
+
+
+def pending_bytes(put_in: Input) -> int:
+    """Return how many bytes of the terminal's input have not been read yet; 0 where it is no terminal."""
+    number = put_in.fileno()
+    if not os.isatty(number):
+        return 0
+    return int.from_bytes(ioctl(number, FIONREAD, bytes(4)), sys.byteorder)
 
 
 class KeyParser(Vt100Parser):
     """Reads keys as prompt_toolkit does, and those in the two extended forms."""
 
-    #: So many of the next bytes were typed while Enter was a new line.
+    #: How many of the next bytes were typed while the terminal made a new line of Enter.
     typed_ahead = 0
 
     def reset(self, request: bool = False) -> None:
@@ -137,9 +145,7 @@ class KeyParser(Vt100Parser):
     def feed(self, data: str) -> None:
         """Take a piece of input."""
         if self.typed_ahead:
-            ahead, data = data[: self.typed_ahead], data[self.typed_ahead :]
-            self.typed_ahead = max(0, self.typed_ahead - len(ahead.encode(errors="replace")))
-            data = ahead.replace("\n", "\r") + data
+            data = self._with_enters(data)
         if not self._in_bracketed_paste:
             keys, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
             self._begun = ""
@@ -157,6 +163,13 @@ class KeyParser(Vt100Parser):
             super().feed(text)
         else:
             self._tail = seam[1 - len(_PASTE_END) :]
+
+    def _with_enters(self, data: str) -> str:
+        """Put Enter in place of the new lines that were made of it."""
+        said = data.encode(errors="surrogateescape")  # as it was decoded
+        ahead, rest = said[: self.typed_ahead], said[self.typed_ahead :]
+        self.typed_ahead -= len(ahead)
+        return (ahead.replace(b"\n", b"\r") + rest).decode(errors="surrogateescape")
 
     def flush(self) -> None:
         """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is not a key."""

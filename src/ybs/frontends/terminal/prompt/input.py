@@ -170,7 +170,7 @@ class Prompt:
     async def away(self, *, may_send: bool = True) -> AsyncGenerator[None]:
         """Leave the terminal to another program, with its modes as a shell has them.
 
-        What nobody read there is for the prompt; `may_send` tells whether Enter in it sends or begins a line.
+        Unread input goes to the prompt; `may_send` tells whether Enter in it sends, or begins a line.
         """
         self.is_away = True
         try:
@@ -182,8 +182,7 @@ class Prompt:
                     begin_line(self.app.output)
         finally:
             self.is_away = False
-            if may_send:
-                read_typed_ahead(self.app.input)
+            read_typed_ahead(self.app.input, may_send=may_send)
 
     def focus(self) -> None:
         """Let the keyboard write where the next words belong."""
@@ -249,7 +248,7 @@ class Prompt:
         before = self.draft.text
         try:
             command = editor_command(Path(self._desk.state.folder))
-            async with self.away(may_send=False):  # the draft is not yet what was seen last
+            async with self.away(may_send=False):  # the edited text has not been shown yet
                 text = await edit(self.draft.words, command)
         except NoEditor as error:
             self._desk.hint(str(error))

@@ -22,6 +22,7 @@ from prompt_toolkit.search import stop_search
 from ybs.frontends.layout import in_columns
 from ybs.frontends.terminal.desk import BottomWindow, Desk
 from ybs.frontends.terminal.prompt.draft import PromptDraft
+from ybs.frontends.terminal.prompt.extended_keys import pending_bytes
 from ybs.frontends.terminal.prompt.paste import clean
 from ybs.frontends.terminal.work import MENUS
 
@@ -157,7 +158,8 @@ def _bind_menu(on: On, desk: Desk, draft: PromptDraft, place: PromptState) -> No
 
 def _enter(event: KeyPressEvent, desk: Desk, draft: PromptDraft) -> None:
     """Send the draft; a new line after a backslash, and in the middle of pasted text."""
-    if event.key_processor.input_queue and _whole(draft.text.strip()) not in MENUS:
+    has_more = event.key_processor.input_queue or pending_bytes(event.app.input)
+    if has_more and _whole(draft.text.strip()) not in MENUS:
         draft.insert_text("\n")  # more came in the same burst: this is a paste, not a key
     elif draft.document.current_line_before_cursor.endswith("\\"):
         draft.delete_before_cursor()
