@@ -26,6 +26,12 @@ from ybs.testing import ScriptedModel
         ("a.txt", "def f(:\n", ""),
         ("a.json", " " * (MOST_BYTES + 1), ""),
         ("b.json", None, ""),
+        ("a.py", "def f():\n    return 1\n", ""),
+        (
+            "a.py",
+            "def f(): return 1\n    return 2\n",
+            "a.py cannot be read: unexpected indent in line 2.",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named_with_the_reason(

@@ -230,3 +230,23 @@ async def test_stray_bytes_in_a_text_in_utf_8_survive_an_edit(
     assert (project / "a").read_bytes() == mark + "café\nbad ".encode() + b"\xff\nth\xc3\xa9\n"
     assert "\ufffd" in await bench.fails("edit_file", path="a", old_text="bad x", new_text="y")
     assert (await bench.ok("search_files", pattern="bad", path="a")).output.startswith("a\n")
+
+
+async def test_a_small_model_breaks_no_file_that_could_be_read(make_bench: Any, project: Path):
+    small, large = make_bench(is_short=True), make_bench()
+    begun = "def add(a, b):\r\n    return a - b\r\n"
+    edit = {"path": "a.py", "old_text": "add(a, b):", "new_text": "add(a, b): return a + b"}
+    (project / "a.py").write_bytes(begun.encode())
+    message = await small.fails("edit_file", **edit)
+    assert message.startswith(
+        "Nothing was changed: a.py could not be read any more (unexpected indent in line 2):\n"
+        "1\tdef add(a, b): return a + b\n2\t    return a - b\nGive in old_text all the lines"
+    )
+    assert (project / "a.py").read_bytes() == begun.encode()
+    await small.ok("edit_file", path="a.py", old_text="a - b", new_text="a + b")
+    await large.ok("edit_file", **edit)
+    another = make_bench(is_short=True)  # what is broken already may stay so
+    await another.ok("edit_file", path="a.py", old_text="def add", new_text="def plus")
+    (project / "a.json").write_text('{"a": 1}')
+    message = await small.fails("edit_file", path="a.json", old_text="}", new_text=', "b": }')
+    assert "could not be read any more (Expecting value in line 1)" in message

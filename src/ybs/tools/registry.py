@@ -36,13 +36,13 @@ RARE = frozenset({"shell_job", "git"})
 
 
 def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:
-    """Make the built-in tools that are not switched off; `is_short` leaves the rare ones out."""
+    """Make the built-in tools that are not switched off; `is_short`, for a small model, leaves the rare ones out."""
     settings = config.tools.builtin
     shell = settings.get("run_shell", _AS_SHIPPED)
     tools: list[Tool] = [
         ReadFile(workspace),
         WriteFile(workspace),
-        EditFile(workspace),
+        EditFile(workspace, checks_syntax=is_short),
         ListFiles(workspace),
         SearchFiles(workspace),
         RunShell(workspace, default_seconds=shell.timeout_seconds),

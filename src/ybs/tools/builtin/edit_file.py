@@ -11,12 +11,15 @@ from ybs.core.wording import plural
 from ybs.tools.editing.changes import ChangingTool, FileEdit
 from ybs.tools.editing.diff import diff_of
 from ybs.tools.reading.document import TextFile, is_binary, printable
+from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from ybs.tools.editing.matcher import Match, Refusal
 
 _SHOWN_PLACES = 10
 _SHOWN_LINES = 40
+#: Of a line around what is wrong.
+_SHOWN_CHARS = 200
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -35,6 +38,11 @@ class EditFile(ChangingTool):
     effect: Effect = "edit"
     arguments: ClassVar[type[Struct]] = Arguments
 
+    def __init__(self, workspace: Workspace, *, checks_syntax: bool = False) -> None:
+        """Make the tool. With `checks_syntax` it refuses an edit after which a file cannot be read any more."""
+        super().__init__(workspace)
+        self._checks_syntax = checks_syntax
+
     def change(self, arguments: Arguments) -> FileEdit:
         """Find the place and put the new text there. Raises ToolError unless the place is certain."""
         path, shown = self.target(arguments)
@@ -46,6 +54,8 @@ class EditFile(ChangingTool):
         document = TextFile(before)
         match = _match(document, arguments, shown)
         raw = document.replaced([(place.start, place.stop, place.new) for place in match.places])
+        if self._checks_syntax:
+            _check(shown, document.raw, raw)
         return FileEdit(
             path=path,
             shown=shown,
@@ -87,6 +97,20 @@ def _now(change: FileEdit) -> str:
     more = f"\n[{len(lines) - _SHOWN_LINES} more lines]" if len(lines) > _SHOWN_LINES else ""
     how = ", ".join(change.overlooked)
     return f" Matched although old_text differed in: {how}. The lines are now:\n{shown}{more}"
+
+
+def _check(shown: str, before: str, after: str) -> None:
+    """Raise ToolError where the file could be read before the edit and not after it."""
+    from ybs.tools.editing.syntax import flaw_made  # for small models
+
+    if (flaw := flaw_made(shown, before, after)) is None:
+        return
+    lines = list(enumerate(after.splitlines(), 1))[max(0, flaw.line - 3) : flaw.line + 2]
+    around = "\n".join(f"{number}\t{printable(line)[:_SHOWN_CHARS]}" for number, line in lines)
+    raise ToolError(
+        f"Nothing was changed: {shown} could not be read any more ({flaw.why} in line {flaw.line}):\n{around}\n"
+        "Give in old_text all the lines that are to go, and in new_text what is to stand in their place."
+    )
 
 
 def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
