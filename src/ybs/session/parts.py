@@ -56,10 +56,7 @@ NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
     "They can be listed, and resumed by name."
 )
-NOTHING_SAVED = (
-    "No session of {folder} is saved, so a new one was started. "
-    "`ybs sessions list --all` lists the sessions of all folders."
-)
+NOTHING_SAVED = "No session of {folder} is saved, so a new one was started."
 
 
 def _form_of(schema: Any) -> "AnswerForm | None":

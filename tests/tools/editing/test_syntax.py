@@ -28,7 +28,7 @@ from ybs.tools.editing.syntax import MOST_CHARS, Flaw, flaw_in, flaw_made, is_kn
         ("a.py", "print 'of old'\n", "", 0),
         ("a.py", "if 1:\n\tx\n        y\n", "", 0),
         ("a.py", "try:\n    x\nexcept A, B:\n    y\n", "", 0),
-        ("a.py", "x = '\\d'\n", "", 0),
+        ("a.py", "x = '\\d\\\\', b'\\d', r'\\d', f'\\N{EM DASH}\\'', \\\n 'a'\n", "", 0),
         ("a.py", "(" * 100_000, "too many nested parentheses", 1),
         ("a.py", "-" * 150_000 + "1", "", 0),
         ("a.py", "1" + "+1" * 90_000, "", 0),

@@ -10,6 +10,7 @@ from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
 from ybs.tools.editing.changes import ChangingTool, FileEdit
 from ybs.tools.editing.diff import diff_of
+from ybs.tools.editing.syntax import flaw_made
 from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
@@ -101,8 +102,6 @@ def _now(change: FileEdit) -> str:
 
 def _check(shown: str, before: str, after: str) -> None:
     """Raise ToolError where the file could be read before the edit and not after it."""
-    from ybs.tools.editing.syntax import flaw_made  # for small models
-
     if (flaw := flaw_made(shown, before, after)) is None:
         return
     lines = list(enumerate(after.splitlines(), 1))[max(0, flaw.line - 3) : flaw.line + 2]

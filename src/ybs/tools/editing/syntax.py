@@ -1,19 +1,20 @@
 """Whether a file can be read as what its name says it is: Python, JSON or TOML. Models make edits that break one."""
 
-import json
-import re
-import tomllib
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
+
 #: Longer texts are not looked at, in characters.
 MOST_CHARS: Final = 200_000
 #: What Python's parser says of what another version reads: one of old, or one newer than that which ybs runs on.
 _OF_OTHER_VERSIONS: Final = ("f-string", "Missing parentheses in call", "multiple exception types")
-_PLACE: Final = r" \(at (?:line (\d+), column \d+|end of document)\)"
+_PLACE = lazy(r" \(at (?:line (\d+), column \d+|end of document)\)")
+#: Escapes, in strings for the most part: the parser warns on the screen of those that mean nothing.
+_ESCAPE = lazy(r"(\\[\\'\"\r\nN{}])|\\.")
 
 
 class Flaw(Struct, frozen=True):
@@ -41,6 +42,8 @@ def flaw_made(name: str, before: str, after: str) -> Flaw | None:
 
 
 def _in_json(text: str) -> Flaw | None:
+    import json
+
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -51,26 +54,26 @@ def _in_json(text: str) -> Flaw | None:
 
 
 def _in_toml(text: str) -> Flaw | None:
+    import tomllib
+
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         said = str(error)
-        place = re.search(_PLACE, said)
+        place = _PLACE().search(said)
         line = int(place[1]) if place and place[1] else text.count("\n") + 1
-        return Flaw(re.sub(_PLACE, "", said), line)
+        return Flaw(_PLACE().sub("", said), line)
     except RecursionError:
         return Flaw("too deeply nested", 1)
     return None
 
 
 def _in_python(text: str) -> Flaw | None:
-    import ast
-    from warnings import catch_warnings, simplefilter
+    from ast import PyCF_ONLY_AST
 
+    plain = _ESCAPE().sub(lambda escape: escape[1] or "xx", text)
     try:
-        with catch_warnings():
-            simplefilter("ignore")  # of escapes that mean nothing
-            compile(text, "", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        compile(plain, "", "exec", PyCF_ONLY_AST, dont_inherit=True)
     except TabError:  # the Python of old counts them otherwise
         return None
     except SyntaxError as error:
