@@ -129,7 +129,7 @@ async def test_a_certificate_that_nobody_trusts_is_refused(
 
 
 def test_what_cannot_be_a_route_is_said_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"network\.proxy is not an address"):
+    with pytest.raises(ConfigError, match=r"network\.proxy: this is not an address"):
         create_model(this_host(), config_with(proxy="proxy:3128"), provider="far")
     with pytest.raises(ConfigError, match=r"network\.ca_file: there is no file"):
         create_model(this_host(), config_with(ca_file=str(tmp_path / "none.pem")), provider="far")

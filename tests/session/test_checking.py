@@ -52,6 +52,12 @@ WRONG = [
         *(2, "llm.fallback[1]", "llm.fallback_elsewhere", False),
     ),
     ('{"llm": {"provider": "ollama", "fallback":\n["olama"]}}', 2, "llm.fallback[0]", "Did", False),
+    ('{"network":\n{"ca_file": "/none"}}', 2, "network.ca_file", "there is no file /none", True),
+    ('{"network":\n{"proxy": "::bad"}}', 2, "network.proxy", "this is not an address", True),
+    (
+        '{"context":\n{"system_prompt_file": "/none"}}',
+        *(2, "context.system_prompt_file", "there is no file /none", True),
+    ),
     ('{"models": {\n"m": {"input_price": 1}}}', 2, "models.m", "needs `input_price` and", False),
     (
         '{"llm": {"provider": "p"}, "providers": {"p": {"endpoint": "http://127.0.0.1:9",\n'

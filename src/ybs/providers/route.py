@@ -11,7 +11,7 @@ def route_of(host: Host, config: Config) -> Route:
     proxy, ca_file = config.network.proxy, config.network.ca_file
     if proxy is not None and not proxy.startswith(("http://", "https://")):
         raise ConfigError(
-            "network.proxy is not an address. Write it like http://proxy.example:3128"
+            "network.proxy: this is not an address. Write it like http://proxy.example:3128"
         )
     path = host.expand(ca_file, host.home) if ca_file else None
     if path is not None and not path.is_file():

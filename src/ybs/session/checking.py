@@ -16,6 +16,7 @@ from ybs.config.schema import Config
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import chosen_name, find_provider
+from ybs.providers.route import route_of
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
@@ -86,6 +87,8 @@ def problems_in(
     yield from _in_tools(loaded)
     yield from _in_expressions(loaded)
     yield from _in_folders(loaded, folder)
+    yield from _in_prompt(loaded, folder)
+    yield from _in_network(loaded)
     yield from _in_providers(loaded, only)
     yield from _in_models(loaded)
     yield from _in_fallback(loaded)
@@ -171,6 +174,26 @@ def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
         if not loaded.host.expand(text, folder).is_dir():
             place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
             yield Problem(f"{place.text}: the folder {visible(text)!r} does not exist", stops=False)
+
+
+def _in_prompt(loaded: Loaded, folder: Path) -> Iterator[Problem]:
+    path, named = ("context", "system_prompt_file"), loaded.config.context.system_prompt_file
+    if (
+        not named or loaded.origins[".".join(path)].layer == "project"
+    ):  # that one is as it was trusted
+        return
+    file = loaded.host.expand(named, folder)
+    if not file.is_file():
+        words = f"there is no file {visible(str(file))}"
+        yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)
+
+
+def _in_network(loaded: Loaded) -> Iterator[Problem]:
+    try:
+        route_of(loaded.host, loaded.config)
+    except ConfigError as error:
+        key, _, words = str(error).partition(": ")
+        yield Problem(f"{locate(loaded, tuple(key.split('.'))).text}: {words}", stops=True)
 
 
 def _in_providers(loaded: Loaded, only: str | None) -> Iterator[Problem]:

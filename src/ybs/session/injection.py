@@ -8,6 +8,8 @@ from ybs.core.lazy import lazy
 
 #: What the model gets begins with one of these.
 DONE, FAILED = "[Shell command output]", "[Shell command failed]"
+#: What `tools/shell/output.py` writes in place of what it did not keep.
+_LEFT_OUT = lazy(r"\n\[\.\.\. ([\d,]+) bytes(?: \(([\d,]+) lines\))? left out \.\.\.\]\n")
 _ENDED = lazy(r"^(?:Exit code: (-?\d+)(?:\nSandbox: (.+))?|Stopped: .+)$", re.MULTILINE)
 
 
@@ -50,8 +52,6 @@ def spoken(result: Mapping[str, Any], most_chars: int, wall: str = "") -> str:
 
     What is longer than that has been kept in a file, which is named. `wall` is what in the sandbox it ran into.
     """
-    from ybs.tools.calls.cut import cut  # not on the way to the first prompt
-
     if result.get("running"):
         lines = [f"Still running, in the background as {result['id']}"]
     elif not result["timed_out"]:
@@ -60,9 +60,26 @@ def spoken(result: Mapping[str, Any], most_chars: int, wall: str = "") -> str:
         lines = ["Stopped: it took longer than its time limit."]
     output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")
     room = max(most_chars // 2, most_chars - len(output))  # one stream has what the other leaves
-    lines += ["", "Output:", cut(output, most_chars - min(room, len(errors)))]
+    lines += ["", "Output:", _shortened(output, most_chars - min(room, len(errors)))]
     if errors:
-        lines += ["", "Stderr:", cut(errors, room)]
+        lines += ["", "Stderr:", _shortened(errors, room)]
     if file := result.get("output_file"):
         lines += ["", f"The whole output is in {file}"]
     return "\n".join(lines)
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Return the text within `limit` characters; of one that was cut before, the note tells of all that is missing."""
+    from ybs.tools.calls.cut import cut, from_line, up_to_line  # not on the way to the first prompt
+
+    notes = _LEFT_OUT().finditer(text) if len(text) > limit else ()
+    note = min(notes, key=lambda each: abs(each.start() - len(text) // 2), default=None)
+    if note is None:
+        return cut(text, limit)
+    head, tail = text[: note.start() + 1], text[note.end() :]
+    half = max(limit // 2 - len(note[0]), 1)
+    first, last = up_to_line(head[:half]), from_line(tail[-half:])
+    gone = head[len(first) :] + tail[: len(tail) - len(last)]
+    size, lines = (int((each or "1").replace(",", "")) for each in note.groups())
+    size, lines = size + len(gone.encode(errors="replace")), lines + gone.count("\n")
+    return f"{first.removesuffix(chr(10))}\n[... {size:,} bytes ({lines:,} lines) left out ...]\n{last}"

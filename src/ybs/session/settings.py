@@ -66,12 +66,13 @@ def _without_router_for_chosen(loaded: Loaded) -> Loaded:
 
 
 def _has_more_than_shipped(options: Options, config: Config) -> bool:
-    """Return whether rules, tools, folders or providers are named that might not exist."""
+    """Return whether rules, tools, folders, files or providers are named that might not exist."""
     safety, chosen = config.safety, chosen_name(config)
     return bool(
         (options.allow or options.deny or options.add_dirs)
         or (safety.allow or safety.ask or safety.deny or config.firewall.allow)
         or (config.tools.builtin or config.providers or config.models or config.llm.fallback)
+        or (config.network.ca_file or config.network.proxy or config.context.system_prompt_file)
         or safety.require_confirmation != SHIPPED.require_confirmation
         or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
         or (chosen is not None and chosen not in provider_names())
