@@ -17,7 +17,9 @@ _MODULES = re.compile(r"(?:python|pypy)[\d.]*")
 #: Their arguments together are one text.
 _JOINING = frozenset({"eval", "watch", "ssh", "parallel"})
 #: Programs with a word of their own (a duration, a folder, a person) before the command.
-_WITH_OPERAND = frozenset({"timeout", "chroot", "taskset", "chrt", "flock", "su", "runuser", "ssh"})
+_WITH_OPERAND = frozenset(
+    ("timeout", "chroot", "taskset", "chrt", "flock", "su", "runuser", "ssh")
+) | {"setarch", "faketime", "gosu", "su-exec"}
 _WRAPPERS = frozenset[str]().union(
     SHELLS,
     _JOINING,
@@ -26,6 +28,9 @@ _WRAPPERS = frozenset[str]().union(
     ("xargs", "sudo", "doas", "pkexec", "strace", "ltrace", "caffeinate", "unshare", "nsenter"),
     ("busybox", "toybox", "script", "trap", "alias", "systemd-run", "setpriv", "prlimit"),
     ("unbuffer", "proot", "fakeroot", "coproc", "valgrind", "hyperfine", "rlwrap", "entr"),
+    ("linux32", "linux64", "uname26", "i386", "x86_64", "choom", "numactl", "eatmydata", "cgexec"),
+    ("torsocks", "proxychains", "proxychains4", "dbus-run-session", "xvfb-run", "capsh", "chpst"),
+    ("start-stop-daemon", "tini", "dumb-init"),
     ("firejail", "catchsegv", "chronic", "sg", "at", "batch", "npx", "uvx", "bunx", "watchexec"),
 )
 #: Programs that are wrappers with one of these verbs.
