@@ -30,6 +30,7 @@ NOT_COVERED = [
     ("tox *", "tox exec -- sh"),
     ("tox *", "tox e -- sh -c 'x'"),
     ("ctest *", "ctest --build-and-test . /tmp/b --build-generator x --test-command sh"),
+    ("tox *", "tox -x testenv.commands=sh"),
     ("ctest *", "ctest -S run.cmake"),
     ("mvn test *", "mvn test deploy"),
     ("mvn test *", "mvn test exec:exec"),

@@ -31,6 +31,7 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("make gmake", "--eval -E"),
     ("ctest", "--build-and-test --test-command --build-makeprogram -S --script -SP"),
     ("cmake", "-P -E"),
+    ("tox", "-x --override"),
     ("bazel bazelisk", "--run_under --script_path --override_repository"),
     ("just", "--shell --shell-arg --chooser --command -c"),
     ("gradle gradlew", "-I --init-script"),
