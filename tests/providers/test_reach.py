@@ -144,7 +144,8 @@ async def test_a_server_that_hangs_is_not_waited_for(
     server = await serve(silent)
     config = Config(providers={"mine": Endpoint(endpoint=server.url, model="m")})
     assert await models_here(this_host(), "mine", config) == []
-    assert (await look_at_model(this_host(), "mine", config)).state == "unsaid"
+    found = await look_at_model(this_host(), "mine", config)
+    assert (found.state, found.complaint) == ("unsaid", "the provider did not answer in time")
 
 
 async def test_models_are_listed_for_a_picker(serve: Serve) -> None:

@@ -56,7 +56,7 @@ WRONG = [
     ('{"network":\n{"proxy": "::bad"}}', 2, "network.proxy", "this is not an address", True),
     (
         '{"context":\n{"system_prompt_file": "/none"}}',
-        *(2, "context.system_prompt_file", "there is no file /none", True),
+        *(2, "context.system_prompt_file", "there is no file /none", False),
     ),
     ('{"models": {\n"m": {"input_price": 1}}}', 2, "models.m", "needs `input_price` and", False),
     (

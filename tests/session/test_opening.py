@@ -158,6 +158,22 @@ def test_a_system_prompt_that_cannot_be_read_is_an_error(project: Path, content:
         Session(Options.of(project, options))
 
 
+async def test_a_missing_system_prompt_of_the_settings_is_named_with_its_place(
+    home: Path, project: Path
+):
+    file = home / ".config/ybs/config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"context":\n{"system_prompt_file": "/none"}}')
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
+    with pytest.raises(ConfigError, match=r"config\.json:2: context\.system_prompt_file /none: "):
+        Session(Options.of(project, options))
+    (project / "prompt.md").write_text("Be brief.")
+    given = {**options, "system_prompt_file": project / "prompt.md"}
+    session = Session(Options.of(project, given))  # an option that names another one counts
+    await session.close()
+    assert session.conversation.system == "Be brief."
+
+
 async def test_added_folders_may_be_worked_in(project: Path, tmp_path: Path):
     other = tmp_path / "other"
     other.mkdir()

@@ -114,7 +114,10 @@ async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
             state = await _state_of(model, provider)
         except (ModelError, TimeoutError) as error:
             state = "unsaid"
-            complaint = str(error) if isinstance(error, ProviderDown) else ""
+            if isinstance(error, ProviderDown):
+                complaint = str(error)
+            elif isinstance(error, TimeoutError):
+                complaint = "the provider did not answer in time"
         return ModelReach(
             name=model.name,
             window=model.window,

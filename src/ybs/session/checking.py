@@ -177,15 +177,12 @@ def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
 
 
 def _in_prompt(loaded: Loaded, folder: Path) -> Iterator[Problem]:
+    """Look for the file of the settings. A start that uses it fails by itself: an option may name another one."""
     path, named = ("context", "system_prompt_file"), loaded.config.context.system_prompt_file
-    if (
-        not named or loaded.origins[".".join(path)].layer == "project"
-    ):  # that one is as it was trusted
-        return
-    file = loaded.host.expand(named, folder)
-    if not file.is_file():
+    is_trusted = loaded.origins[".".join(path)].layer == "project"  # as it was when it was
+    if named and not is_trusted and not (file := loaded.host.expand(named, folder)).is_file():
         words = f"there is no file {visible(str(file))}"
-        yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)
+        yield Problem(f"{locate(loaded, path).text}: {words}", stops=False)
 
 
 def _in_network(loaded: Loaded) -> Iterator[Problem]:

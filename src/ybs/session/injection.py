@@ -80,6 +80,7 @@ def _shortened(text: str, limit: int) -> str:
     half = max(limit // 2 - len(note[0]), 1)
     first, last = up_to_line(head[:half]), from_line(tail[-half:])
     gone = head[len(first) :] + tail[: len(tail) - len(last)]
-    size, lines = (int((each or "1").replace(",", "")) for each in note.groups())
+    size, lines = (int((each or "0").replace(",", "")) for each in note.groups())
     size, lines = size + len(gone.encode(errors="replace")), lines + gone.count("\n")
-    return f"{first.removesuffix(chr(10))}\n[... {size:,} bytes ({lines:,} lines) left out ...]\n{last}"
+    in_lines = f" ({lines:,} lines)" if lines > 1 else ""
+    return f"{first.removesuffix(chr(10))}\n[... {size:,} bytes{in_lines} left out ...]\n{last}"

@@ -132,4 +132,10 @@ def read_prompt(options: Options, loaded: Loaded) -> str:
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The system prompt {file}: {error}") from error
+        from ybs.config.location import locate  # where it is wrong
+
+        is_of_settings = options.system_prompt_file is None
+        place = (
+            locate(loaded, tuple(key.split("."))).text if is_of_settings else "The system prompt"
+        )
+        raise ConfigError(f"{place} {file}: {error}") from error

@@ -98,7 +98,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
         case "unasked":
             return Finding(name="model", state="ok", detail=f"{words}, not checked")
         case "unsaid":
-            words = f"{found.name}; {found.complaint or 'the provider did not answer in time'}"
+            words = f"{found.name}; {found.complaint or 'the provider does not list it'}"
             state = "warning" if found.complaint else "ok"
             return Finding(name="model", state=state, detail=words.rstrip("."))
         case "unlisted":
