@@ -293,7 +293,7 @@ def test_what_is_wrong_with_folders_disk_and_clock_is_said(
 def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: name if name == "apk" else None)
+    monkeypatch.setattr("shutil.which", lambda name, **_: name if name == "apk" else None)
     monkeypatch.setattr("ybs.tools.searching.ripgrep.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)
     assert found["rg"]["fix"] == "sudo apk add ripgrep"
