@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from time import monotonic
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,9 @@ from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.pump import Pump
 from ybs.tools.shell.watch import Watch
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.attempts import Attempts
 
 GRACE_SECONDS = 2.0  # between the polite signal and the other one
 PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
@@ -30,7 +33,8 @@ _CAN_LOOK = hasattr(
 class Command(Struct, frozen=True, kw_only=True):
     """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout.
 
-    `given` is its input, a file that is closed once the command has started; without one it has none.
+    `given` is its input, a file that is closed once the command has started; without one it has none. `attempts` notes what it
+    tries, for a command that runs read-only.
 
     While it is waited for it stands in `in_front`, so that it can be handed over to the background.
     """
@@ -44,6 +48,7 @@ class Command(Struct, frozen=True, kw_only=True):
     streams: int = 2
     in_front: "set[Shell] | None" = None
     given: BinaryIO | None = None
+    attempts: "Attempts | None" = None
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -187,7 +192,8 @@ class Shell:
 
 
 def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
-    launch = command.launch
+    attempts = command.attempts
+    launch = attempts.watch(command.launch) if attempts is not None else command.launch
     try:
         return Popen(
             launch.argv,
@@ -203,6 +209,8 @@ def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
     finally:
         for descriptor in launch.descriptors:
             os.close(descriptor)
+        if attempts is not None:
+            attempts.begin()
         if command.given is not None:
             command.given.close()
 
