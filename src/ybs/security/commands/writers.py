@@ -21,7 +21,7 @@ _WRITERS = frozenset(
 _REACHING = frozenset({"curl", "wget", "ssh", "scp", "sftp", "ping", "dig", "nslookup", "gh", "glab", "ftp", "telnet"})  # fmt: skip
 #: Programs that write with one of these verbs.
 _VERBS = {
-    "git": "add am apply bisect checkout cherry-pick clean clone commit config fetch gc init merge mv pull push rebase reset"
+    "git": "add am apply bisect checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset"
     " restore revert rm submodule switch update-index worktree",
     "npm": "install i ci add remove uninstall update init link dedupe publish audit version",
     "pnpm": "install i add remove update init link publish",
@@ -46,7 +46,7 @@ _VERBS = {
 #: Programs that write with one of these options.
 _WITH_OPTION = {
     **dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), ("-i", "--in-place", "--inplace")),
-    **dict.fromkeys(("tar", "bsdtar"), ("-x", "-c", "x", "c", "--extract", "--create")),
+    **dict.fromkeys(("tar", "bsdtar"), ("-x", "--extract", "--get")),
     **dict.fromkeys(("prettier", "biome"), ("--write", "-w")),
     **dict.fromkeys(("eslint", "ruff", "clippy"), ("--fix",)),
     "find": ("-delete",),
@@ -94,12 +94,16 @@ def _reasons(run: Command) -> Iterator[str]:
 def _changes_names(verb: str, operands: list[str]) -> bool:
     """Return whether git makes or removes a name: `git branch` lists, `git branch x` makes one."""
     rest = operands[1:]
+    if verb == "config":
+        return len(rest) > 1
     if verb == "stash":
         return not rest or rest[0] not in ("list", "show")
     return verb in ("branch", "tag", "remote") and bool(rest) and rest[0] not in ("show", "-v")
 
 
 def _has_option(words: list[str], options: tuple[str, ...]) -> bool:
+    if words[0] in ("tar", "bsdtar") and len(words) > 1:  # its letters may stand without a dash
+        words = [words[0], f"-{words[1].lstrip('-')}", *words[2:]]
     short = {option[1] for option in options if len(option) == 2 and option[0] == "-"}
     for word in words[1:]:
         if word in options or word.partition("=")[0] in options:

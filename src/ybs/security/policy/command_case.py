@@ -67,7 +67,7 @@ class CommandCase:
     @property
     def why_never_granted(self) -> str:
         """Why nothing may be remembered about the command as it stands; empty where something may."""
-        if scopes.scopes_in(f"run_shell({self.reading.text})"):
+        if self.reading.text.endswith(" *"):
             return "as a rule it would allow more than this command"
         return scopes.why_never(self.reading)
 
@@ -76,7 +76,7 @@ class CommandCase:
         script = self.reading.script
         if not self.reading.is_clear or not script.is_clear or script.has_variables:
             return False
-        parts = [part for part in script.commands if not scopes.is_harmless_part(part)]
+        parts = scopes.parts_to_cover(script)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
             or scopes.text_of([scopes.scope_of(part)]) in grants

@@ -209,7 +209,8 @@ class Policy:
 
     def _planned(self, case: Case, needs: str) -> Decision:
         """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
-        if not needs and self._is_held(case) and not case.dangers and not self._writes(case):
+        is_ruled = any(case.is_touched_by(rule) for rule in self.standing.ask)
+        if not (needs or is_ruled or case.dangers or self._writes(case)) and self._is_held(case):
             return Allow("reading")
         because = f" The command was stopped: {needs}." if needs else ""
         return Deny(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command
+from ybs.security.commands.command import Command, Script
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
@@ -40,7 +40,7 @@ _HARMLESS_OPTION = lazy(
 _FILE = lazy(r"(?!-)[\w@.+/-]+\.\w+")
 #: Words that mean the same in a rule as in a shell, without quotes.
 _PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
-_OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?) \*\)")
+_OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
 
 
 def scopes_of(reading: Reading) -> list[str]:
@@ -48,7 +48,7 @@ def scopes_of(reading: Reading) -> list[str]:
     script = reading.script
     if not reading.is_clear or not script.is_clear or script.has_variables:
         return []
-    scopes = [scope_of(part) for part in script.commands if not is_harmless_part(part)]
+    scopes = list(map(scope_of, parts_to_cover(script)))
     return list(dict.fromkeys(scopes)) if all(scopes) else []
 
 
@@ -60,12 +60,20 @@ def scope_of(part: Command) -> str:
     size = _beginning_of(words)
     if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
         return ""
-    return " ".join([*sets, *words[:size], "*"]) if _does_no_more(words, size) else ""
+    star = [] if words[:size] == words and goals.is_by_goals(words) else ["*"]
+    return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
-def is_harmless_part(part: Command) -> bool:
+def parts_to_cover(script: Script) -> list[Command]:
+    """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
+    return [part for part in script.commands if not _is_harmless(part)] or script.commands
+
+
+def _is_harmless(part: Command) -> bool:
     """Return whether one command of a line only reads, whatever its words."""
-    return bool(part.words) and part.words[0] in _HARMLESS and _goes_nowhere(part)
+    if not part.words or part.words[0] not in _HARMLESS or not _goes_nowhere(part):
+        return False
+    return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
 
 
 def why_never(reading: Reading) -> str:
@@ -91,7 +99,7 @@ def text_of(scopes: list[str]) -> str:
 def scopes_in(text: str) -> list[str]:
     """Read what `text_of` wrote; empty for every other text."""
     pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
-    return [f"{piece[1]} *" for piece in pieces if piece] if all(pieces) else []
+    return [piece[1] for piece in pieces if piece] if all(pieces) else []
 
 
 def _goes_nowhere(part: Command) -> bool:
@@ -116,10 +124,18 @@ def _beginning_of(words: Sequence[str]) -> int:
 
 
 def _does_no_more(words: list[str], size: int) -> bool:
-    """Return whether no word behind the beginning makes the program run another one or choose something else."""
+    """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
+    if any(map(_reaches_outside, words[size:])):
+        return False
     if any(options.running(words)) or any(goals.chosen(words)):
         return False
     return not any(wrappers.words_that_run([words[0], *words[size:]]))
+
+
+def _reaches_outside(word: str) -> bool:
+    """Return whether a word, or the value of an option, names a place outside of the project as it stands."""
+    value = word.partition("=")[2] if word.startswith("-") else word
+    return value.startswith(("/", "~")) or ".." in value.split("/")
 
 
 def _program_ends(words: Sequence[str]) -> int:
