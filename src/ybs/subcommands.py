@@ -109,6 +109,9 @@ def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     # `ybs version --json` is what other programs are asked for.
     alias = parser.add_argument("--json", dest="format", action="store_const", const="json")
     actions += [form, *hidden([alias]), *add_own(parser, name)]
+    if name in ("doctor", "setup"):
+        help_text = "the project's folder (default: this folder)"
+        actions.append(parser.add_argument("--folder", metavar="DIR", help=help_text))
     return parser, actions
 
 

@@ -123,10 +123,12 @@ class ToolEnvironment:
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:
         if self._original is not None:
+            self.host.work_in(self.folder)
             return Roots(self.host, self.folder, blocked=blocked)
         roots = Roots(self.host, self.folder, self.config.safety.sandbox_allowed_paths, blocked)
         for each in self.permissions.add_dirs:
             roots.add(each)
+        self.host.work_in(*roots.folders)
         return roots
 
     def _made_policy(self) -> Policy:

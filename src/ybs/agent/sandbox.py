@@ -51,9 +51,10 @@ _MISSING = lazy(r"([\w.+-]+): (?:command )?not found")
 
 def _is_there(said: str, path: str) -> bool:
     """Return whether a program that was not found lies somewhere else on the person's PATH."""
-    from shutil import which  # rare
+    from ybs.security.launcher import persons_program  # rare
 
-    return any(which(found[1], path=path) for found in _MISSING().finditer(said))
+    names = (found[1] for found in _MISSING().finditer(said))
+    return any(persons_program(name, away_from=(), environ={"PATH": path}) for name in names)
 
 
 def _holds_something(folder: Path) -> bool:

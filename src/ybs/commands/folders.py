@@ -40,6 +40,7 @@ def _add(session: Session, argument: str) -> Reply:
     if roots.holds(folder):
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
+    session.host.work_in(folder)
     session.context.tell(f"The person lets you read and change files in {folder} from now on.")
     text = f"ybs works in {short(str(folder))} too, until this session ends."
     return Reply(text=text, notes=_commands_there(session, folder))

@@ -2,9 +2,7 @@
 
 import os
 import re
-import shutil
-import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -15,6 +13,7 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.local import hardware
 from ybs.providers.local.hardware import Ask, Machine, output_of
+from ybs.security.launcher import path_away, persons_program, python, python_environ
 
 NAME: Final = "llama-server"
 #: Prints the kinds of the devices that the extra was built for. Wheels with support for other cards are on separate package indexes.
@@ -41,8 +40,8 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     wants_other = any(gpu.maker != "apple" for gpu in machine.gpus)
     if has_extra and not wants_other:
         return ""
-    found = shutil.which(NAME, path=host.environ.get("PATH", os.defpath))
-    if found and Path(found).is_absolute() and (not has_extra or uses_gpus(found)):
+    found = persons_program(NAME, away_from=host.roots, environ=host.environ)
+    if found and (not has_extra or uses_gpus(found, asking(host))):
         return found
     if has_extra:
         return ""
@@ -65,7 +64,18 @@ def this_machine(host: Host, configured: str | None) -> Machine:
         program = find_program(host, configured, machine)
     except ConfigError:
         return machine
-    return machine if uses_gpus(program) else replace(machine, gpus=(), idle_gpus=machine.gpus)
+    return (
+        machine
+        if uses_gpus(program, asking(host))
+        else replace(machine, gpus=(), idle_gpus=machine.gpus)
+    )
+
+
+@lru_cache(maxsize=16)
+def asking(host: Host) -> Ask:
+    """Return what asks a server program with the variables of a host; always the same one, since answers are kept by it."""
+    environ = python_environ(host.environ, host.roots)
+    return partial(output_of, environ={**environ, "PATH": path_away(environ, host.roots)})
 
 
 def uses_gpus(program: str, ask: Ask = output_of) -> bool:
@@ -79,7 +89,7 @@ def uses_gpus(program: str, ask: Ask = output_of) -> bool:
 @lru_cache(maxsize=16)
 def _devices(program: str, _modified_ns: int, ask: Ask) -> str:
     """Return what a program says of its devices. It is asked once, for as long as its file stays the same."""
-    return ask((program, "--list-devices") if program else (sys.executable, "-P", "-c", _KINDS))
+    return ask((program, "--list-devices") if program else python("-c", _KINDS))
 
 
 def _modified_ns(program: str) -> int:

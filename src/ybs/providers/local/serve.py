@@ -7,12 +7,12 @@ of the extra `local`, in this process, or a program that this process starts and
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
 from threading import Event, Thread
 from time import time
 from typing import Any
@@ -21,6 +21,8 @@ import msgspec
 
 from ybs.providers.local.server import ServerArguments
 from ybs.security.incognito import leave_no_dump
+from ybs.security.launcher import start as start_program
+from ybs.security.sandbox.launch import Launch
 
 LOOK_SECONDS = 10.0
 CHILD_SECONDS = 5.0
@@ -52,14 +54,9 @@ def main() -> None:
 
 def run_program(job: ServerArguments, ended: Event) -> int:
     """Serve with a program of the person's until the end, or until it ends; return the exit code."""
-    child = subprocess.Popen(
-        program_arguments(job),
-        env={**os.environ, "LLAMA_API_KEY": job.key},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        preexec_fn=_end_with_parent,
-    )
+    environ = {**os.environ, "LLAMA_API_KEY": job.key}
+    launch = Launch(program_arguments(job), environ, before_exec=_end_with_parent)
+    child = start_program(launch, stdout=PIPE, stderr=STDOUT, has_own_group=False)
     log = Thread(target=_keep_log, args=(child, job), daemon=True)
     log.start()
     Thread(target=lambda: (child.wait(), ended.set()), daemon=True).start()
@@ -70,7 +67,7 @@ def run_program(job: ServerArguments, ended: Event) -> int:
     child.terminate()
     try:
         child.wait(CHILD_SECONDS)
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         child.kill()
     return 0
 
@@ -96,7 +93,7 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _keep_log(child: "subprocess.Popen[bytes]", job: ServerArguments) -> None:
+def _keep_log(child: Popen[bytes], job: ServerArguments) -> None:
     """Hand on what the program says until it is ready: what follows would be about requests."""
     assert child.stdout is not None  # noqa: S101 - asked for above
     is_ready = False

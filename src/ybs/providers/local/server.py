@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
@@ -29,6 +28,7 @@ from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
 from ybs.providers.local.lock import held, open_private
 from ybs.providers.local.program import find_program, this_machine
+from ybs.security.launcher import python, python_environ
 
 START_SECONDS = 300.0
 LOOK_SECONDS = 0.2
@@ -226,11 +226,8 @@ def free_port() -> int:
 
 
 def command() -> list[str]:
-    """Return the command of the server's process.
-
-    -P keeps Python from importing modules out of the folder that it stands in, which is the person's project.
-    """
-    return [sys.executable, "-P", "-m", "ybs.providers.local.serve"]
+    """Return the command of the server's process."""
+    return python("-m", "ybs.providers.local.serve")
 
 
 async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
@@ -325,7 +322,8 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
         idle_seconds=wanted.idle_seconds,
     )
     private_file.make_folder(slots_folder(host))  # the server asks for it
-    pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), host.environ)
+    environ = python_environ(host.environ, host.roots)
+    pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), environ)
     try:
         server = Running(
             pid=pid,

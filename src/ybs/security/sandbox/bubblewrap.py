@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
+from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
-from ybs.security.sandbox.programs import BUBBLEWRAP, system_program
 from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
@@ -148,24 +148,19 @@ def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
 
 def _try(program: str, options: tuple[str, ...]) -> str:
     """Return what bwrap says against it, or nothing."""
-    from subprocess import DEVNULL, PIPE, SubprocessError, run  # when the first command is near
-
     descriptor = _filter_file()
     given = (*_NAMESPACES, "--unshare-net", *options, *_BOUND)
     seen = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    trying = ("--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":")
     try:
-        done = run(
-            (program, *given, *seen, "--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":"),
-            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={}, pass_fds=(descriptor,),
-            timeout=_TRY_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, SubprocessError) as error:
+        code, _, said = ask(
+            Launch((program, *given, *seen, *trying), {}, (descriptor,)), _TRY_SECONDS
+        )
+    except OSError as error:
         return str(error)
-    finally:
-        os.close(descriptor)
-    if done.returncode == 0:
+    if code == 0:
         return ""
-    return os.fsdecode(done.stderr).strip() or f"exit code {done.returncode}"
+    return os.fsdecode(said).strip() or f"exit code {code}"
 
 
 def _filter_file(*, has_unix_sockets: bool = True) -> int:

@@ -68,7 +68,7 @@ def command_of(program: Program, workspace: Workspace) -> list[str]:
 
     Raises ToolError and OSError.
     """
-    from ybs.security.sandbox.programs import persons_program
+    from ybs.security.launcher import persons_program
 
     if program.is_python:
         return [sys.executable, "-I", str(_RUNNER), str(program.path)]
@@ -81,7 +81,7 @@ def command_of(program: Program, workspace: Workspace) -> list[str]:
     if not words:
         return [str(program.path)]
     roots = workspace.roots
-    found = persons_program(words[0], away_from=roots.folder, environ=roots.host.environ)
+    found = persons_program(words[0], away_from=roots.folders, environ=roots.host.environ)
     if found is None:
         raise ToolError(f"{words[0]}, which runs it, is not on your PATH.")
     return [found, *words[1:], str(program.path)]

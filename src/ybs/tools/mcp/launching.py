@@ -8,9 +8,9 @@ from typing import Final
 
 from ybs.config.files import open_regular
 from ybs.config.host import Host
+from ybs.security.launcher import persons_program
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.places import SYSTEM, lies_in
-from ybs.security.sandbox.programs import persons_program
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
@@ -81,7 +81,7 @@ def _program_of(server: Server, host: Host, folder: Path) -> str:
         if not os.path.isfile(path):  # noqa: PTH113
             raise BadServer(f"there is no file {server.command}")
         return path
-    found = persons_program(word, away_from=folder, environ=host.environ)
+    found = persons_program(word, away_from=(folder, *host.roots), environ=host.environ)
     if found is None:
         raise BadServer(f"{word} is not on your PATH")
     return found

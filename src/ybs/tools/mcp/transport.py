@@ -10,6 +10,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from ybs.core.errors import ToolError
+from ybs.security.launcher import start_in_loop
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.watch import Watch
@@ -53,17 +55,11 @@ class ProcessTransport:
         launch, self._mark = await asyncio.to_thread(self._start)
         self._started = monotonic()
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *launch.argv,
-                stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MOST_BYTES,
-                env=dict(launch.environ), pass_fds=launch.descriptors, preexec_fn=launch.before_exec,
-                start_new_session=True,
-            )  # fmt: skip
+            self._process = await start_in_loop(
+                launch, folder=Path.cwd(), stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MOST_BYTES
+            )
         except OSError as error:
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
-        finally:
-            for descriptor in launch.descriptors:
-                os.close(descriptor)
         self._watch.begin(self._process.pid)
         self._into, read = create_memory_object_stream[SessionMessage | Exception](0)
         write, self._outof = create_memory_object_stream[SessionMessage](0)

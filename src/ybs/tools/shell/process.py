@@ -14,6 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.output import Live, Output
@@ -187,22 +188,15 @@ class Shell:
 
 
 def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
-    launch = command.launch
     try:
-        return Popen(
-            launch.argv,
+        return start(
+            command.launch,
+            folder=command.folder,
             stdin=DEVNULL if command.given is None else command.given,
             stdout=outputs[0],
             stderr=outputs[-1],
-            cwd=command.folder,
-            env=launch.environ,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-            start_new_session=True,
         )
     finally:
-        for descriptor in launch.descriptors:
-            os.close(descriptor)
         if command.given is not None:
             command.given.close()
 
