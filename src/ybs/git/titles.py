@@ -11,8 +11,9 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from subprocess import PIPE, Popen  # asyncio has loaded it
+from subprocess import PIPE  # asyncio has loaded it
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
 from ybs.git.hardening import OPTIONS, environment, overrides
@@ -21,13 +22,16 @@ from ybs.security.launcher import start, trusted_program
 from ybs.security.paths.repository import Repository, check_complete, find_repository
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, cannot_be_had, launches
 
+if TYPE_CHECKING:
+    from subprocess import Popen
+
 MOST_BYTES = 64_000
 
 
 class Titles:
     """The answer of a git that has been started, and other ways to start it. `read` it once, or `close` it."""
 
-    def __init__(self, process: Popen[bytes], others: Iterator[Popen[bytes]]) -> None:
+    def __init__(self, process: "Popen[bytes]", others: "Iterator[Popen[bytes]]") -> None:
         self._process, self._others = process, others
 
     @property
@@ -102,7 +106,7 @@ def ask_titles(host: Host, folder: Path, count: int) -> Titles | None:
         return None
 
 
-def _started(argv: Sequence[str], repository: Repository) -> Iterator[Popen[bytes]]:
+def _started(argv: Sequence[str], repository: Repository) -> "Iterator[Popen[bytes]]":
     """Start git in a sandbox that has the git folder alone, in one way after the other. Raises OSError."""
     view = GitSandbox().view(repository, repository.work_tree, "rev-list")
     for launch in launches(argv, environment(repository, {}), view):

@@ -5,16 +5,19 @@ import signal
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE
 from tempfile import TemporaryDirectory
 from threading import Timer
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ybs.config.document import visible
 from ybs.plugins.archives import of_tar
 from ybs.plugins.content import MOST_BYTES, BadPlugin, Content
 from ybs.security.launcher import path_away, persons_program, start
 from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 #: The addresses that are understood.
 STARTS: Final = ("https://", "file://")
@@ -77,7 +80,7 @@ def _run(command: Sequence[str], environ: Mapping[str, str], folder: str) -> byt
     return data
 
 
-def _read(process: Popen[bytes]) -> bytes:
+def _read(process: "Popen[bytes]") -> bytes:
     """Return what a process writes. Raises BadPlugin where that is too much, or takes too long."""
     assert process.stdout is not None  # noqa: S101 - a pipe
 

@@ -3,7 +3,7 @@
 A project is somebody else's until the person trusts it, and a model may write in it. So nothing that a project holds
 decides what runs: a program has an absolute path, found away from every root; Python looks for modules neither in the folder
 that it stands in nor in a root; and a process stands in a folder that no project has, unless whoever starts it says otherwise.
-`tests/test_processes.py` finds processes that are started anywhere else.
+`tests/test_spawning.py` finds processes that are started anywhere else.
 """
 
 import asyncio

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from pathlib import Path
-from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
+from subprocess import PIPE, STDOUT, TimeoutExpired
 from threading import Event, Thread
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,6 +23,9 @@ from ybs.providers.local.server import ServerArguments
 from ybs.security.incognito import leave_no_dump
 from ybs.security.launcher import start as start_program
 from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 LOOK_SECONDS = 10.0
 CHILD_SECONDS = 5.0
@@ -93,7 +96,7 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _keep_log(child: Popen[bytes], job: ServerArguments) -> None:
+def _keep_log(child: "Popen[bytes]", job: ServerArguments) -> None:
     """Hand on what the program says until it is ready: what follows would be about requests."""
     assert child.stdout is not None  # noqa: S101 - asked for above
     is_ready = False

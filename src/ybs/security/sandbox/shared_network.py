@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from select import select
-from subprocess import PIPE, Popen
+from subprocess import PIPE
 
 from ybs.core.errors import ToolError
 from ybs.security.launcher import ask, start, system_program
 from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 ENTER = ("/usr/bin/nsenter", "/bin/nsenter")
 _MAKE = (

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
@@ -13,6 +13,9 @@ from ybs.security.launcher import python, python_environ, start
 from ybs.security.sandbox.launch import Launch
 from ybs.testing.script import Entry, ScriptOver
 from ybs.testing.servers.http import RecordedRequest
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 
 class ServerProcess:

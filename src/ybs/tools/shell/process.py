@@ -7,9 +7,9 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
-from subprocess import DEVNULL, Popen
+from subprocess import DEVNULL
 from time import monotonic
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.pump import Pump
 from ybs.tools.shell.watch import Watch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 GRACE_SECONDS = 2.0  # between the polite signal and the other one
 PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
@@ -98,7 +101,7 @@ class Shell:
     there, the number of its group can mean no other one.
     """
 
-    def __init__(self, process: Popen[bytes], pump: Pump, command: Command) -> None:
+    def __init__(self, process: "Popen[bytes]", pump: Pump, command: Command) -> None:
         self._process, self._pump = process, pump
         self._mark, self._watch = command.mark, command.watch
         self._loop = asyncio.get_running_loop()
@@ -187,7 +190,7 @@ class Shell:
             _signal(self._process.pid, number)
 
 
-def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
+def _spawn(command: Command, outputs: list[int]) -> "Popen[bytes]":
     try:
         return start(
             command.launch,

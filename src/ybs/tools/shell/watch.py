@@ -6,10 +6,13 @@ the list then is killed, and what carries the session's mark too.
 
 import os
 from contextlib import suppress
-from subprocess import Popen
+from typing import TYPE_CHECKING
 
 from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 _SCRIPT = """
 trap '' HUP INT TERM

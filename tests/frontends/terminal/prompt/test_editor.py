@@ -150,15 +150,25 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
     path = f".:bin::/{'x' * 300}:{inside}:{own}"
 
     def command(**environ: str) -> list[str]:
-        return editor_command(project, {"PATH": path, **environ})
+        return editor_command((project,), {"PATH": path, **environ})
 
     assert command(VISUAL="code --wait 'a b'", EDITOR="vim") == [f"{own}/code", "--wait", "a b"]
     assert command(VISUAL=" ", EDITOR="vim") == [f"{own}/vim"]
-    assert command(EDITOR="/any/where -x") == ["/any/where", "-x"]
+    assert command(EDITOR="/bin/sh -x") == ["/bin/sh", "-x"]
     assert command() == [f"{own}/nano"]
     (own / "nano").unlink()
     assert command() == [f"{own}/vim"]
-    for wrong in ("nano", "./nano", "bin/vim", "theirs", "circle", "x\0"):
+    for wrong in (
+        "nano",
+        "./nano",
+        "bin/vim",
+        "theirs",
+        "circle",
+        "x\0",
+        f"{inside}/vim",
+        f"{own}/theirs",
+        "/any/where",
+    ):
         with pytest.raises(NoEditor, match="outside of this project"):
             command(EDITOR=wrong)
     with pytest.raises(NoEditor, match="set the variable EDITOR"):
