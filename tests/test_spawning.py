@@ -79,10 +79,10 @@ def _found(  # noqa: C901 - a case for each spelling
                 yield f"subprocess.{name}"
         case ast.Call(args=[ast.Constant(value=str(word)), *_]) if _is_module(word):
             yield f"a call with {word!r}"  # import_module, __import__
-        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=base), *rest]) if (
-            base in names
-        ):
-            yield f"getattr({base}, …)" * bool(rest)
+        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=base), name, *_]):
+            is_plain = isinstance(name, ast.Constant) and not OF_OS.fullmatch(str(name.value))
+            if base in names and not is_plain:
+                yield f"getattr({base}, …)"
         case _:
             return
 

@@ -10,6 +10,7 @@ from trusting import POWERFUL, put, trusted, wanting
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
 from ybs.trust import decision as trust
+from ybs.trust import project_settings
 from ybs.trust.decision import give
 from ybs.trust.grants import BUILT_IN_PROVIDERS, NEVER
 from ybs.trust.settings import load
@@ -67,6 +68,11 @@ def test_what_is_of_no_use_is_told_and_left_out(project: Path):
 def test_what_is_never_taken_are_settings():
     sections = {name.split(".")[0] for name in all_names()}
     assert all(name in all_names() or name in sections for name in NEVER)
+
+
+def test_what_is_never_taken_stands_in_a_section_that_is_looked_into():
+    sections = {name.rpartition(".")[0] for name in NEVER if "." in name}
+    assert sections <= project_settings._SECTIONS
 
 
 def test_the_names_of_built_in_providers_are_not_for_projects():

@@ -24,7 +24,7 @@ NEVER = {
     "safety.sandbox_network",
     "skills.search_paths",
     *("models", "network", "router", "agents.models", "agents.offer"),
-    *("cli_agents", "local.server", "session", "memory", "gateway", "firewall", "incognito"),
+    *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
 BUILT_IN_PROVIDERS = {

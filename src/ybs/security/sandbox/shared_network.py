@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from select import select
 from subprocess import PIPE
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.security.launcher import ask, start, system_program
