@@ -31,6 +31,8 @@ SYSTEM_FOLDERS = (
     "/opt/local/bin",
     "/run/current-system/sw/bin",
 )
+#: Where else a system has programs that only root puts there: macOS's own, and those of Windows' graphics driver in WSL.
+_MORE_SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/lib/wsl/lib")
 #: Where a process stands that has no business in the project: everybody has this folder, and only root can write in it.
 OWN_FOLDER: Final = Path("/")
 #: What runs for ybs itself on the system's programs has no more than this.
@@ -91,7 +93,7 @@ def system_program(paths: Iterable[str]) -> str | None:
 
 def named_system_program(name: str) -> str | None:
     """Return the path of a program that comes with the system, and that only root can have put there."""
-    return system_program(f"{folder}/{name}" for folder in (*SYSTEM_FOLDERS, "/usr/sbin", "/sbin"))
+    return system_program(f"{folder}/{name}" for folder in (*SYSTEM_FOLDERS, *_MORE_SYSTEM_FOLDERS))
 
 
 def path_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> str:

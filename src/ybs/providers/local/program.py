@@ -1,6 +1,5 @@
 """Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`; and what it can use."""
 
-import os
 import re
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -30,12 +29,14 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     Raises ConfigError where there is no program.
     """
     if configured:
-        path = Path(host.with_home(configured))
-        if not (path.is_absolute() and path.is_file() and os.access(path, os.X_OK)):
+        path = host.with_home(configured)
+        named = persons_program(path, away_from=host.roots, environ={}) if "/" in path else None
+        if named is None:
             raise ConfigError(
-                f"The setting local.server is not the absolute path of a program: {configured}"
+                "The setting local.server is not the absolute path of a program outside of this project: "
+                f"{configured}"
             )
-        return str(path)
+        return named
     has_extra = find_spec("xllamacpp") is not None
     wants_other = any(gpu.maker != "apple" for gpu in machine.gpus)
     if has_extra and not wants_other:

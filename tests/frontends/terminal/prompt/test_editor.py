@@ -172,7 +172,7 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
         with pytest.raises(NoEditor, match="outside of this project"):
             command(EDITOR=wrong)
     with pytest.raises(NoEditor, match="set the variable EDITOR"):
-        editor_command(project, {"PATH": str(inside)})
+        editor_command((project,), {"PATH": str(inside)})
     with pytest.raises(NoEditor, match="VISUAL"):
         command(VISUAL="vi 'unclosed")
 
