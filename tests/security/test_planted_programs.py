@@ -19,7 +19,7 @@ from ybs.providers.local import hardware
 from ybs.providers.local import program as server_program
 from ybs.providers.local.hardware import Machine
 from ybs.security import launcher
-from ybs.security.launcher import ask, path_away, python, python_environ, spawn, start
+from ybs.security.launcher import ask, environ_away, python, spawn, start
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.searching.ripgrep import program as ripgrep
 from ybs.trust.settings import load
@@ -216,7 +216,7 @@ def test_programs_are_looked_for_in_no_root(host: Host, trap: Trap, tmp_path: Pa
     assert hardware.detect(tmp_path, platform="linux").gpus == ()
     assert list(look_at_tmux(added.environ, added.roots)) == []
     assert not ripgrep(added.environ, [trap.project, other]).startswith(str(other))
-    assert path_away(added.environ, added.roots) == os.defpath
+    assert environ_away(added.environ, added.roots)["PATH"] == os.defpath
     assert trap.sprung == []
 
 
@@ -243,9 +243,14 @@ def test_python_looks_for_modules_in_no_root(
         "PYTHONWARNINGS": "error::ybs.Warning",
         "PYTHONBREAKPOINT": "ybs.run",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "LD_LIBRARY_PATH": f"{trap.project}/build:/opt/lib:",
+        "PATH": trap.path,
+        "NODE_PATH": ".",
     }
-    kept = python_environ(given, (trap.project,))
+    kept = environ_away(given, (trap.project,))
     wanted = {"PYTHONPATH": expected.format(**names)} if expected else {}
+    assert kept.pop("PATH") == os.environ["PATH"]
+    assert kept.pop("LD_LIBRARY_PATH") == "/opt/lib"
     assert kept == {"PYTHONDONTWRITEBYTECODE": "1", **wanted}
 
 
@@ -254,9 +259,7 @@ def test_python_looks_for_modules_in_no_root(
 def test_ybss_own_python_imports_nothing_from_where_it_stands(
     trap: Trap, folder: str | None
 ) -> None:
-    environ = python_environ(
-        {"PYTHONPATH": f".:{trap.project}:", "PATH": trap.path}, [trap.project]
-    )
+    environ = environ_away({"PYTHONPATH": f".:{trap.project}:", "PATH": trap.path}, [trap.project])
     code = "import json, ybs, os; print(os.getcwd())"
     where = {"folder": trap.project} if folder else {}
     with start(Launch(python("-c", code), environ), stdout=subprocess.PIPE, **where) as process:

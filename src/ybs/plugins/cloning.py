@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ybs.config.document import visible
 from ybs.plugins.archives import of_tar
 from ybs.plugins.content import MOST_BYTES, BadPlugin, Content
-from ybs.security.launcher import path_away, persons_program, start
+from ybs.security.launcher import environ_away, persons_program, start
 from ybs.security.sandbox.launch import Launch
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SETTINGS = (
     *("protocol.allow=never", "protocol.https.allow=always", "protocol.file.allow=always"),
     *("submodule.recurse=false", "maintenance.auto=false", "core.attributesFile=/dev/null"),
 )
-_KEPT = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
+_KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
 
 
 def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path]) -> Content:
@@ -44,10 +44,9 @@ def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path])
     if git is None:
         raise BadPlugin("git, which fetches it, is not on your PATH")
     with TemporaryDirectory(prefix="ybs-plugin-") as folder:
-        given = {name: environ[name] for name in _KEPT if name in environ}
+        given = environ_away({name: environ[name] for name in _KEPT if name in environ}, away_from)
         given |= {
             "HOME": folder,
-            "PATH": path_away(environ, away_from),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_ATTR_NOSYSTEM": "1",

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import msgspec
 
 from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapRequest, Ready, plain
-from ybs.security.launcher import path_away, python, python_environ, spawn
+from ybs.security.launcher import environ_away, python, spawn
 
 #: How much less than others it asks of the processor.
 NICE = 10
@@ -20,7 +20,7 @@ MOST_BYTES = 4_000_000
 #: So long the end of a killed one is waited for.
 _END_SECONDS = 5.0
 #: Handed on as they are: where things lie, the language, and the mark by which a ybs around this one ends all.
-_KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "YBS_HOME", "TMPDIR", "RUN_BY_YBS")
+_KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "YBS_HOME", "TMPDIR", "RUN_BY_YBS", "PATH")
 _KEPT_XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 
 
@@ -144,12 +144,12 @@ def command() -> list[str]:
 
 def environment(environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the variables of the process: no key, and nothing by which a project could have code run."""
-    away_from = (Path(folder),)
-    kept = {name: environ[name] for name in _KEPT + _KEPT_XDG if name in environ}
-    pythons = {name: value for name, value in environ.items() if name.startswith("PYTHON")}
-    kept |= python_environ(pythons, away_from)
-    kept["PATH"] = path_away(environ, away_from)
-    return kept
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name in _KEPT or name in _KEPT_XDG or name.startswith("PYTHON")
+    }
+    return environ_away(kept, (Path(folder),))
 
 
 def _spawn(command: Sequence[str], environ: Mapping[str, str]) -> tuple[int, int, int]:

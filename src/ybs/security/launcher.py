@@ -37,10 +37,13 @@ _MORE_SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/lib/wsl/lib")
 OWN_FOLDER: Final = Path("/")
 #: What runs for ybs itself on the system's programs has no more than this.
 SYSTEM_ENVIRON: Final = {"PATH": os.defpath, "LC_ALL": "C"}
-#: What says to Python where it may put what it compiled, and how it writes text. All else of its own could have code run.
+#: What says to Python how it reads and writes.
 _KEPT_OF_PYTHON = ("PYTHONDONTWRITEBYTECODE", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
-#: Likewise, where the folder lies in no root.
-_KEPT_FOLDERS_OF_PYTHON = ("PYTHONPYCACHEPREFIX", "PYTHONHOME")
+#: Folders in which programs look for others, for libraries, for modules and for what was compiled of them.
+_FOLDERS = (
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH"),
+    *("DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
+)
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: The folder in which this ybs is found.
 _OWN_PACKAGES = str(Path(__file__).parents[2])
@@ -96,13 +99,6 @@ def named_system_program(name: str) -> str | None:
     return system_program(f"{folder}/{name}" for folder in (*SYSTEM_FOLDERS, *_MORE_SYSTEM_FOLDERS))
 
 
-def path_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> str:
-    """Return PATH without relative entries and without those in a root: a program finds other programs by it."""
-    tops = _resolved(away_from)
-    kept = (each for each in _folders_of(environ) if not _lies_in(each, tops))
-    return os.pathsep.join(map(str, kept)) or os.defpath
-
-
 def python(*words: str) -> list[str]:
     """Return the command that runs these words with ybs's own Python. Raises FileNotFoundError where there is none.
 
@@ -113,17 +109,23 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
-def python_environ(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[str, str]:
-    """Return the variables for ybs's own Python: of those that Python goes by only what names no module of a root."""
+def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[str, str]:
+    """Return variables by which a program finds no other program, library or module in a root.
+
+    What says more to Python than that is not among them: it could have code run.
+    """
     tops = _resolved(away_from)
     kept = {name: value for name, value in environ.items() if not name.startswith("PYTHON")}
     kept |= {name: environ[name] for name in _KEPT_OF_PYTHON if name in environ}
-    for name in _KEPT_FOLDERS_OF_PYTHON:
-        if _is_path_away(environ.get(name, ""), tops):
-            kept[name] = environ[name]
-    parts = environ.get("PYTHONPATH", "").split(os.pathsep)
-    if modules := [each for each in parts if each == _OWN_PACKAGES or _is_path_away(each, tops)]:
-        kept["PYTHONPATH"] = os.pathsep.join(modules)
+    for name in _FOLDERS:
+        parts = [
+            each
+            for each in environ.get(name, "").split(os.pathsep)
+            if _is_path_away(each, tops) or (name == "PYTHONPATH" and each == _OWN_PACKAGES)
+        ]
+        kept.pop(name, None)
+        kept |= {name: os.pathsep.join(parts)} if parts else {}
+    kept.setdefault("PATH", os.defpath)
     return kept
 
 

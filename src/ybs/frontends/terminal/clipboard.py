@@ -60,12 +60,12 @@ async def copy_by_program(
 
     Programs of the project (what lies in `away_from`) do not count, whatever PATH says.
     """
-    from ybs.security.launcher import trusted_program
+    from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.environment import build_open  # few copy
 
     data = printable(text).encode()
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = build_open(environ, declared=desktop)
+    variables = environ_away(build_open(environ, declared=desktop), away_from)
     for name, *options in programs(environ):
         path = trusted_program(name, away_from=away_from, environ=environ)
         if path is not None and await _feed([str(path), *options], data, variables):

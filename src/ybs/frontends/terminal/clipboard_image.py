@@ -38,14 +38,14 @@ async def save_image(
     environ: Mapping[str, str] = os.environ, *, away_from: Collection[Path]
 ) -> Path:
     """Write the clipboard's image into a file and return its path. Raises NoImage."""
-    from ybs.security.launcher import trusted_program
+    from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.environment import build_open
 
     commands = readers(environ)
     if not commands:
         raise NoImage("there is no clipboard with images here; type or drop the path of an image")
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = build_open(environ, declared=desktop)
+    variables = environ_away(build_open(environ, declared=desktop), away_from)
     missing: list[str] = []
     for name, *options in commands:
         program = trusted_program(name, away_from=away_from, environ=environ)

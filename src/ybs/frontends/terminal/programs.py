@@ -11,11 +11,11 @@ async def run_subcommand(name: str, host: Host, folder: Path, *, has_input: bool
     """Run a subcommand with the Python and the ybs of this process, for a project's folder; return its exit code."""
     from asyncio.subprocess import DEVNULL
 
-    from ybs.security.launcher import python, python_environ, start_in_loop
+    from ybs.security.launcher import environ_away, python, start_in_loop
 
     words = python("-m", "ybs", name, "--folder", str(folder))
     process = await start_in_loop(
-        Launch(words, python_environ(host.environ, (folder, *host.roots))),
+        Launch(words, environ_away(host.environ, (folder, *host.roots))),
         stdin=None if has_input else DEVNULL,
         stdout=None,
         stderr=None,

@@ -28,7 +28,7 @@ from ybs.providers.http import failures
 from ybs.providers.http.failures import NotServed, Site, clean
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
-from ybs.security.launcher import path_away, persons_program
+from ybs.security.launcher import environ_away, persons_program
 
 #: What every program may see: where things are, how to show them, and how to reach the network.
 _USUAL: Final = (
@@ -164,8 +164,8 @@ class CliModel:
             system.seek(0)
             descriptor = os.dup(system.fileno())  # closed when the program has it
             argv, takes_system = self._argv(descriptor, session)
-            path = path_away(self._environ, self._host.roots)
-            program = Program(argv, self._place(), {**self._environ, "PATH": path})
+            environ = environ_away(self._environ, self._host.roots)
+            program = Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
                 async with aclosing(

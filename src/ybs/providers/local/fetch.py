@@ -18,13 +18,23 @@ from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
-from ybs.security.launcher import path_away, persons_program, python, python_environ, start_in_loop
+from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
 from ybs.security.sandbox.launch import Launch
 
 HUB_VARIABLE = "YBS_MODEL_HUB"
 PARTS_AT_ONCE = 3
 #: Variables of the installer: where it looks for its settings, and those settings.
-_KEPT = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "NETRC", "REQUESTS_CA_BUNDLE")
+_KEPT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "NETRC",
+    "REQUESTS_CA_BUNDLE",
+)
 _KEPT_BEGINNING = ("PIP_", "UV_", "PYTHON", "XDG_", "SSL_CERT_", "KEYRING_")
 LOOK_SECONDS = 0.5
 #: Parts and the whole lie side by side for a moment.
@@ -154,8 +164,7 @@ def _environ(host: Host) -> dict[str, str]:
         for name, value in host.environ.items()
         if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
     }
-    path = path_away(host.environ, host.roots)
-    return {**python_environ(given, host.roots), "PATH": path, **_PIP_SETTINGS}
+    return {**environ_away(given, host.roots), **_PIP_SETTINGS}
 
 
 def installer(host: Host) -> list[str]:

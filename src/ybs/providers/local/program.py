@@ -12,7 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.local import hardware
 from ybs.providers.local.hardware import Ask, Machine, output_of
-from ybs.security.launcher import path_away, persons_program, python, python_environ
+from ybs.security.launcher import environ_away, persons_program, python
 
 NAME: Final = "llama-server"
 #: Prints the kinds of the devices that the extra was built for. Wheels with support for other cards are on separate package indexes.
@@ -75,8 +75,7 @@ def this_machine(host: Host, configured: str | None) -> Machine:
 @lru_cache(maxsize=16)
 def asking(host: Host) -> Ask:
     """Return what asks a server program with the variables of a host; always the same one, since answers are kept by it."""
-    environ = python_environ(host.environ, host.roots)
-    return partial(output_of, environ={**environ, "PATH": path_away(environ, host.roots)})
+    return partial(output_of, environ=environ_away(host.environ, host.roots))
 
 
 def uses_gpus(program: str, ask: Ask = output_of) -> bool:

@@ -28,7 +28,7 @@ from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
 from ybs.providers.local.lock import held, open_private
 from ybs.providers.local.program import find_program, this_machine
-from ybs.security.launcher import python, python_environ
+from ybs.security.launcher import environ_away, python
 
 START_SECONDS = 300.0
 LOOK_SECONDS = 0.2
@@ -322,7 +322,7 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
         idle_seconds=wanted.idle_seconds,
     )
     private_file.make_folder(slots_folder(host))  # the server asks for it
-    environ = python_environ(host.environ, host.roots)
+    environ = environ_away(host.environ, host.roots)
     pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), environ)
     try:
         server = Running(

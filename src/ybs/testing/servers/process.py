@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
-from ybs.security.launcher import python, python_environ, start
+from ybs.security.launcher import environ_away, python, start
 from ybs.security.sandbox.launch import Launch
 from ybs.testing.script import Entry, ScriptOver
 from ybs.testing.servers.http import RecordedRequest
@@ -41,7 +41,7 @@ class ServerProcess:
         self._process: Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        launch = Launch((*self._command, *self._options), python_environ(os.environ, ()))
+        launch = Launch((*self._command, *self._options), environ_away(os.environ, ()))
         self._process = start(launch, stdout=PIPE, stderr=None, has_own_group=False)
         if self._process.stdout is not None:
             self.url = self._process.stdout.readline().decode().strip()

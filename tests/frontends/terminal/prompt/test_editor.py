@@ -198,14 +198,14 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
         await edit("x", ["/nonexistent/editor"])
     monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.MOST_BYTES", 3)
     with pytest.raises(NoEditor, match="larger than 3"):
-        await edit("four", ["true"])
+        await edit("four", ["/bin/true"])
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.GRACE_SECONDS", 0.05)
-    task = asyncio.create_task(edit("x", ["sh", "-c", command]))
+    task = asyncio.create_task(edit("x", ["/bin/sh", "-c", command]))
     while not any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     task.cancel()

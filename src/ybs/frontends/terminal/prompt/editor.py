@@ -45,19 +45,19 @@ def editor_command(
     raise NoEditor("no editor found; set the variable EDITOR")
 
 
-async def edit(text: str, command: list[str]) -> str:
-    """Have the text edited on this terminal and return it. Raises NoEditor."""
+async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) -> str:
+    """Have the text edited on this terminal and return it; the editor finds no program in a root (`away_from`). Raises NoEditor."""
     from tempfile import TemporaryDirectory
 
     from ybs.security.firewall.vault import without_secrets
-    from ybs.security.launcher import start_in_loop
+    from ybs.security.launcher import environ_away, start_in_loop
     from ybs.security.sandbox.launch import Launch
 
     with TemporaryDirectory(prefix="ybs-", ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
             process = await start_in_loop(
-                Launch((*command, str(file)), without_secrets(os.environ)),
+                Launch((*command, str(file)), environ_away(without_secrets(os.environ), away_from)),
                 folder=folder,
                 stdin=None,
                 stdout=None,

@@ -240,7 +240,7 @@ class Prompt:
         try:
             command = editor_command(self._desk.roots)
             async with self.away(may_send=False):  # the edited text has not been shown yet
-                text = await edit(self.draft.words, command)
+                text = await edit(self.draft.words, command, self._desk.roots)
         except NoEditor as error:
             self._desk.hint(str(error))
         else:
