@@ -45,12 +45,12 @@ def index(small_starter: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         fetch, "installer", lambda _environ: [sys.executable, "-I", "-S", script, "install"]
     )
     monkeypatch.setattr(fetch, "LOOK_SECONDS", 0.01)
-    monkeypatch.setenv("FAKE_PIP_LOG", str(log))
-    monkeypatch.setenv("FAKE_PIP_PARTS", str(parts))
+    monkeypatch.setenv("PIP_FAKE_LOG", str(log))
+    monkeypatch.setenv("PIP_FAKE_PARTS", str(parts))
 
     def behave(**how: str) -> None:
         for key in ("FAILS", "EMPTY"):
-            monkeypatch.setenv(f"FAKE_PIP_{key}", how.get(key.lower(), ""))
+            monkeypatch.setenv(f"PIP_FAKE_{key}", how.get(key.lower(), ""))
 
     return Index(log, behave, small_starter)
 
