@@ -116,7 +116,7 @@ def run(words: Sequence[str]) -> int:
 
     try:
         arguments = parse(words)
-        if folder := getattr(arguments, "folder", None):
+        if folder := getattr(arguments, "work_in", None):
             change_to(folder)
         if arguments.subcommand == "setup":
             from ybs.frontends.host import this_host

@@ -111,7 +111,9 @@ def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     actions += [form, *hidden([alias]), *add_own(parser, name)]
     if name in ("doctor", "setup"):
         help_text = "the project's folder (default: this folder)"
-        actions.append(parser.add_argument("--folder", metavar="DIR", help=help_text))
+        actions.append(
+            parser.add_argument("--folder", dest="work_in", metavar="DIR", help=help_text)
+        )
     return parser, actions
 
 

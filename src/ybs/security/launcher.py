@@ -6,20 +6,22 @@ that it stands in nor in a root; and a process stands in a folder that no projec
 `tests/test_spawning.py` finds processes that are started anywhere else.
 """
 
-import asyncio
 import os
 import stat
-import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from errno import ENOENT
 from pathlib import Path
-from subprocess import Popen
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from ybs.security.sandbox.launch import Launch
 
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from subprocess import Popen
+
+#: As `subprocess` has it, which is loaded with the first process.
+_DEVNULL: Final = -3
 #: Never looked for along PATH: the project may have put a folder of its own there.
 BUBBLEWRAP: Final = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 #: Looked through first, whatever PATH says.
@@ -133,15 +135,17 @@ def start(
     launch: Launch,
     *,
     folder: str | Path = OWN_FOLDER,
-    stdin: Stream = DEVNULL,
-    stdout: Stream = DEVNULL,
-    stderr: Stream = DEVNULL,
+    stdin: Stream = _DEVNULL,
+    stdout: Stream = _DEVNULL,
+    stderr: Stream = _DEVNULL,
     has_own_group: bool = True,
-) -> Popen[bytes]:
+) -> "Popen[bytes]":
     """Start a program and close the descriptors that it was handed. Raises OSError.
 
     With a group of its own it has a session, too, and so no terminal.
     """
+    from subprocess import Popen
+
     try:
         return Popen(
             _checked(launch.argv),
@@ -162,13 +166,15 @@ async def start_in_loop(  # noqa: PLR0913 - as of `start`, and the longest line
     launch: Launch,
     *,
     folder: str | Path = OWN_FOLDER,
-    stdin: Stream = DEVNULL,
-    stdout: Stream = DEVNULL,
-    stderr: Stream = DEVNULL,
+    stdin: Stream = _DEVNULL,
+    stdout: Stream = _DEVNULL,
+    stderr: Stream = _DEVNULL,
     has_own_group: bool = True,
     limit: int = 1 << 16,
-) -> Process:
+) -> "Process":
     """Start a program as a process of the running loop, otherwise as `start` does. `limit`: bytes in a line that is read."""
+    import asyncio
+
     try:
         return await asyncio.create_subprocess_exec(
             *_checked(launch.argv),
@@ -188,10 +194,12 @@ async def start_in_loop(  # noqa: PLR0913 - as of `start`, and the longest line
 
 def ask(launch: Launch, seconds: float) -> tuple[int, bytes, bytes]:
     """Run a program to its end; return its exit code, what it printed and its errors. Raises OSError, also when it takes too long."""
+    from subprocess import PIPE, TimeoutExpired
+
     with start(launch, stdout=PIPE, stderr=PIPE, has_own_group=False) as process:
         try:
             printed, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired as error:
+        except TimeoutExpired as error:
             raise TimeoutError(f"it took longer than {seconds:g} s") from error
         finally:
             process.kill()  # nothing, where it has ended

@@ -325,11 +325,11 @@ def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.M
     tmux = tmp_path / "tmux"
     tmux.write_text('#!/bin/sh\n[ "$3" = set-clipboard ] && echo external || echo off\n')
     tmux.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0"}
+    monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
+    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "PATH": str(tmp_path)}
     *_, only = screen.look_at_screen(inside)
     assert (only.name, only.fix) == ("tmux", "tmux set -s extended-keys on")
     tmux.write_text("no program\n\0")
-    assert list(screen.look_at_tmux()) == []
+    assert list(screen.look_at_tmux(inside, ())) == []
     tmux.unlink()
-    assert list(screen.look_at_tmux()) == []
+    assert list(screen.look_at_tmux(inside, ())) == []

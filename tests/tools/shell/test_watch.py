@@ -120,7 +120,7 @@ def test_a_watch_that_cannot_start_is_done_without(monkeypatch: pytest.MonkeyPat
         raise OSError
 
     before = open_descriptors()
-    monkeypatch.setattr("ybs.security.launcher.Popen", broken)
+    monkeypatch.setattr("subprocess.Popen", broken)
     watch = Watch("x")
     watch.begin(1)
     watch.close()

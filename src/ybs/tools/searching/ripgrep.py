@@ -157,11 +157,7 @@ class Search:
         view = View(folder=folder, git_folders=(), shown=shown, hidden=hidden)
         try:
             launch = launch_reader(words, {}, view)
-            try:
-                return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
-            finally:
-                for descriptor in launch.descriptors:
-                    os.close(descriptor)
+            return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
         except (OSError, SubprocessError) as error:
             raise ToolError(f"The search could not be started: {error}") from error
 
