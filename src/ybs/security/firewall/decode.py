@@ -66,6 +66,10 @@ _HIDDEN = lazy(
     rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
+#: A line that ends with an escape, or with a literal that may be joined.
+_SEAM = lazy(
+    rb"(?:[\"'`][ \t]{0,8}(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}|%[0-9a-fA-F]{2}|\\[xuU0-7][0-9a-fA-F]{1,8}|&#[xX]?[0-9a-fA-F]{1,6};?)\\?\r?\n"
+)
 _LITERAL = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,60})?"
 #: A literal that begins a line with a number.
 _NUMBERED = lazy(
@@ -187,6 +191,14 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
         if after := _END_AFTER().match(data, end):
             done = after.end()
             yield from _LINE_END().finditer(data, end, done)
+
+
+def may_go_on(data: bytes, cores: list[tuple[int, int]]) -> bool:
+    """Return whether something that is undone may stand across a line end."""
+    if any(True for _ in line_ends(data, cores)) or _SEAM().search(data):
+        return True
+    mapped = data.translate(_IS_HEX)
+    return b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped
 
 
 def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:

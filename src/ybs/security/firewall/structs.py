@@ -8,6 +8,7 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
 from ybs.security.firewall.images import metadata, stripped
+from ybs.security.firewall.leaves import joined
 from ybs.security.firewall.masking import Firewall, member_text
 
 _T = TypeVar("_T")
@@ -71,6 +72,7 @@ def _gather(value: Any, texts: list[str]) -> bool:
             return _gather_fields(value, texts)
         case dict():
             _gather_data(cast("dict[str, Any]", value), texts)
+            texts += joined(cast("dict[str, Any]", value))
         case _:
             pass
     return True
@@ -92,13 +94,15 @@ def _fields_of(kind: type[Struct]) -> tuple[str, ...]:
 
 
 def _gather_raw(raw: bytes, texts: list[str]) -> bool:
-    if b"\\" not in raw:
-        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
-        return True
     try:
-        _gather_data(json.decode(raw), texts)
+        data = json.decode(raw)
     except (DecodeError, UnicodeDecodeError):
         return False
+    if b"\\" in raw:
+        _gather_data(data, texts)
+    else:
+        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
+    texts += joined(data)
     return True
 
 
