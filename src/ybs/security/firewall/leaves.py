@@ -17,7 +17,8 @@ class Leaves:
     def __init__(self, data: Any) -> None:
         self._data = data
         self.texts: list[str] = []
-        self._names, self._values = list[int](), list[int]()
+        self._values: list[int] = []
+        self._names: dict[tuple[str, ...], list[int]] = {}
         self._columns: dict[tuple[str, ...], list[int]] = {}
         self._add(data, ())
 
@@ -32,17 +33,17 @@ class Leaves:
                     self._add(item, path)
             case dict():
                 for name, value in cast("dict[str, Any]", data).items():
-                    self._names.append(len(self.texts))
+                    self._names.setdefault(path, []).append(len(self.texts))
                     self.texts.append(str(name))
                     self._add(value, (*path, str(name)))
             case _:
                 pass
 
     def orders(self) -> Iterator[list[int]]:
-        """Yield the numbers of texts that may go on in each other: all values, each field of all records, all names, and all there is."""
+        """Yield the numbers of texts that may go on in each other: all values, each field of all records, the names of each, and all there is."""
         columns = [each for each in self._columns.values() if len(each) < len(self._values)]
         everything = [[*range(len(self.texts))]] if self._names else []
-        for order in (self._values, *columns, self._names, *everything):
+        for order in (self._values, *columns, *self._names.values(), *everything):
             if len(order) > 1 and self._may_go_on(order):
                 yield order
 

@@ -90,6 +90,7 @@ class Firewall:
         value = self.vault.value(placeholder)
         if value is not None:
             self._allowed.add(value)
+            self.vault.forget_parts(value)
             self._memory.clear()
 
     def find(self, text: str) -> Sequence[Finding]:

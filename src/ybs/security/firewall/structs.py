@@ -32,9 +32,12 @@ def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
 
     Thinking stays as it came: it goes back to the one who thought it, and its signature covers every letter.
     """
-    if isinstance(value, Struct) and is_clean(firewall, value):
-        return value
-    return cast("_T", _masked(firewall, value, place))
+    while not (isinstance(value, Struct) and is_clean(firewall, value)):
+        seen = _masked(firewall, value, place)
+        if seen is value or not isinstance(value, Struct):
+            return cast("_T", seen)
+        value = cast("_T", seen)  # what one text taught may stand in one before it
+    return value
 
 
 def is_clean(firewall: Firewall, value: Struct) -> bool:

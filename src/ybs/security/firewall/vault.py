@@ -93,6 +93,11 @@ class Vault:
                     placeholder.split(":")[2].split("#")[0],
                 )
 
+    def forget_parts(self, value: str) -> None:
+        """Take the parts of a value for no secrets any more."""
+        for part in _PART().findall(value):
+            self._parts.pop(part.encode(), None)
+
     def parts(self) -> list[tuple[bytes, str]]:
         """Return the long parts of values that stood in several lines, with their kinds."""
         return list(self._parts.items())[-_MOST_KNOWN:]
