@@ -66,10 +66,6 @@ _HIDDEN = lazy(
     rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
-#: A line that ends with an escape, or with a literal that may be joined.
-_SEAM = lazy(
-    rb"(?:[\"'`][ \t]{0,8}(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}|%[0-9a-fA-F]{2}|\\[xuU0-7][0-9a-fA-F]{1,8}|&#[xX]?[0-9a-fA-F]{1,6};?)\\?\r?\n"
-)
 _LITERAL = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,60})?"
 #: A literal that begins a line with a number.
 _NUMBERED = lazy(
@@ -127,12 +123,17 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)
     if last != HIDDEN and (not data.isascii() or b"\x1b" in data or b"<U+" in data):
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
-    glued = data.translate(_GLUED, _BETWEEN)
-    if last != GLUE and (
-        b"aqqa" in glued or b"aqaqa" in glued or (b"\t" in data and _NUMBERED().search(data))
-    ):
+    if last != GLUE and _may_be_joined(data):
         found = [m for sign, each in _JOINTS.items() if sign in data for m in each().finditer(data)]
         yield substituted(GLUE, data, _ordered(found), _nothing)
+
+
+def _may_be_joined(data: bytes) -> bool:
+    """Return whether literals may stand side by side."""
+    glued = data.translate(_GLUED, _BETWEEN)
+    if b"aqqa" in glued or b"aqaqa" in glued:
+        return True
+    return b"\t" in data and _NUMBERED().search(data) is not None
 
 
 def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
@@ -193,12 +194,20 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
             yield from _LINE_END().finditer(data, end, done)
 
 
-def may_go_on(data: bytes, cores: list[tuple[int, int]]) -> bool:
-    """Return whether something that is undone may stand across a line end."""
-    if any(True for _ in line_ends(data, cores)) or _SEAM().search(data):
-        return True
+def goes_on_at(data: bytes, cores: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the places of line ends that may stand within a token, an encoded word or a dump."""
+    for match in line_ends(data, cores):
+        yield data.index(b"\n", match.start())
+    patterns = [each for sign, each in _ESCAPES.items() if sign in data]
+    if _may_be_joined(data):
+        patterns += [each for sign, each in _JOINTS.items() if sign in data]
+    for pattern in patterns:
+        for match in pattern().finditer(data):
+            if b"\n" in match[0]:
+                yield data.index(b"\n", match.start())
     mapped = data.translate(_IS_HEX)
-    return b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped
+    if b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped:
+        yield from (place for place, code in enumerate(data) if code == 10)
 
 
 def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:

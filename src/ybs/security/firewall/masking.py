@@ -183,7 +183,7 @@ class Firewall:
         """Mask the parts of secrets that stand in several texts."""
         leaves = Leaves(data)
         texts, is_changed = leaves.texts, False
-        for order in leaves.orders():
+        for order in leaves.runs():
             whole = "\n".join(texts[number] for number in order)
             sizes = [len(texts[number]) for number in order]
             for finding in reversed(self.find(whole)):  # so that the places before it stay right
