@@ -25,6 +25,7 @@ _MOST_LINKS = 8
 _DEEPEST = 4
 _MOST_PARTS = 10
 _LARGEST_SCRIPT = 64_000
+_ANY_FILE = "what may be any file"
 _TOO_LONG = "a command too long to be read"
 #: Programs that run what their own files say, which no command names: the recipes, packages and plugins of a project.
 _RUNNERS: Final = re.compile(
@@ -63,7 +64,7 @@ _VARIABLE = re.compile(
 _OUTPUT = re.compile(
     r"(?:(?<![=<-])[0-9&]?>{1,2}[|&]?|\|\s*tee(?=\s))(?:\s*-a)?\s*[\"']?[^\s\"'`;|&()<>]+[\"']?[^\s\"'`;|&()<>]*"
 )
-_BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]#]+")
+_BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]{}#]+")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 _IMPORTED = re.compile(r"(?:-\w*m\s*|\b(?:import|from)\s+)([A-Za-z_][\w.]*)")
 _QUOTES = re.compile(r"[\"'\\]")
@@ -72,6 +73,12 @@ _ANY = "\x02"
 _GLOB = re.compile(r"[*?\x02]|\[[^\]]*\]")
 _SOURCED = re.compile(r"(?:\A|[\s;&|(\"'])\.\s")
 _PIPED = re.compile(r"\|\s*(?:\S*/)?(sh|bash|dash|zsh|ksh|python[\d.]*|node|perl|ruby)\b")
+#: What runs a script, or loads one, that a variable, a search or a list of names says.
+_GIVEN = re.compile(
+    r"\b(?:(?:ba|da|z|k|a)?sh|source|node|perl|ruby|php|lua)[\"']?\s+(?:-\S+\s+)*[\"']?(?:\$|`|\{\})|-exec\b|hooksPath"
+    r"|\b(?:xargs|parallel)\b[^;|&]*\b(?:(?:ba|da|z|k|a)?sh|node|perl|ruby|php|lua)\b"
+    r"|\b(?:perl|ruby|php|lua)\b[^;|&]*\s-[A-Za-z]*[IMmrl]"
+)
 #: Where a command begins in a script, behind what only starts another one.
 _BEGINS = re.compile(
     r"(?:^|[;&|(`]|-exec\s|-c\s+[\"'])\s*"
@@ -98,8 +105,10 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
     search = _Search(str(folder), str(home))
     search.follow(text)
     unknown = dict.fromkeys((*_programs_in(text, search), *search.problems))
-    if is_shell and _has_open_program(_PROJECT.sub(".", text)):
-        unknown["a program that a variable names"] = None
+    if not is_shell:
+        unknown.pop(_ANY_FILE, None)  # a variable that the program is given
+    elif _has_open_program(_PROJECT.sub(".", text)):
+        unknown["a program that something else names"] = None
     for path in search.regular:
         unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
     return Reach(tuple(sorted(search.files)), tuple(unknown))
@@ -184,8 +193,12 @@ class _Search:
 
     def _add_matches(self, path: str) -> None:
         shown = path.removeprefix(self.folder).strip("/")
-        if not self._is_inside(path) or not _GLOB.sub("", shown).strip("./"):
-            return  # it could be every file
+        if not self._is_inside(path):
+            return
+        if not _GLOB.sub("", shown).strip("./"):
+            if _ANY_FILE not in self.problems:
+                self.problems.append(_ANY_FILE)
+            return
         found = glob.iglob(path.replace(_ANY, "*"), include_hidden=True)  # noqa: PTH207 - a text
         for count, match in enumerate(found):
             if count == _MOST_MATCHES:
@@ -298,7 +311,9 @@ def _programs_in(text: str, search: _Search) -> Iterator[str]:
 
 
 def _has_open_program(text: str) -> bool:
-    """Return whether a variable says which program or script is run."""
+    """Return whether a variable, or another program, says which program or script is run."""
+    if _GIVEN.search(text):
+        return True
     for match in _BEGINS.finditer(text):
         is_sourced = match["program"] in (".", "source")
         word = (match["next"] or "").strip("\"'") if is_sourced else match["program"]
