@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from opened import Open
 from processes import is_alive
 from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import put, trusted, wanting
+from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import PromptBlocked
 from ybs.agent.user_hooks.running import run_hook
@@ -446,3 +448,24 @@ async def test_a_wrong_wish_for_the_project_is_named(open_session: Open, project
             assert any('neither "read" nor "write"' in text for text in session.warnings)
             await session.send("Go on.")
     assert not (project / "made").exists()
+
+
+async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(
+    project: Path, tmp_path: Path
+):
+    put(project, "check.sh", "echo seen >&2; exit 2")
+    loaded = trusted(project, {"hooks": {"PreToolUse": [hook("sh check.sh")]}})
+    (one,) = read(loaded.config.hooks).hooks
+    copy = tmp_path / "copy"
+    copytree(project, copy)
+    for text, said in (("", "seen"), ("echo owned >&2; exit 2", "not the program that you trust")):
+        if text:
+            put(copy, "check.sh", text)
+        options = Options(host=this_host(), folder=project, sandbox=False)
+        original = environment_of(options, loaded)
+        environment = ToolEnvironment(copy, loaded, original.permissions, original=original)
+        answer = await run_hook(one, b"{}", environment)
+        assert said in repr(answer)
+        assert "owned" not in repr(answer)
+        await environment.aclose()
+        await original.aclose()
