@@ -43,7 +43,7 @@ class _Search:
         cores = cores_in(data)
         plain = self._engine.spans(data, cores, only_tokens=last == LINES)
         plain += exact(data, self._known)
-        found = plain + exact(data, self._parts)
+        found = plain + exact(data, self._parts) if self._parts else list(plain)
         if depth == _DEPTH:
             return found
         for view in views(data, cores, last):

@@ -100,7 +100,7 @@ class Vault:
 
     def parts(self) -> list[tuple[bytes, str]]:
         """Return the long parts of values that stood in several lines, with their kinds."""
-        return list(self._parts.items())[-_MOST_KNOWN:]
+        return list(self._parts.items())[-_MOST_KNOWN:] if self._parts else []
 
 
 def is_placeholder(text: str) -> bool:
