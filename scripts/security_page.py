@@ -51,8 +51,9 @@ it is bounded by what follows, each with the test that holds it.
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
   read, is asked about each time; a star in a rule or grant covers no other program and no other goal (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
-  waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
-  and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
+  waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
+  that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
+  runs files which it does not name (`make`, `npm run`, a script that loads others) the question says so, and such a hook only reads the project unless its entry asks for more. A key is sent only to the address that it was configured for. `.env` is
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
@@ -77,7 +78,7 @@ it is bounded by what follows, each with the test that holds it.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
   other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
   colours, literals that are joined, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
-  (`tests/security/firewall/test_disguises.py`). Known limits: words as passwords
+  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after

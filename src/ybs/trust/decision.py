@@ -43,13 +43,16 @@ class Record(Struct, frozen=True, kw_only=True):
         return f"Record(folder={self.folder!r})"
 
 
-def is_unchanged(review: Review, path: str) -> bool:
-    """Read a trusted file again, before it is run, and return whether it is still what was trusted."""
+def is_unchanged(review: Review, path: str, folder: Path | None = None) -> bool:
+    """Read a trusted file again, before it is run, and return whether it is still what was trusted.
+
+    `folder` is a copy of the project that it is run in.
+    """
     file = review.files.get(path)
     if not review.is_trusted or file is None:
         return False
     try:
-        now = read_one(review.folder, path)
+        now = read_one(folder or review.folder, path)
     except (OSError, Untrustable):
         return False
     return now is not None and now.digest == file.digest

@@ -1,6 +1,7 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,14 @@ from ybs.trust.grants import (
     take_powerful,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
-from ybs.trust.wording import items_of_files, items_of_settings, words_in
+from ybs.trust.reach import reach
+from ybs.trust.wording import (
+    Find,
+    commands_in,
+    items_of_commands,
+    items_of_files,
+    items_of_settings,
+)
 
 _SERVERS = "mcpServers"
 _SEARCH_PATHS = ("tools", "search_paths")
@@ -135,32 +143,39 @@ class ProjectLayer:
         items = list(items_of_settings(self.file.name, self.powerful.values))
         try:
             folder = folder.resolve()
-            files = gather(folder, self._words_of)
+            find = cache(partial(reach, folder=folder, home=host.home))
+            files = gather(folder, lambda files: self._reached(files, find))
         except (Untrustable, OSError) as error:
             words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
-        if self._claude_hooks:
-            wanted = items_of_settings(CLAUDE_SETTINGS, {"hooks": self._claude_hooks})
+        items += items_of_commands(self.file.name, self.powerful.values, find)
+        if hooks := self._claude_hooks:
+            wanted = [*items_of_settings(CLAUDE_SETTINGS, {"hooks": hooks})]
+            wanted += items_of_commands(CLAUDE_SETTINGS, {"hooks": hooks}, find)
             items += [replace(item, asks=False) for item in wanted]  # common, as its commands are
         else:
             files.pop(CLAUDE_SETTINGS, None)
         if not files:
             return None
         if self.servers is not None:
-            items += items_of_settings(MCP_FILE, {_SERVERS: self.servers.tree.get(_SERVERS)})
+            servers = {_SERVERS: self.servers.tree.get(_SERVERS)}
+            items += items_of_settings(MCP_FILE, servers)
+            items += items_of_commands(MCP_FILE, servers, find)
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)
         return judge(host, folder, files, tuple(items), once=once)
 
-    def _words_of(self, files: Mapping[str, ProjectFile]) -> Iterable[str]:
+    def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
+        """Yield the files of the project that its settings reach, after reading what else has settings."""
         self.servers = self._parse_servers(files.get(MCP_FILE))
         self._claude_hooks = hooks_in(files.get(CLAUDE_SETTINGS))
-        yield from words_in(self.powerful.values)
-        yield from words_in(self._claude_hooks)
-        yield from words_in(self.servers.tree if self.servers else None)
+        servers = self.servers.tree if self.servers else {}
+        for tree in (self.powerful.values, {"hooks": self._claude_hooks}, servers):
+            for words in commands_in(tree):
+                yield from find(words).files
 
     def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:
         if file is None:

@@ -1,8 +1,8 @@
 """What a project wants, in plain words for the person who decides, with nothing in them that acts on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,10 @@ from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
+from ybs.trust.reach import Reach
 
+#: Finds what the words of a command reach.
+Find: TypeAlias = Callable[[tuple[str, ...]], Reach]
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
 _KINDS = {
@@ -51,6 +54,52 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
                 yield Item(place=place, words=_words_of(name, inner, each))
         else:
             yield Item(place=place, words=f"sets {dotted((name,))} to {plain(value)}")
+
+
+def commands_in(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command in powerful settings: one text for a shell, several for a program started without."""
+    for name, value in tree.items():
+        entries = value.values() if is_object(value) else [value]
+        for entry in entries:
+            words = tuple(words_in(entry))
+            yield from zip(words) if name == "hooks" else [words] if words else ()
+
+
+def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
+    """Say of each hook and server that runs files which cannot be bound to the trust what those are."""
+    for event, groups in _entries(tree.get("hooks")):
+        for hook in _hooks_in(groups):
+            command = hook["command"]
+            what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
+            if words := _open_words(what, reach((command,)), hook.get("project", "")):
+                yield Item(place=place, words=words)
+    for name, server in _entries(tree.get("mcpServers")):
+        project = server.get("project", "") if is_object(server) else ""
+        what = f"the MCP server {visible(name)}"
+        words = _open_words(what, reach(tuple(words_in(server))), project)
+        if words and project != "none":
+            yield Item(place=place, words=words)
+    for _, profile in _entries(tree.get("profiles")):
+        yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
+
+
+def _entries(section: Any) -> Iterable[tuple[str, Any]]:
+    return section.items() if is_object(section) else ()
+
+
+def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
+    if is_object(value) and isinstance(value.get("command"), str):
+        yield value
+    for each in value.values() if is_object(value) else value if is_list(value) else ():
+        yield from _hooks_in(each)
+
+
+def _open_words(what: str, found: Reach, project: Any) -> str:
+    if not found.unknown:
+        return ""
+    names = visible(", ".join(found.unknown), 400)
+    given = "may change the project" if project == "write" else "only reads the project"
+    return f"{what} runs {names}, which may run files of the project that change later; it {given}"
 
 
 def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.answers import HookAnswer, failed, read_answer
 from ybs.agent.user_hooks.definitions import Hook
+from ybs.config.document import visible
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.external.program import MOST_CHARS, Ran, input_of
@@ -55,11 +56,11 @@ def _launch(hook: Hook, environment: ToolEnvironment) -> Launch:
     environ, added = environment.host.environ, variables(hook, environment.folder)
     if hook.source == "own":
         return Launch(command, {**environ, **added})
-    _check_trust(hook, environment)
+    read_only = hook.source == "project" and _is_read_only(hook, environment)
     starter = environment.workspace.shells.starter
     starter.check()
     shown = (Path(hook.root),) if hook.root else ()
-    access = Access(shown=shown, declared=added)
+    access = Access(shown=shown, declared=added, read_only=read_only)
     return starter.start(command, environment.folder, environ, access)
 
 
@@ -69,14 +70,19 @@ def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
     return {**named, "CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else named
 
 
-def _check_trust(hook: Hook, environment: ToolEnvironment) -> None:
-    """Raise ToolError where a file of the project that the command names is not what was trusted."""
-    review = environment.loaded.review
-    if hook.source != "project" or review is None:
-        return
-    from ybs.trust.decision import is_unchanged
-    from ybs.trust.files import named_files
+def _is_read_only(hook: Hook, environment: ToolEnvironment) -> bool:
+    """Return whether a hook of the project only reads that, as one does that runs files of it which nobody has seen.
 
-    for path in named_files([hook.command]):
-        if path in review.files and not is_unchanged(review, path):
-            raise ToolError(f"{path} is not the program that you trust")
+    Raises ToolError where a file of the project that the command reaches is not what was trusted.
+    """
+    from ybs.trust.decision import is_unchanged
+    from ybs.trust.reach import reach
+
+    review, is_open = environment.loaded.review, False
+    for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
+        found = reach((hook.command,), folder, environment.host.home)
+        is_open |= bool(found.unknown)
+        for path in found.files:
+            if review is not None and not is_unchanged(review, path, folder):
+                raise ToolError(f"{visible(path)} is not the program that you trust")
+    return hook.project == "read" or (is_open and hook.project != "write")
