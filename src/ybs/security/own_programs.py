@@ -15,15 +15,17 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError, ToolError
+from ybs.core.lazy import lazy
 from ybs.security.paths.roots import Roots
 
 #: What an entry says as its `cwd` to have its program start in the project, trusted or not.
 IN_PROJECT: Final = "project"
 #: The end of a message about a program that failed where it had no project around it.
 WHY_APART: Final = (
-    "it started outside of the project, which you do not trust: `ybs trust give`, "
-    'or "cwd": "project" in its entry, has it start in there'
+    "it started outside of the project, which is not trusted: "
+    '`ybs trust give` or "cwd": "project" in its entry changes that'
 )
+_BETWEEN = lazy(r"[\s;,='\"@()]+")
 #: Enters the folder that stands before the command.
 _ENTER = 'cd "$0" && exec "$@"'
 
@@ -91,7 +93,7 @@ def away_from(folders: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
     """Return the variables without anything that leads into the folders.
 
     Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
-    What names the folders in another form, such as an option, is left out.
+    Other variables that name something in there, such as options, are left out.
     """
     kept = {name: _led_away(name, value, folders) for name, value in environ.items()}
     return {name: value for name, value in kept.items() if value is not None}
@@ -99,20 +101,20 @@ def away_from(folders: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
 
 def _led_away(name: str, value: str, folders: Sequence[str]) -> str | None:
     entries = value.split(os.pathsep)
-    left = [each for each in entries if not _lies_in_one(each, folders)]
+    left = [each for each in entries if not _leads_into(each, folders)]
     if name.endswith("PATH"):
         left = [each for each in left if each.startswith("/")]
-    if not left and value:
-        return None
-    text = os.pathsep.join(left)
-    return None if any(f"{folder}/" in f"{text}/" for folder in folders) else text
+    elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
+        return None  # no list of paths, so half of it would mean something else
+    return os.pathsep.join(left) if left or not value else None
 
 
-def _lies_in_one(entry: str, folders: Sequence[str]) -> bool:
-    if not entry.startswith("/"):
-        return False
+def _leads_into(entry: str, folders: Sequence[str]) -> bool:
+    """Return whether a path, or an option with a path in it, names something in one of the folders."""
+    words = [entry, *_BETWEEN().split(entry)]
+    paths = ["/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word]
     try:
-        real = os.path.realpath(entry)
-    except (OSError, ValueError):  # no path at all
+        reals = [os.path.realpath(path) for path in paths]
+    except ValueError:  # no path at all
         return True
-    return any(f"{real}/".startswith(f"{folder}/") for folder in folders)
+    return any(f"{real}/".startswith(f"{folder}/") for real in reals for folder in folders)

@@ -17,7 +17,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.ports import Confirm, Tool
 from ybs.core.remedies import Remedy
-from ybs.security.own_programs import WHY_APART, Start, start_folder
+from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
@@ -179,7 +179,7 @@ class Servers:
 
     def _filled(self, server: Server) -> Server:
         roots = self._workspace.roots
-        return filled(server, roots.host.environ, roots.folder)
+        return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
         """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""

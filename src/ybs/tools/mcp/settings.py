@@ -264,9 +264,8 @@ def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-def filled(server: Server, environ: Mapping[str, str], folder: Path) -> Server:
-    """Return the server with variables in place of `${NAME}`, the folder of the project among them. Raises BadServer for one that is not set."""
-    environ = {**environ, **project_variables(folder)}
+def filled(server: Server, environ: Mapping[str, str]) -> Server:
+    """Return the server with variables in place of `${NAME}`. Raises BadServer for one that is not set."""
 
     def text(value: str) -> str:
         return replace_references(value, environ)
@@ -298,7 +297,7 @@ def filled(server: Server, environ: Mapping[str, str], folder: Path) -> Server:
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
     """Say which variable is not set that a server names; nothing where all are."""
     try:
-        filled(server, environ, Path())
+        filled(server, {**environ, **project_variables(Path())})
     except BadServer as error:
         return str(error)
     return ""
