@@ -26,7 +26,7 @@ from ybs.testing import OpenAIServer, RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 
-KEPT = "cat > seen-$$.json"
+KEPT = 'cat > "$YBS_PROJECT_DIR/seen-$$.json"'
 
 
 def hook(command: str, matcher: str = "", **more: Any) -> dict[str, Any]:
@@ -201,7 +201,7 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(
 
 
 async def test_what_a_formatter_changes_is_undone_with_the_call(open_session: Open, project: Path):
-    command = "cat >/dev/null; sed -i 's/x/formatted/' a.txt"
+    command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
     options = with_hooks(PostToolUse=hook(command, "Write"))
     async with OpenAIServer([call("write_file", path="a.txt", content="x"), "Done."]) as server:
         session, _ = open_session(server, mode="bypass", **options)
@@ -258,7 +258,9 @@ async def test_the_end_of_a_session_and_a_question_are_told(open_session: Open, 
 
 
 async def test_a_compaction_can_be_blocked(open_session: Open, project: Path):
-    options = with_hooks(PreCompact=hook("cat >seen-1.json; echo 'not now' >&2; exit 2", "manual"))
+    options = with_hooks(
+        PreCompact=hook("cat >$YBS_PROJECT_DIR/seen-1.json; echo 'not now' >&2; exit 2", "manual")
+    )
     async with OpenAIServer(["Done."]) as server:
         session, events = open_session(server, **options)
         async with session:
@@ -305,7 +307,7 @@ async def test_an_endless_output_is_bounded(open_session: Open, project: Path):
 
 
 async def test_what_a_hook_leaves_behind_is_ended(open_session: Open, project: Path):
-    command = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > child"
+    command = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > $YBS_PROJECT_DIR/child"
     await ran(open_session, ["Done."], **with_hooks(UserPromptSubmit=hook(command)))
     assert not is_alive(int((project / "child").read_text()))
 

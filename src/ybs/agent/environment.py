@@ -19,6 +19,7 @@ from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
+from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -115,6 +116,9 @@ class ToolEnvironment:
             ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not self.sandbox.is_off,
+            own_programs=OwnPrograms(
+                roots, lambda: self.trusts_project, original.folder if original else None
+            ),
         )
         self.policy = self._made_policy()
         self.gate: Gate = original.gate.by(self.policy) if original else Gate(self.policy, confirm)
@@ -180,6 +184,15 @@ class ToolEnvironment:
     def may_have(self, tool: str) -> bool:
         """Return whether an agent in this environment may have the tool of this name."""
         return self.only_tools is None or tool in self.only_tools
+
+    @cached_property
+    def trusts_project(self) -> bool:
+        """Whether the person trusts the project as it was when the session began; of a copy, the project that it is of."""
+        if self._original is not None:
+            return self._original.trusts_project
+        from ybs.trust.decision import review_of  # with the first program of the person's own
+
+        return review_of(self.loaded, self.folder).is_trusted
 
     @property
     def host(self) -> Host:

@@ -210,6 +210,12 @@ class ExternalTool(Struct, frozen=True, kw_only=True):
         WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
     ] = None
     needs: ToolNeeds = ToolNeeds()
+    cwd: Annotated[
+        Literal["project"] | None,
+        Meta(
+            description="`project`: it starts in the project also where you do not trust that. Unset: in a folder of its own until you do."
+        ),
+    ] = None
     enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
 
 

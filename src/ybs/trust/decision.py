@@ -14,6 +14,7 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.host import Host
+from ybs.config.layers import Loaded
 from ybs.config.review import FileDifference, Item, ProjectFile, Review
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
@@ -81,6 +82,18 @@ def judge(
         once=once and not is_known,
         changes=changes,
     )
+
+
+def review_of(loaded: Loaded, folder: Path) -> Review:
+    """Return what the project wants; where that is nothing, a review of nothing, for such a project can be trusted as well.
+
+    It stays trusted when files that it was trusted with are gone.
+    """
+    if loaded.review is not None:
+        return loaded.review
+    folder = folder.resolve()
+    is_trusted = loaded.trusts_project or recall(loaded.host, folder) is not None
+    return Review(folder=folder, items=(), files={}, is_trusted=is_trusted)
 
 
 def give(host: Host, review: Review) -> None:

@@ -120,12 +120,26 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
 def lines_of(review: Review) -> list[str]:
     """Say it all, a line each: what is wanted, and how it differs from what was trusted before."""
     lines = [f"{item.place}: {item.words}" for item in review.items]
+    if not (review.files or review.items):
+        lines = ["This project asks for nothing that needs your trust."]
     for change in review.changes:
         lines.append(f"{change.path} {change.what} since you trusted this project")
         lines += [f"  {line}" for line in change.difference.splitlines()]
     if review.problem:
         lines.append(f"This project cannot be trusted: {review.problem}")
     return lines
+
+
+def state_of(review: Review, *, is_trusted: bool) -> str:
+    """Say what follows from the decision, also for the person's own programs."""
+    wants = bool(review.files or review.items)
+    if is_trusted:
+        said = (
+            "Trusted as it is now. If any of it changes, ybs asks again." if wants else "Trusted."
+        )
+        return f"{said} Your own MCP servers, hooks and tools start in this project."
+    said = "Not trusted, so all of this is ignored." if wants else "Not trusted."
+    return f"{said} Your own MCP servers, hooks and tools start outside of this project."
 
 
 def words_in(value: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.names import names_of
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
+from ybs.security.own_programs import IN_PROJECT
 from ybs.trust.grants import ORIGIN_MARK
 
 EventName: TypeAlias = Literal[
@@ -49,6 +50,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     project: Literal["", "read", "write"] = ""
     #: Nobody waits for it or reads its answer.
     is_async: bool = False
+    #: It starts in the project, trusted or not.
+    in_project: bool = False
 
     @property
     def shown(self) -> str:
@@ -167,4 +170,5 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
         project=project,
         condition=entry["if"] if isinstance(entry.get("if"), str) else "",
         is_async=bool(entry.get("async") or entry.get("asyncRewake")),
+        in_project=source == "project" or (source == "own" and entry.get("cwd") == IN_PROJECT),
     )

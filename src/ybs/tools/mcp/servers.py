@@ -17,6 +17,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.ports import Confirm, Tool
 from ybs.core.remedies import Remedy
+from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
@@ -173,8 +174,12 @@ class Servers:
 
     def _address_of(self, server: Server) -> str:
         with suppress(BadServer):
-            return filled(server, self._workspace.roots.host.environ).url
+            return self._filled(server).url
         return server.url
+
+    def _filled(self, server: Server) -> Server:
+        roots = self._workspace.roots
+        return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
         """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""
@@ -182,10 +187,11 @@ class Servers:
 
         from ybs.security.sandbox.resident import home_of
 
-        folder = self._workspace.roots.folder
+        host, key = self._workspace.roots.host, key_of(server, self._workspace.roots.folder)
         self._pins.forget(server)
         self.logout(server)
-        rmtree(home_of(self._workspace.roots.host, key_of(server, folder)), ignore_errors=True)
+        for folder in (home_of(host, key), start_folder(host, key)):
+            rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
         """Say in a few words what a server is given beside reading the project, as the sandbox is now."""
@@ -215,7 +221,7 @@ class Servers:
 
     @asynccontextmanager
     async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
-        ready = filled(server, self._workspace.roots.host.environ)
+        ready = self._filled(server)
         self._surface.hide(ready.secrets)
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
@@ -243,17 +249,23 @@ class Servers:
                 yield _Opened(open_link, transport)
         except Exception as error:
             if why := _Opened(None, transport).why:
-                raise ToolError(why) from error
+                is_apart = server.transport == "stdio" and self._start_of(server).is_apart
+                raise ToolError(f"{why} ({WHY_APART})" if is_apart else why) from error
             raise
 
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+        start = self._start_of(server)
         if is_held:
             key = key_of(server, self._workspace.roots.folder)
-            launch = self._surface.start(resident_of(server, self._workspace, key))
+            launch = self._surface.start(resident_of(server, self._workspace, key, start))
         else:
-            launch = launch_bare(server, self._workspace)
+            launch = launch_bare(server, self._workspace, start)
         return self._workspace.shells.marked(launch)
+
+    def _start_of(self, server: Server) -> Start:
+        key = key_of(server, self._workspace.roots.folder)
+        return self._workspace.own_programs.start(key, in_project=server.in_project)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """The entries of `mcpServers`: what starts or reaches a server, and what it is given. Other agents' spellings are understood."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from ybs.config.report import mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
 from ybs.security.firewall.vault import own_secrets
+from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
 
@@ -80,6 +82,7 @@ class Server(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     replace_default: str | tuple[str, ...] | dict[str, str] = ()
     elicitation: bool = False
+    cwd: str = ""
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0
     is_projects: bool = False
@@ -102,6 +105,11 @@ class Server(Struct, frozen=True, kw_only=True):
         return (
             max(self.timeout_seconds, ASKING_SECONDS) if self.elicitation else self.timeout_seconds
         )
+
+    @property
+    def in_project(self) -> bool:
+        """Whether it starts in the project, trusted or not: a project's own is there only once that is trusted."""
+        return self.is_projects or self.cwd == IN_PROJECT
 
     @property
     def is_on(self) -> bool:
@@ -243,6 +251,8 @@ def _overreach_of(server: Server) -> str:
 def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry in ybs's own words: other agents write the same in other ways."""
     own = {name: value for name, value in entry.items() if name not in _NOT_WRITTEN}
+    if not isinstance(own.get("cwd"), str):
+        own.pop("cwd", None)
     command: Any = own.get("command")
     if is_list(command) and command:  # opencode
         own |= {"command": command[0], "args": [*command[1:], *own.get("args", ())]}
@@ -287,7 +297,7 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
     """Say which variable is not set that a server names; nothing where all are."""
     try:
-        filled(server, environ)
+        filled(server, {**environ, **project_variables(Path())})
     except BadServer as error:
         return str(error)
     return ""

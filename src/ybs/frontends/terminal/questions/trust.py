@@ -25,7 +25,10 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     say(f"This project {verb} the following, which only you can allow:\n")
     for line in lines_of(review):
         say(f"  {line}")
-    say("\nTrust it only if you know where it comes from. Without trust, all of this is ignored.")
+    say(
+        "\nTrust it only if you know where it comes from. Without trust, all of this is ignored, and"
+    )
+    say("your own MCP servers, hooks and tools start outside of it.")
     try:
         word = read("Trust exactly this? [y/N] ").strip().lower()
     except (EOFError, KeyboardInterrupt):
