@@ -34,7 +34,7 @@ it is bounded by what follows, each with the test that holds it.
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
   package `ybs`, and packages that bring plug-ins. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
   after a command that fails for that. No setting opens it: whoever works on ybs with ybs, or installs packages beside it, does that in a shell of their own (`!!pip install x`)
-  or runs an ybs that is installed elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
+  or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
   which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser

@@ -14,10 +14,14 @@ import msgspec
 import pytest
 
 import ybs
+from hosts import this_host
 from installing import declare
 from security import swapping
 from serving import serving
+from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
+from ybs.security.paths import roots
+from ybs.security.paths.roots import Roots
 from ybs.testing import OpenAIServer, call
 
 pytestmark = [
@@ -36,6 +40,18 @@ sys.exit(main())
 WITHOUT_BUBBLEWRAP = """
 from ybs.security.sandbox import choice
 choice.tried_bubblewrap = lambda: (None, (), "there is no bubblewrap")
+"""
+#: What setuptools installs for an editable package without a folder of its own.
+EDITABLE = """
+import os, sys
+from importlib.util import spec_from_file_location
+MAPPING = {{"made_by_model": "{project}/mapped/made_by_model.py"}}
+class Finder:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        place = MAPPING.get(name, "")
+        return spec_from_file_location(name, place) if os.path.exists(place) else None
+sys.meta_path.append(Finder)
 """
 #: Where the environment lies in the project, and what `.venv` is a link to where it is one.
 LAYOUTS = {"plain": (".venv", ""), "deep": ("envs/one/.venv", ""), "linked": ("envs/real", ".venv")}
@@ -218,9 +234,11 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
     installed = make("plain", "bubblewrap")
     environ = {"PYTHONPATH": "src"}
     pth = installed.real / installed.site / "project.pth"
-    pth.write_text(f"{installed.project}/more\n")
+    pth.write_text(f"{installed.project}/more\nimport __editable___project_finder\n")
+    finder = pth.with_name("__editable___project_finder.py")
+    finder.write_text(EDITABLE.format(project=installed.project))
     try:
-        for name in ("src", "more"):
+        for name in ("src", "more", "mapped"):
             (installed.project / name).mkdir(exist_ok=True)
             write = call("write_file", path=f"{name}/made_by_model.py", content="x = 1\n")
             installed.run(write, environ=environ)
@@ -229,6 +247,7 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
             (installed.project / name / "made_by_model.py").unlink()
     finally:
         pth.unlink()
+        finder.unlink()
 
 
 def test_another_environment_of_the_project_is_written_as_before(
@@ -291,3 +310,13 @@ def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(
     finally:
         module.unlink()
     assert (done.returncode, mark.exists()) == (0, False), done.stderr
+
+
+def test_an_undo_writes_none_of_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project.resolve()
+    made = Roots(this_host(), folder)
+    places = [f"{folder}/{name}" for name in ("venv/a.py", "venv/missing/a.py", "src/a.py")]
+    (folder / "venv").mkdir()
+    assert [is_ours(made, path) for path in places] == [True, True, True]
+    monkeypatch.setattr(roots, "code_in", lambda _: (f"{folder}/venv",))
+    assert [is_ours(made, path) for path in places] == [False, False, True]

@@ -142,7 +142,7 @@ class ToolEnvironment:
         if self.sandbox.is_off:
             held = "File tools do not write there, but with the sandbox off every command can change ybs."
         else:
-            held = "That is read-only for tools and commands; change it in a shell of your own, or run an ybs that is installed elsewhere."
+            held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
         return (f"ybs itself runs from {names}. {held}",)
 
     def _made_policy(self) -> Policy:

@@ -56,6 +56,18 @@ def forget_in(root: str) -> None:
         if not lies_in(real := os.path.realpath(entry), root)
         or any(lies_in(real, path) for path in held)
     ]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _finds_in(finder, root)]
+
+
+def _finds_in(finder: object, root: str) -> bool:
+    """Return whether the finder may be one of an editable install in the root: those of setuptools say what they map to."""
+    module = sys.modules.get(getattr(finder, "__module__", ""))
+    if module is None or "editable" not in module.__name__:
+        return False
+    mapping: dict[str, str] | None = getattr(module, "MAPPING", None)
+    return mapping is None or any(
+        lies_in(os.path.realpath(path), root) for path in mapping.values()
+    )
 
 
 @cache
