@@ -29,6 +29,13 @@ it is bounded by what follows, each with the test that holds it.
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
   (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
   They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
+- **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
+  editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
+  copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
+  package `ybs`, and packages that bring plug-ins. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
+  after a command that fails for that. No setting opens it: whoever works on ybs with ybs, or installs packages beside it, does that in a shell of their own (`!!pip install x`)
+  or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
+  which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
   understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
@@ -121,6 +128,9 @@ it is bounded by what follows, each with the test that holds it.
   sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
+- With the sandbox off a command can change ybs where it is installed in the project; ybs says so at the start. A folder of the project in `PYTHONPATH` is
+  looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
+  the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the

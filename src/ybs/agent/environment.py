@@ -1,7 +1,7 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from ybs.config.schema import Config
 from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
+from ybs.security.paths.own_code import code_in, forget_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -134,6 +135,21 @@ class ToolEnvironment:
             roots.add(each)
         self.host.work_in(*roots.folders)
         return roots
+
+    def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
+        """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
+        roots, code = self.roots, list[str]()
+        for folder in folders:
+            forget_in(str(folder))
+            code += code_in(str(folder))
+        if not code:
+            return ()
+        names = ", ".join(roots.show(Path(path)) for path in dict.fromkeys(code))
+        if self.sandbox.is_off:
+            held = "File tools do not write there, but with the sandbox off every command can change ybs."
+        else:
+            held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
+        return (f"ybs itself runs from {names}. {held}",)
 
     def _made_policy(self) -> Policy:
         if self._original is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
@@ -231,13 +232,16 @@ def _resolver() -> Iterator[str]:
 def _writable(places: Places, top: str) -> Iterator[str]:
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
-    in_pieces = list(dict.fromkeys(folder for root in roots for folder in linked(root)))
-    for folder in in_pieces:
+    in_pieces = {folder for root in roots for folder in linked(root)}
+    # In order of depth: a mount covers those that were made below it before.
+    for folder in sorted({*in_pieces, *_pins(places, top)}):
+        if folder not in in_pieces:
+            yield from _bind("--bind", (folder,))
+            continue
         # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
         # itself is read-only, and what lies in it is writable piece by piece.
         yield from ("--ro-bind", folder, folder)
         yield from _bind("--bind", _pieces(folder))
-    yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
     for root in roots:
         yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
 
@@ -249,10 +253,10 @@ def _read_only(places: Places, top: str) -> Iterator[str]:
 
 
 def _pins(places: Places, top: str) -> list[str]:
-    """Return the folders on the way to blocked paths: what is mounted cannot be renamed, to be found bare next time."""
+    """Return the folders on the way to blocked paths and ybs's code: what is mounted cannot be renamed, to be found bare next time."""
     way = (
         str(folder)
-        for path in places.hidden
+        for path in (*places.hidden, *code_in(top))
         if lies_in(path, top)
         for folder in reversed(Path(path).parents)
         if lies_in(str(folder), top)
