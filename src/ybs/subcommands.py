@@ -326,6 +326,18 @@ def check_mcp(arguments: "Namespace") -> None:
         fail("only `ybs mcp add NAME` takes a command behind --")
 
 
+def add_trust(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `trust` takes, and return its options."""
+    text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
+    return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
+
+
+def check_trust(arguments: "Namespace") -> None:
+    """Fail where a variable is granted by another action than `give`."""
+    if arguments.grant and arguments.action != "give":
+        fail(f"--grant works only with `ybs trust give`, not with {arguments.action}")
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -374,6 +386,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "trust": add_trust,
 }
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
@@ -382,5 +395,6 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "router": check_router,
     "sessions": check_sessions,
     "plugin": check_plugin,
+    "trust": check_trust,
     "mcp": check_mcp,
 }

@@ -177,7 +177,7 @@ async def listens(endpoint: str) -> bool:
 async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
     if (server := await find_running(host)) is not None:
-        return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
+        return Reach(provider=provider.name, state="running", endpoint=server.socket)
     chosen = config.llm.model if provider.name == chosen_name(config) else None
     try:
         find_model(host, chosen or provider.model, provider.model)

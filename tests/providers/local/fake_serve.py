@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingUnixStreamServer
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 
 job = json.load(sys.stdin)
 behaviour = os.environ.get("FAKE_SERVE", "")

@@ -168,7 +168,9 @@ def _write_tested(each: Connection, seconds: float) -> None:
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
     for old, new in each.judged.changed:
-        tell(f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how")
+        tell(
+            f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how"
+        )
 
 
 async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:

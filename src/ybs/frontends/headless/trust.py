@@ -6,6 +6,7 @@ from ybs.frontends.headless.output import write, write_json
 from ybs.trust.settings import load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ybs.config.host import Host
@@ -14,15 +15,23 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["show", "give", "revoke"]
 
 
-def trust(host: "Host", action: Action, folder: "Path", *, is_json: bool = False) -> int:
-    """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
+def trust(
+    host: "Host",
+    action: Action,
+    folder: "Path",
+    *,
+    grants: "Sequence[str]" = (),
+    is_json: bool = False,
+) -> int:
+    """Do it and return the exit code; `grants` are variables that MCP servers of the project may have. Raises ConfigError for a project that cannot be trusted, and OSError."""
     if action == "revoke":
         return _revoke(host, folder, is_json=is_json)
     review = load(host, folder=folder).review
-    if action == "give" and review is not None and not review.is_trusted:
-        from ybs.trust.decision import give
+    if action == "give" and review is not None and (grants or not review.is_trusted):
+        from ybs.trust.decision import grant
 
-        give(host, review)
+        grant(host, review, grants)
+        review = load(host, folder=folder).review
         _say(review, is_json=is_json, is_trusted=True)
     else:
         _say(review, is_json=is_json, is_trusted=review is not None and review.is_trusted)

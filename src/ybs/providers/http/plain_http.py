@@ -188,9 +188,7 @@ def connect_unix(path: Path, seconds: float) -> socket:
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     link = socket(AF_UNIX)
     try:
-        facts = os.fstat(folder)
-        if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-            raise PermissionError(EACCES, "other users can write in its folder")
+        _check_owner(os.fstat(folder))
         link.settimeout(seconds)
         # The system takes paths of about 100 bytes only.
         is_long = len(os.fsencode(path)) > _LONGEST_SOCKET
@@ -201,6 +199,11 @@ def connect_unix(path: Path, seconds: float) -> socket:
     finally:
         os.close(folder)
     return link
+
+
+def _check_owner(facts: os.stat_result) -> None:
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        raise PermissionError(EACCES, "other users can write in its folder")
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:

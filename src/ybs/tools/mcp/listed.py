@@ -120,4 +120,6 @@ def differences(old: Listed | None, new: Listed) -> Iterator[str]:
     """Yield the lines in which a tool has changed, as in a diff; of a new one all lines."""
     from difflib import unified_diff  # rare
 
-    yield from unified_diff(old.lines if old else (), new.lines, "approved", "now", lineterm="", n=1)
+    yield from unified_diff(
+        old.lines if old else (), new.lines, "approved", "now", lineterm="", n=1
+    )
