@@ -315,6 +315,8 @@ def test_what_is_no_provider_or_server_in_the_users_file_does_not_keep_a_project
     project: Path, write: Write
 ):
     write("user", '{"providers": {"odd": 5}, "mcpServers": {"odd": 5}}')
-    loaded = trusted(project)
+    review = wanting(project)
+    give(this_host(), review, review.grantable)
+    loaded = load(this_host(), folder=project)
     assert loaded.config.mcpServers.keys() == {"odd", "files"}
     assert any("providers.odd: must be an object" in warning for warning in loaded.warnings)
