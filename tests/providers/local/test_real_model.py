@@ -85,7 +85,7 @@ def wanted(model: Path, window: int | None) -> server.Wanted:
 
 async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
     job = wanted(model or models.starter_path(this_host()), window)
-    return await server.ensure(this_host(), job, lease, told=lambda _: None)
+    return await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
 
 
 def ask(path: str, body: Any) -> Any:
