@@ -161,6 +161,8 @@ def check_own(name: str, arguments: "Namespace") -> None:
         _CHECKED[name](arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
+    if name == "trust" and arguments.grant and arguments.action != "give":
+        fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
 
@@ -332,12 +334,6 @@ def add_trust(parser: "ArgumentParser") -> list["Action"]:
     return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
 
 
-def check_trust(arguments: "Namespace") -> None:
-    """Fail where a variable is granted by another action than `give`."""
-    if arguments.grant and arguments.action != "give":
-        fail(f"--grant works only with `ybs trust give`, not with {arguments.action}")
-
-
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -395,6 +391,5 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "router": check_router,
     "sessions": check_sessions,
     "plugin": check_plugin,
-    "trust": check_trust,
     "mcp": check_mcp,
 }

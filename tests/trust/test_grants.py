@@ -210,7 +210,7 @@ def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     assert review is not None
     assert "it would send the key of a provider, OPENAI_API_KEY, to https://x.example" in said
     assert "it would send the key of a provider, CORP_KEY, to https://x.example" in said
-    assert "to allow that: ybs trust give --grant SHOP_TOKEN" in said
+    assert "it reads SHOP_TOKEN, which you have not granted to it" in said
     assert "Your variable SHOP_TOKEN goes to https://shop.example (the MCP server shop)" in (
         "\n".join(lines_of(review))
     )

@@ -132,10 +132,7 @@ class ProjectLayer:
             if names := [use.name for use in uses if review.is_key(use)]:
                 why = f"it would send the key of a provider, {', '.join(names)}, to {uses[0].place}"
             elif names := [use.name for use in uses if use not in review.granted]:
-                options = " ".join(f"--grant {each}" for each in names)
-                why = (
-                    f"it reads your environment variables; to allow that: ybs trust give {options}"
-                )
+                why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
             else:
                 kept[name] = entry
                 continue

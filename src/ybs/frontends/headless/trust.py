@@ -67,6 +67,8 @@ def _say(review: "Review | None", *, is_json: bool, is_trusted: bool) -> None:
         return
     for line in lines:
         write(line)
+    for use in review.grantable if is_trusted else ():
+        write(f"Grant it with: ybs trust give --grant {use.name}")
     if is_trusted:
         write("Trusted as it is now. If any of it changes, ybs asks again.")
     elif not review.problem:
