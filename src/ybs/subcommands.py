@@ -166,6 +166,8 @@ def check_own(name: str, arguments: "Namespace") -> None:
         _CHECKED[name](arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
+    if name == "trust" and arguments.grant and arguments.action != "give":
+        fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
 
@@ -331,6 +333,12 @@ def check_mcp(arguments: "Namespace") -> None:
         fail("only `ybs mcp add NAME` takes a command behind --")
 
 
+def add_trust(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `trust` takes, and return its options."""
+    text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
+    return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -379,6 +387,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "trust": add_trust,
 }
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {

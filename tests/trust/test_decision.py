@@ -41,7 +41,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
     assert not review.is_trusted
     assert review.needs_question
     assert load(this_host(), folder=project).config.llm.endpoint is None
-    give(this_host(), review)
+    give(this_host(), review, review.grantable)
     loaded = load(this_host(), folder=project)
     assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
     assert loaded.config.hooks == {"Stop": [{**POWERFUL["hooks"]["Stop"][0], "from": "project"}]}

@@ -4,7 +4,7 @@ A record holds the folder's real path and the digest of each file that could mak
 byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.review import FileDifference, Item, ProjectFile, Review
+from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
 from ybs.trust.wording import difference
@@ -38,6 +38,7 @@ class Record(Struct, frozen=True, kw_only=True):
 
     folder: str
     files: dict[str, TrustedFile]
+    variables: tuple[VariableUse, ...] = ()
     version: int = 1
 
     def __repr__(self) -> str:
@@ -81,6 +82,7 @@ def judge(
         is_trusted=is_known or once,
         once=once and not is_known,
         changes=changes,
+        granted=frozenset(record.variables if record is not None and is_known else ()),
     )
 
 
@@ -96,8 +98,16 @@ def review_of(loaded: Loaded, folder: Path) -> Review:
     return Review(folder=folder, items=(), files={}, is_trusted=is_trusted)
 
 
-def give(host: Host, review: Review) -> None:
-    """Trust exactly what was reviewed. Raises ConfigError and OSError."""
+def grant(host: Host, review: Review, names: Collection[str]) -> None:
+    """Trust what was reviewed, and let its MCP servers have these variables. Raises ConfigError and OSError."""
+    uses = [use for use in review.grantable if use.name in names]
+    if unknown := sorted({*names} - {use.name for use in (*uses, *review.granted)}):
+        raise ConfigError(f"This project waits for no grant of {visible(', '.join(unknown))}.")
+    give(host, review, uses)
+
+
+def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None:
+    """Trust exactly what was reviewed, with these uses of variables beside those that were granted. Raises ConfigError and OSError."""
     if review.problem:
         raise ConfigError(f"{visible(str(review.folder))} cannot be trusted: {review.problem}")
     room = MOST_KEPT_IN_ALL
@@ -106,7 +116,8 @@ def give(host: Host, review: Review) -> None:
         text = _text_of(file.data) if len(file.data) <= min(MOST_KEPT, room) else ""
         room -= len(text)
         kept[path] = TrustedFile(file.digest, text)
-    record = Record(folder=str(review.folder), files=kept)
+    variables = (*review.granted, *uses)
+    record = Record(folder=str(review.folder), files=kept, variables=variables)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
 
 

@@ -10,7 +10,6 @@ from ybs.config.document import dotted, visible
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import Reach
 
@@ -122,6 +121,10 @@ def lines_of(review: Review) -> list[str]:
     lines = [f"{item.place}: {item.words}" for item in review.items]
     if not (review.files or review.items):
         lines = ["This project asks for nothing that needs your trust."]
+    for use in review.variables:
+        state = "granted" if use in review.granted else "not granted"
+        state = "never: it is the key of a provider" if review.is_key(use) else state
+        lines.append(f"Your variable {use.words}: {state}")
     for change in review.changes:
         lines.append(f"{change.path} {change.what} since you trusted this project")
         lines += [f"  {line}" for line in change.difference.splitlines()]
@@ -170,18 +173,7 @@ def _words_of(section: str, name: str, value: Any) -> str:
     words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
     known = (section, name) in _SETTINGS or section not in _SECTIONS
     named = dotted((section, name)) if known else visible(name)
-    read = _variables(value) if section in _SECTIONS else ""
-    return f"{words.format(name=named)} {shown}{read}"
-
-
-def _variables(value: Any) -> str:
-    read = list(dict.fromkeys(_names(words_in(value))))
-    return f"; it receives your environment variables {visible(', '.join(read))}" if read else ""
-
-
-def _names(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from names_in(text)
+    return f"{words.format(name=named)} {shown}"
 
 
 def plain(value: Any) -> str:

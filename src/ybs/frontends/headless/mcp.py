@@ -167,8 +167,10 @@ def _write_tested(each: Connection, seconds: float) -> None:
     write_cut([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
-    for _, new in each.judged.changed:
-        tell(f"  {new.name} has changed: ybs mcp trust {server.name} shows how")
+    for old, new in each.judged.changed:
+        tell(
+            f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how"
+        )
 
 
 async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ybs.frontends.headless.output import write, write_json
-from ybs.trust.decision import give, review_of, revoke
+from ybs.trust.decision import review_of, revoke
 from ybs.trust.settings import load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ybs.config.host import Host
@@ -15,15 +16,24 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["show", "give", "revoke"]
 
 
-def trust(host: "Host", action: Action, folder: "Path", *, is_json: bool = False) -> int:
-    """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
+def trust(
+    host: "Host",
+    action: Action,
+    folder: "Path",
+    *,
+    grants: "Sequence[str]" = (),
+    is_json: bool = False,
+) -> int:
+    """Do it and return the exit code; `grants` are variables that MCP servers of the project may have. Raises ConfigError for a project that cannot be trusted, and OSError."""
     if action == "revoke":
         return _revoke(host, folder, is_json=is_json)
     review = review_of(load(host, folder=folder), folder)
-    is_given = action == "give" and not review.is_trusted
-    if is_given:
-        give(host, review)
-    _say(review, is_json=is_json, is_trusted=is_given or review.is_trusted)
+    if action == "give" and (grants or not review.is_trusted):
+        from ybs.trust.decision import grant
+
+        grant(host, review, grants)
+        review = review_of(load(host, folder=folder), folder)
+    _say(review, is_json=is_json, is_trusted=review.is_trusted)
     return 0
 
 
@@ -49,6 +59,8 @@ def _say(review: "Review", *, is_json: bool, is_trusted: bool) -> None:
         return
     for line in lines:
         write(line)
+    for use in review.grantable if is_trusted else ():
+        write(f"Grant it with: ybs trust give --grant {use.name}")
     if is_trusted or not review.problem:
         how = "" if is_trusted else " Trust it with: ybs trust give"
         write(state_of(review, is_trusted=is_trusted) + how)

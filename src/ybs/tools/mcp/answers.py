@@ -12,11 +12,12 @@ from importlib.metadata import version
 from os import strerror
 from socket import gaierror
 from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 import msgspec
 
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, origin_of
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.tools.mcp.listed import cleaned
@@ -97,7 +98,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         request.extensions = {**request.extensions, "timeout": limits}
         try:
             return await self._exchange(request)
-        except (httpx2.TransportError, _Unusable) as error:
+        except _Unusable as error:
+            raise ToolError(f"{request.url.host} cannot be used: {error}") from error
+        except httpx2.TransportError as error:
             raise ToolError(f"{request.url.host} cannot be reached: {reason_of(error)}") from error
 
     async def aclose(self) -> None:
@@ -115,6 +118,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         request.headers["accept-encoding"] = "identity"  # what is packed has no limit
         request.headers.setdefault("user-agent", PROGRAM)
         response = await self._inner.handle_async_request(request)
+        if there := _leads_elsewhere(request.url, response):
+            await response.aclose()
+            raise _Unusable(f"Redirect to {there} not followed")
         if encoding := response.headers.get("content-encoding", ""):
             await response.aclose()
             raise _Unusable(f"it answered in the encoding {encoding}, which was not asked for")
@@ -150,6 +156,20 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         return _refusal(
             502, f"it answered with {what}, which is not a message of the protocol: check its url"
         )
+
+
+def _leads_elsewhere(asked: httpx2.URL, response: httpx2.Response) -> str:
+    """Return the address to which a redirect leads, where that has another origin; nothing else."""
+    to = response.headers.get("location", "") if 300 <= response.status_code < 400 else ""
+    if not to:
+        return ""
+    try:
+        address = urljoin(str(asked), to)
+        there = origin_of(address)
+    except ValueError:
+        return "what is not an http address"
+    path = cleaned(urlsplit(address).path, 300)  # what stands behind it may be secret
+    return f"{there}{path}" if there != origin_of(str(asked)) else ""
 
 
 class _Unusable(httpx2.StreamError):

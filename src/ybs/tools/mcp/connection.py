@@ -69,7 +69,7 @@ class Connection:
         self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
         self.judged = Judged(self.offer.tools)
         #: The changes that the person was shown.
-        self.shown: Sequence[tuple[Listed, Listed]] = ()
+        self.shown: Sequence[tuple[Listed | None, Listed]] = ()
         #: What is wrong with tools that it offers.
         self.unfit: Sequence[str] = ()
         self.version = ""
@@ -213,10 +213,9 @@ class Connection:
         """Ask what it offers. Raises ToolError."""
         found, self.unfit = await link.offer()
         self._take(found)
-        if self._pins.of(self.server) is None or self.judged.fresh:
-            pinned = replace(found, tools=self.judged.pinned)
+        if self._pins.of(self.server) is None:
             with suppress(ConfigError, OSError):
-                await asyncio.to_thread(self._pins.approve, self.server, pinned)
+                await asyncio.to_thread(self._pins.approve, self.server, found)
 
     def _take(self, found: Offer) -> None:
         self._all = found
@@ -225,11 +224,13 @@ class Connection:
         offer = _narrowed(replace(found, tools=self.judged.usable), self.server)
         if offer != self.offer:
             self.offer = offer
-        if names := [new.name for _, new in self.judged.changed if new.digest not in before]:
-            self._tell(
-                f"The MCP server {self.server.name} describes {', '.join(names)} in another way than before: "
-                "not used until you approve the change."
-            )
+        waiting = [each for each in self.judged.changed if each[1].digest not in before]
+        who, until = f"The MCP server {self.server.name}", "not used until you approve"
+        if names := [new.name for old, new in waiting if old is not None]:
+            listed = ", ".join(names)
+            self._tell(f"{who} describes {listed} in another way than before: {until} the change.")
+        if names := [new.name for old, new in waiting if old is None]:
+            self._tell(f"{who} has new tools, {', '.join(names)}: {until} them.")
 
 
 async def _is_lost(opened: Opened) -> bool:

@@ -116,8 +116,10 @@ def server_part(server: str) -> str:
     return f"{plain}_{sha256(server.encode()).hexdigest()[:6]}".lstrip("_")
 
 
-def differences(old: Listed, new: Listed) -> Iterator[str]:
-    """Yield the lines in which a tool has changed, as in a diff."""
+def differences(old: Listed | None, new: Listed) -> Iterator[str]:
+    """Yield the lines in which a tool has changed, as in a diff; of a new one all lines."""
     from difflib import unified_diff  # rare
 
-    yield from unified_diff(old.lines, new.lines, "approved", "now", lineterm="", n=1)
+    yield from unified_diff(
+        old.lines if old else (), new.lines, "approved", "now", lineterm="", n=1
+    )
