@@ -1,6 +1,7 @@
 """`ybs mcp`: servers are listed, added, tested, approved and removed without a chat."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,3 +179,18 @@ def test_servers_of_other_agents_are_shown_and_added(
     (home / "mine.json").write_text('{"mcpServers": {"x": {"command": "x"}}}')
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
+
+
+@pytest.mark.integration
+def test_a_call_beside_a_server_that_fails_gives_its_result(ybs: Run, home: Path):
+    """All servers live in the loop of the call, those that are new and fail too."""
+    bad = {"command": sys.executable, "args": ["-c", "import time; time.sleep(0.3); exit(1)"]}
+    file = this_host().user_config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    entry = entry_of(home, "def call(name, given): return text('no such account', isError=True)\n")
+    file.write_text(json.dumps({"mcpServers": {"good": entry, "bad": bad}}))
+    code, out, err = ybs("tool", "call", "mcp__good__echo", "{}", "--yes")
+    said = json.loads(out)
+    assert (code, said["error"], said["output"]) == (1, "no such account", "no such account")
+    assert "bad does not run" in err
+    assert "Event loop" not in err

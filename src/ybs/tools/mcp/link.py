@@ -307,9 +307,10 @@ def output_of(result: types.CallToolResult) -> ToolOutput:
     text, structured = output.output, result.structured_content
     if not text and structured is not None:
         text = msgspec.json.encode(structured).decode()
+    text = text or ("It failed without a word." if result.is_error else "")
     return ToolOutput(
-        output=text or ("It failed without a word." if result.is_error else ""),
-        summary=_size([text]),
+        output=text,
+        summary=cleaned(text, 500) if result.is_error else _size([text]),
         display=structured if is_object(structured) else None,
         images=output.images,
         is_error=result.is_error,
