@@ -142,9 +142,7 @@ async def _settled(environment: ToolEnvironment, work: "Awaitable[None]") -> Non
         await environment.aclose()
 
 
-async def _foreign(
-    environment: ToolEnvironment, options: "Options", name: str
-) -> "Sequence[Tool]":
+async def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Sequence[Tool]":
     """Return the tools that are not built in, the programs and those of MCP servers among them where a name may be of one."""
     if name.startswith("mcp__") and environment.has_mcp():
         return (*options.tools, *await _offered(environment))

@@ -32,6 +32,7 @@ MOST_STREAMED: Final = 128_000_000
 _GRACE_SECONDS = 30.0
 CONNECT_SECONDS: Final = 15.0
 _SHORT_SECONDS = 30.0
+_UNAUTHORIZED = 401  # the login answers it
 #: What is said at the end of a session is not waited for.
 _FAREWELL_SECONDS = 3.0
 _SESSION = "mcp-session-id"
@@ -62,8 +63,10 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         *,
         address: str,
         seconds: float,
+        is_sse: bool = False,
     ) -> None:
         self._inner, self._lost, self._seconds = inner, lost, seconds
+        self._is_sse = is_sse
         self._home = httpx2.URL(address)
         #: Why nothing more is sent.
         self._gone = ""
@@ -99,14 +102,33 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if self._gone:
             raise httpx2.ConnectError(self._gone)
         if _EVENTS in request.headers.get("accept", ""):
-            return await self._exchange(request)
+            return await self._listened(request) if self._is_sse else await self._exchange(request)
         short = _FAREWELL_SECONDS if request.method == "DELETE" else _SHORT_SECONDS
         limits = dict.fromkeys(("connect", "read", "write", "pool"), short)
         request.extensions = {**request.extensions, "timeout": limits}
         try:
-            return await self._exchange(request)
+            response = await self._exchange(request)
         except (httpx2.TransportError, _Unusable) as error:
             raise ToolError(f"{request.url.host} cannot be reached: {reason_of(error)}") from error
+        is_message = self._is_sse and request.headers.get("content-type") == "application/json"
+        if is_message and response.status_code >= 400 and response.status_code != _UNAUTHORIZED:
+            self._lost(_words_for(response.status_code, _decoded(response.content)))
+        return response
+
+    async def _listened(self, request: httpx2.Request) -> httpx2.Response:
+        """Open the one stream on which a server of the older transport answers; without it, it is lost. Raises ToolError."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._exchange(request)
+        except (httpx2.TransportError, _Unusable, TimeoutError) as error:
+            raise ToolError(f"it cannot be reached: {reason_of(error)}") from error
+        if response.status_code >= 400 and response.status_code != _UNAUTHORIZED:
+            raise ToolError(_words_for(response.status_code, _decoded(response.content)))
+        if isinstance(response.stream, _BoundedStream):
+            response.stream.ended = lambda: self._lost("it ended the stream of its answers")
+        elif response.status_code == 200:
+            raise ToolError("it did not answer with a stream of events: check its url")
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -172,12 +194,17 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     def __init__(self, inner: Any, seconds: float | None) -> None:
         self._inner = inner
+        #: Called when the stream has ended.
+        self.ended: Callable[[], None] = lambda: None
         self._ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(self._pieces()) as pieces:
-            async for piece in pieces:
-                yield piece
+        try:
+            async with aclosing(self._pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self.ended()
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         """Yield whole lines, in which halves of surrogate pairs are replaced."""
