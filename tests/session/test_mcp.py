@@ -305,6 +305,9 @@ async def test_resources_are_attached_and_prompts_are_commands(project: Path, ho
         sent = str(scene.model.requests[-1].messages[-1])
         assert "what stands in the note" in sent
         assert "Attached: demo:note://one (1 line)" in scene.notices
+        await scene.turn("look at @demo:note://static/features.md")
+        assert "what stands in the note" in str(scene.model.requests[-1].messages[-1])
+        assert scene.asked == []
         assert (await scene.reply("/mcp__demo__greet")).text == "It needs who."
         await scene.turn("/mcp__demo__greet Ada Lovelace")
         assert "Greet Ada Lovelace" in str(scene.model.requests[-1].messages[-1])

@@ -49,6 +49,8 @@ def test_what_is_not_understood_is_said(ybs: Run):
         (("add", "demo"), "something is missing: ybs mcp add NAME URL"),
         (("add", "a.b", "--", "x"), "letters, digits, - and _"),
         (("add", "demo", "{"), "not a JSON object"),
+        (("add-json", "demo"), "something is missing: ybs mcp add-json NAME '{ENTRY}'"),
+        (("add-json", "demo", "x"), "not a JSON object"),
         (("add", "demo", "--env", "X", "--", "x"), "--env NAME=VALUE"),
         (("remove", "demo"), "there is no MCP server 'demo'"),
         (("trust",), "something is missing: ybs mcp trust NAME"),
@@ -96,8 +98,9 @@ def test_one_is_added_tested_listed_called_and_removed(ybs: Run, home: Path):
 
 @pytest.mark.integration
 def test_one_that_does_not_run_is_said_and_stays(ybs: Run):
-    code, out, _ = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
+    code, out, err = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
     assert code == 1
+    assert "demo stays in your settings all the same; to take it out: ybs mcp remove demo" in err
     assert "demo does not run: no-such-program is not on your PATH" in out
     assert settings() == {"demo": {"command": "no-such-program", "args": ["-y"]}}
     code, out, _ = ybs("mcp", "test", "--json")
@@ -151,7 +154,7 @@ def test_servers_of_other_agents_are_shown_and_added(
                         "url": f"https://web/mcp?key={key}",
                         "headers": {"X": "${env:NOT_SET}"},
                     },
-                    "old": {"type": "sse", "url": "https://old/sse"},
+                    "old": {"type": "websocket", "url": "https://old/ws"},
                 }
             }
         )
@@ -164,7 +167,7 @@ def test_servers_of_other_agents_are_shown_and_added(
     assert "web  ~/.cursor/mcp.json  https://web/mcp?…" in out
     assert "~/.claude.json cannot be used: it is damaged" in err
     assert (
-        "old in ~/.cursor/mcp.json is left out: its type is 'sse', and ybs knows stdio and http."
+        "old in ~/.cursor/mcp.json is left out: its type is 'websocket', and ybs knows stdio, http and sse."
         in err
     )
     assert "web will not run yet: it names the variable NOT_SET, which is not set." in err
@@ -194,3 +197,17 @@ def test_a_call_beside_a_server_that_fails_gives_its_result(ybs: Run, home: Path
     assert (code, said["error"], said["output"]) == (1, "no such account", "no such account")
     assert "bad does not run" in err
     assert "Event loop" not in err
+
+
+@pytest.mark.integration
+def test_a_server_is_added_as_json_and_with_a_folder_that_it_may_change(ybs: Run, home: Path):
+    (home / "data").mkdir()
+    entry = entry_of(home, sandbox=False)
+    assert ybs("mcp", "add-json", "demo", json.dumps(entry))[0] == 0
+    assert settings()["demo"] == entry
+    words = ("mcp", "add", "other", "--write", "~/data", "--no-sandbox", "--", entry["command"])
+    code, out, _ = ybs(*words, *entry["args"])
+    assert (code, "other: 1 tool" in out) == (0, True)
+    written = settings()["other"]
+    assert isinstance(written, dict)
+    assert written["write"] == [str(home / "data")]

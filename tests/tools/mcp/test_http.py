@@ -488,7 +488,7 @@ async def test_a_server_of_the_older_transport_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its address ends in /sse, or its entry says so."""
-    monkeypatch.setattr("logging.debug", lambda *_: None)  # the SDK's server would set up logging
+    monkeypatch.setattr("logging.debug", print)  # the SDK's server would set up logging
     app = real_server().sse_app()
     async with served(app) as url:
         base = url.rpartition("/")[0]

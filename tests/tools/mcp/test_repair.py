@@ -18,7 +18,7 @@ from ybs.tools.mcp.listed import listed
 from ybs.tools.mcp.repair import messages_of, without_halves
 
 OBJECT = {"type": "object"}
-GREETING = {
+GREETING: dict[str, Any] = {
     "protocolVersion": "2025-06-18",
     "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
     "serverInfo": {"name": "t", "version": "1"},
@@ -29,7 +29,7 @@ TOOLS = {"tools": [{"name": "echo", "inputSchema": OBJECT}]}
 @asynccontextmanager
 async def answering(folder: Path, **results: Any) -> AsyncGenerator[Any]:
     """Connect to a program that answers with these results, by methods with `_` for `/`; a text is the rest of a raw message."""
-    known = {"initialize": GREETING, "tools_list": TOOLS, **results}
+    known: dict[str, Any] = {"initialize": GREETING, "tools_list": TOOLS, **results}
     (folder / "results.json").write_text(json.dumps(known))
     more = (
         f"RESULTS = json.load(open({str(folder / 'results.json')!r}))\n"
@@ -47,7 +47,11 @@ async def answering(folder: Path, **results: Any) -> AsyncGenerator[Any]:
 async def called(folder: Path, result: Any, tools: Any = TOOLS) -> str:
     async with answering(folder, tools_list=tools, tools_call=result) as link:
         await link.offer()
-        return (await link.call("echo", {}, lambda _: None)).output
+        return (await link.call("echo", {}, _nothing)).output
+
+
+def _nothing(_: str) -> None:
+    pass
 
 
 def text(words: Any, **more: Any) -> dict[str, Any]:
@@ -187,7 +191,7 @@ async def test_the_servers_own_error_is_told(tmp_path: Path):
         (folder := tmp_path / str(at)).mkdir()
         async with answering(folder, tools_call=f'"error": {json.dumps(error)}') as link:
             with pytest.raises(ToolError, match=f"The server failed: .*{words}"):
-                await link.call("echo", {}, lambda _: None)
+                await link.call("echo", {}, _nothing)
 
 
 @pytest.mark.integration
@@ -198,18 +202,17 @@ async def test_an_error_for_the_only_request_is_its_answer(tmp_path: Path):
         await link.offer()
         async with asyncio.timeout(3):
             with pytest.raises(ToolError, match="The server failed: not read"):
-                await link.call("echo", {}, lambda _: None)
+                await link.call("echo", {}, _nothing)
 
 
 @pytest.mark.integration
 async def test_a_server_that_introduces_itself_badly_is_used(tmp_path: Path):
-    for at, greeting in enumerate(
-        [
+    greetings: list[dict[str, Any]] = [
             {**GREETING, "serverInfo": None},
             {**GREETING, "serverInfo": {"name": "t"}, "instructions": None},
             {**GREETING, "capabilities": {"tools": True, "logging": None, "prompts": {"listChanged": "yes?"}}},
-        ]
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for at, greeting in enumerate(greetings):
         (folder := tmp_path / str(at)).mkdir()
         async with answering(folder, initialize=greeting) as link:
             assert [each.name for each in (await link.offer())[0].tools] == ["echo"]
