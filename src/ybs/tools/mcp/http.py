@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,7 +44,7 @@ class HttpTransport:
             from mcp.client.sse import sse_client  # few servers are as old
 
             streams = await self._stack.enter_async_context(
-                sse_client(self._server.url, httpx_client_factory=lambda **_: client)
+                sse_client(self._server.url, httpx_client_factory=partial(_given, client))
             )
             self._read = streams[0]
             return streams
@@ -97,6 +98,10 @@ class HttpTransport:
         if self._server.has_key or _is_open(self._server.url):
             return None
         return Authorization(self._server, self._host, self._hide, self._login)
+
+
+def _given(client: httpx2.AsyncClient, *_: Any, **__: Any) -> httpx2.AsyncClient:
+    return client
 
 
 def check_address(server: Server) -> None:
