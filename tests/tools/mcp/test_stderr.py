@@ -199,7 +199,7 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
         ),
         (
             DOCKER_DAEMON,
-            "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+            "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running",
         ),
         (
             UVX,
@@ -269,3 +269,26 @@ def test_what_the_sandbox_refused_is_said_with_the_setting_that_allows_it(
     found = remedies_for(server, said, Path("/work/project"))
     assert len(found) == len(words)
     assert all(word in each.value for word, each in zip(words, found, strict=True))
+
+
+def test_a_path_that_is_there_but_hidden_from_the_server_is_offered(tmp_path: Path):
+    server = server_of("demo", {"command": "x"})
+    (tmp_path / "data").mkdir()
+    for said, word in (
+        (
+            f"Error: ENOENT: no such file or directory, mkdir '{tmp_path}/data/x'",
+            f"--write {tmp_path}/data",
+        ),
+        (
+            f"FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/data'",
+            f'"{tmp_path}/data"',
+        ),
+    ):
+        (remedy,) = remedies_for(server, said, Path("/work/project"))
+        assert word in remedy.value
+    for said in (
+        f"ENOENT: no such file or directory, open '{tmp_path}/nowhere/x'",
+        "ENOENT: '/x'",
+        "ENOENT",
+    ):
+        assert remedies_for(server, said, Path("/work/project")) == ()

@@ -10,6 +10,7 @@ from ybs.tools.mcp.listed import cleaned
 from ybs.tools.mcp.settings import Server
 
 _MOST_LINES: Final = 2
+_SHALLOW: Final = 2  # parts of a path such as /srv, which is not named to be opened
 _MOST_SHOWN: Final = 500
 _ESCAPES = lazy(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 #: What stands around a reason: frames, rulers, brackets, version lines, hints at logs and manuals.
@@ -44,6 +45,7 @@ _NO_NETWORK = lazy(
     r"dns error|network is unreachable|no such host|error sending request",
     re.IGNORECASE,
 )
+_HIDDEN = lazy(r"\bENOENT\b|no such file or directory|FileNotFoundError", re.IGNORECASE)
 _PATH = lazy(r"""['"`:\s](/[^'"`:\n]+)""")
 
 
@@ -61,7 +63,7 @@ def reason_in(said: str) -> str:
     weak = [line for line in telling if _WEAK().search(line)]
     last = telling or [line.strip() for line in whole]
     chosen = list(dict.fromkeys(chosen or weak[-_MOST_LINES:] or last[-_MOST_LINES:]))
-    return cleaned("; ".join(line.rstrip(".;") for line in chosen), _MOST_SHOWN)
+    return cleaned("; ".join(line.rstrip(".;?!") for line in chosen), _MOST_SHOWN)
 
 
 def _joined(lines: list[str]) -> list[str]:
@@ -90,15 +92,30 @@ def remedies_for(server: Server, said: str, folder: Path) -> tuple[Remedy, ...]:
             "(--no-network of ybs mcp add)"
         )
     if denied := _READ_ONLY().search(said):
-        line = (
-            said[denied.start() :].partition("\n")[0] + said[: denied.start()].rpartition("\n")[2]
-        )
-        found += _let_write(server, _PATH().search(line), folder)
+        found += _let_write(server, _path_beside(denied, said), folder)
+    elif (hidden := _HIDDEN().search(said)) and (path := _path_beside(hidden, said)):
+        found += _let_see(path)
     return tuple(Remedy(kind="do", value=each) for each in found)
 
 
-def _let_write(server: Server, named: re.Match[str] | None, folder: Path) -> list[str]:
-    path = Path(named[1].strip()) if named else None
+def _path_beside(found: re.Match[str], said: str) -> Path | None:
+    """Return the path that stands in the line of a find."""
+    line = said[found.start() :].partition("\n")[0] + said[: found.start()].rpartition("\n")[2]
+    named = _PATH().search(line)
+    return Path(named[1].strip()) if named else None
+
+
+def _let_see(path: Path) -> list[str]:
+    """Return how a server sees a path that is there, but not for it."""
+    shown = path if path.exists() else path.parent
+    if len(shown.parts) <= _SHALLOW or not shown.exists():
+        return []
+    return [
+        f'let it see {shown}: "read": ["{shown}"] in its entry, or "write" to change it (--write {shown})'
+    ]
+
+
+def _let_write(server: Server, path: Path | None, folder: Path) -> list[str]:
     is_inside = path is not None and path.is_relative_to(folder)
     project = 'let it change the project: "project": "write" in its entry (--project write)'
     where = "PATH" if path is None or is_inside else str(path.parent)
