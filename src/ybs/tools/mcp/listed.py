@@ -18,6 +18,7 @@ _LONGEST_NAME = 64
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 #: Keys of a schema that tell a model nothing.
 _DROPPED = ("$schema", "$id", "title")
+_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 #: Choices that providers refuse at the root of a tool's parameters, with the whole request.
 _CHOICES = ("anyOf", "oneOf", "allOf")
 
@@ -83,6 +84,10 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
     if not is_small or len(parameters) > MOST_SCHEMA:
         raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
+    if kind := next(_unknown_types(fit), ""):  # a provider would refuse the whole request
+        raise ValueError(
+            f"its parameters have the type {kind[:40]!r}, which JSON Schema does not have"
+        )
     return Listed(
         name=name,
         description=cleaned(description),
@@ -90,6 +95,23 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
         digest=sha256(said).hexdigest(),
         is_reading=is_reading,
     )
+
+
+def _unknown_types(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the types in a schema that JSON Schema does not have, such as `int`."""
+    said: Any = schema.get("type")
+    kinds: list[Any] = said if is_list(said) else [said] * (said is not None)
+    yield from (str(kind) for kind in kinds if kind not in _TYPES)
+    inner: list[Any] = [schema.get(word) for word in ("items", "additionalProperties", "not")]
+    for word in ("properties", "$defs", "definitions", "patternProperties"):
+        named: Any = schema.get(word)
+        inner += named.values() if is_object(named) else ()
+    for word in (*_CHOICES, "prefixItems"):
+        several: Any = schema.get(word)
+        inner += several if is_list(several) else ()
+    for each in inner:
+        if is_object(each):
+            yield from _unknown_types(each)
 
 
 def _flattened(schema: dict[str, Any]) -> dict[str, Any]:
