@@ -509,3 +509,63 @@ async def test_a_stream_of_news_that_breaks_off_is_opened_again(
             while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
         assert len(opened) == 2
+
+
+async def test_a_server_of_the_older_transport_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its address ends in /sse, or its entry says so."""
+    monkeypatch.setattr("logging.debug", print)  # the SDK's server would set up logging
+    app = real_server().sse_app()
+    async with served(app) as url:
+        base = url.rpartition("/")[0]
+        async with connected(tmp_path, f"{base}/sse") as held:
+            await held.one.settled()
+            assert held.one.problem == ""
+            assert [each.name for each in held.one.offer.tools] == [
+                "add",
+                "work",
+                "grow",
+                "headers",
+            ]
+            assert await held.call("add", a=2, b=3) == "5"
+        async with connected(tmp_path, f"{base}/nowhere", type="sse") as held:
+            await held.one.settled()
+            assert held.one.problem == "there is no MCP server at this address (404 Not Found)"
+
+
+async def test_a_stream_of_the_older_transport_that_ends_is_told(tmp_path: Path):
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+
+    def answer(request: Request) -> Answer:
+        return (
+            Answer(pieces=pieces(), kind="text/event-stream")
+            if request.method == "GET"
+            else Answer(202)
+        )
+
+    async with served(scripted(answer)) as url, connected(tmp_path, url, type="sse") as held:
+        async with asyncio.timeout(5):
+            await held.one.settled()
+        assert held.one.state == "failed"
+        assert "it ended the stream of its answers" in held.one.problem
+
+
+async def test_a_message_that_the_older_transport_refuses_is_told_at_once(tmp_path: Path):
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await asyncio.Event().wait()
+
+    def answer(request: Request) -> Answer:
+        is_stream = request.method == "GET"
+        return (
+            Answer(pieces=pieces(), kind="text/event-stream")
+            if is_stream
+            else Answer(403, {"message": "no plan"})
+        )
+
+    async with served(scripted(answer)) as url, connected(tmp_path, url, type="sse") as held:
+        async with asyncio.timeout(5):
+            await held.one.settled()
+        assert "no plan" in held.one.problem

@@ -9,7 +9,7 @@ from ybs.plugins.archives import read_archive
 from ybs.plugins.cloning import STARTS, clone
 from ybs.plugins.content import BadPlugin, Content, read_folder
 from ybs.plugins.needs import needs_of
-from ybs.plugins.parts import Parts, named_plugins, parts_of
+from ybs.plugins.parts import Parts, named_plugins, parts_of, plugin_in
 from ybs.plugins.store import Plugin, PluginStore
 from ybs.security.gate import ask_line
 from ybs.security.unicode import printable
@@ -94,8 +94,7 @@ def _add(store: PluginStore, options: "Options", source: str, inner: str, *, is_
     content, shown = _fetched(source, options)
     name = _name_of(inner or source)
     if inner:
-        folder = dict(named_plugins(content)).get(inner, inner)
-        content, shown = content.below(folder), f"{shown} {inner}"
+        content, shown = plugin_in(content, inner), f"{shown} {inner}"
     parts = parts_of(content, name)
     if parts.is_empty:
         raise BadPlugin(_several(content) if not inner else "nothing in it is known to ybs")

@@ -27,6 +27,7 @@ from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
+from ybs.tools.mcp.stderr import reason_in, remedies_for
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.workspace import Workspace
@@ -250,7 +251,9 @@ class Servers:
         except Exception as error:
             if why := _Opened(None, transport).why:
                 is_apart = server.transport == "stdio" and self._start_of(server).is_apart
-                raise ToolError(f"{why} ({WHY_APART})" if is_apart else why) from error
+                remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
+                why = f"{why} ({WHY_APART})" if is_apart else why
+                raise ToolError(why, remedies=remedies) from error
             raise
 
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
@@ -282,8 +285,8 @@ class _Opened:
 
     @property
     def why(self) -> str:
-        """Say how it ended, with the last line that it wrote."""
+        """Say how it ended, with the lines that it wrote about it."""
         if not self.lost.is_set():
             return ""
-        said = self._transport.said.splitlines()
-        return f"{self._transport.how}: {said[-1][:300]}" if said else self._transport.how
+        said = reason_in(self._transport.said)
+        return f"{self._transport.how}: {said}" if said else self._transport.how

@@ -27,6 +27,7 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
     "streamable-http": "http",
     "streamableHttp": "http",
     "streamable_http": "http",
+    "sse": "http",
 }
 #: Programs that hand the server to a daemon, which no sandbox around them would hold.
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
@@ -98,6 +99,12 @@ class Server(Struct, frozen=True, kw_only=True):
     def transport(self) -> Transport:
         """How it is reached."""
         return "http" if self.url else "stdio"
+
+    @property
+    def is_sse(self) -> bool:
+        """Whether it speaks the older transport, with a stream of events beside the messages; many addresses end in it."""
+        path = self.url.partition("?")[0].rstrip("/")
+        return self.type == "sse" or (not self.type and path.endswith("/sse"))
 
     @property
     def call_seconds(self) -> float:
@@ -228,7 +235,7 @@ def _problem_of(server: Server) -> str:
     if server.url and not server.url.startswith(("https://", "http://", "${")):
         return "its url does not begin with https:// or http://"
     if server.type and server.type not in _TRANSPORTS:
-        return f"its type is {server.type[:30]!r}, and ybs knows stdio and http"
+        return f"its type is {server.type[:30]!r}, and ybs knows stdio, http and sse"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
     return _overreach_of(server) if server.is_projects else ""
