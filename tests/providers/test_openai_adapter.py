@@ -345,6 +345,12 @@ def test_a_whole_answer_without_a_reason_is_complete():
         ("tool_calls", "end"),  # although there is no call
         ("content_filter", "refusal"),
         ("eos", "end"),
+        ("error", "failed"),
+        ("abort", "failed"),
+        ("network_error", "failed"),
+        ("MALFORMED_FUNCTION_CALL", "failed"),  # a gateway that passes on Gemini's word
+        ("MAX_TOKENS", "length"),
+        ("guardrail_intervened", "refusal"),
     ],
 )
 def test_stop_reasons(reason: str, expected: str):

@@ -118,6 +118,7 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     stop_reason: StopReason = "end"
     model: str = ""
     usage: Usage = Usage()
+    stop_detail: str = ""
 
     @classmethod
     def of(cls, message: AssistantMessage) -> "AssistantSaid":
@@ -129,6 +130,7 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
             stop_reason=message.stop_reason,
             model=message.model,
             usage=message.usage,
+            stop_detail=message.stop_detail,
         )
 
     @property
@@ -140,6 +142,7 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
             stop_reason=self.stop_reason,
             model=self.model,
             usage=self.usage,
+            stop_detail=self.stop_detail,
         )
 
 

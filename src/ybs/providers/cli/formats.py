@@ -10,7 +10,6 @@ import msgspec
 
 from ybs.config.own_providers import CliOutput
 from ybs.core.events import Event
-from ybs.core.messages import StopReason
 from ybs.providers.wire.adapter import Frame
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.assemble import Assembly
@@ -93,7 +92,7 @@ class ClaudeReader(Reader):
             raise Complaint(words, status=status, kind=self._kind)
         _compare(as_text(frame.get("result")), draft)
         if draft.stop_reason is None:
-            draft.stop("end")
+            draft.stop("stop")
         draft.end()
 
 
@@ -116,7 +115,7 @@ class CodexReader(Reader):
                     cached_tokens=as_count(usage.get("cached_input_tokens")),
                 )
                 self.is_over = True
-                draft.stop("end")
+                draft.stop("stop")
                 draft.end()
             case "turn.failed":
                 raise Complaint(_words_of(frame) or self.trouble)
@@ -147,13 +146,10 @@ class GeminiReader(Reader):
                     cached_tokens=as_count(stats.get("cached")),
                 )
                 self.is_over = True
-                draft.stop("end")
+                draft.stop("stop")
                 draft.end()
             case _:
                 pass
-
-
-_PI_STOPS: Final[Mapping[str, StopReason]] = {"stop": "end", "length": "length"}
 
 
 class PiReader(Reader):
@@ -191,7 +187,7 @@ class PiReader(Reader):
         )
         cost = as_object(usage.get("cost")).get("total")
         self.cost_usd = float(cost) if isinstance(cost, int | float) else None
-        draft.stop(_PI_STOPS.get(reason, "end"))
+        draft.stop(reason)
 
 
 def _pi_piece(piece: Frame, draft: Assembly) -> Iterator[Event]:
@@ -214,7 +210,7 @@ class TextReader(Reader):
 
     def close(self, draft: Assembly) -> None:
         """Take what came for the whole answer."""
-        draft.stop("end")
+        draft.stop("stop")
         draft.end()
 
 

@@ -22,6 +22,25 @@ from ybs.core.remedies import Remedy
 from ybs.providers.wire.bare_escapes import doubled
 from ybs.providers.wire.quirks import Quirks
 
+#: Why servers say that an answer ended, in lower case. Gateways pass on the words of other formats, so there is one table for
+#: all. What is not in it has failed: `error`, `abort`, `MALFORMED_FUNCTION_CALL`, and words that are still to be invented.
+_STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    **dict.fromkeys(("stop", "end_turn", "end", "eos", "eos_token", "stop_sequence"), "end"),
+    **dict.fromkeys(("complete", "completed", "done", "load", "unload"), "end"),
+    **dict.fromkeys(
+        ("tool_calls", "tool_call", "tool_use", "tooluse", "function_call"), "tool_calls"
+    ),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(
+        ("refusal", "content_filter", "content_filtered", "safety", "sensitive"), "refusal"
+    ),
+    **dict.fromkeys(
+        ("recitation", "language", "blocklist", "prohibited_content", "spii"), "refusal"
+    ),
+    **dict.fromkeys(("guardrail_intervened", "image_safety", "error_toxic"), "refusal"),
+}
+_LONGEST_DETAIL: Final = 200
 #: A token is rarely longer than this; what is longer in sum belongs to a model that never stops.
 _CHARACTERS_PER_TOKEN: Final = 64
 _FEWEST_CHARACTERS: Final = 262_144
@@ -83,8 +102,9 @@ class Assembly:
         self.model, self.wire, self.account = model, wire, account
         #: The server's quirks, for `Adapter.decode`.
         self.quirks = quirks or Quirks()
-        #: Why the model stopped; None until the server said so.
+        #: Why the model stopped; None until the server said so. `stop_detail` is its own word for a failure.
         self.stop_reason: StopReason | None = None
+        self.stop_detail = ""
         #: True once the server said that nothing more will come.
         self.has_ended = False
         self.usage = Usage()
@@ -204,9 +224,12 @@ class Assembly:
             ),
         )
 
-    def stop(self, reason: StopReason) -> None:
-        """Note why the model stopped. Usage may still come."""
-        self.stop_reason = reason
+    def stop(self, word: str, explanation: str = "") -> None:
+        """Note why the model stopped, in the server's own word. Usage may still come."""
+        self.stop_reason = _STOP_REASONS.get(word.lower(), "failed")
+        if self.stop_reason in ("refusal", "failed"):
+            said = f"{word}: {explanation}" if explanation else word
+            self.stop_detail = "".join(filter(str.isprintable, said))[:_LONGEST_DETAIL]
 
     def end(self) -> None:
         """Note that the server said its last word."""
@@ -217,16 +240,22 @@ class Assembly:
         return all(_read_object(call.text) is not None for call in self._all_calls())
 
     def message(self) -> AssistantMessage:
-        """Return the answer: parts in the order they began, ids unique, arguments valid."""
+        """Return the answer: parts in the order they began, ids unique, arguments valid; no calls in one that failed."""
         content = tuple(part for each in self._parts if (part := self._finished(each)) is not None)
         reason = self.stop_reason or "end"
+        if reason in ("refusal", "failed"):
+            content = tuple(part for part in content if not isinstance(part, ToolCall))
         has_calls = any(isinstance(part, ToolCall) for part in content)
         if has_calls and reason == "end":
             reason = "tool_calls"
         elif reason == "tool_calls" and not has_calls:
             reason = "end"
         return AssistantMessage(
-            content=content, stop_reason=reason, model=self.model, usage=self.usage
+            content=content,
+            stop_reason=reason,
+            model=self.model,
+            usage=self.usage,
+            stop_detail=self.stop_detail,
         )
 
     def _all_calls(self) -> list[_Call]:

@@ -10,7 +10,6 @@ from ybs.frontends.terminal.drawing.prose import prose_lines
 from ybs.frontends.terminal.words import dim_lines, duration, one_line, shorten, verb
 from ybs.session.status import View
 
-DECLINED = "the model declined to answer"
 #: Of one that holds calls: of any other the turn's own notice tells it.
 CUT_OFF = "the answer was cut off in the middle of a tool call: it reached llm.max_tokens"
 
@@ -61,9 +60,7 @@ class AnswerDrawing:
             self._draw_blocks(self._live.blocks.feed(event.content))
         self._has_streamed = False
         self.flush()
-        if event.stop_reason == "refusal":
-            self._page.note(DECLINED, "warning")
-        elif event.stop_reason == "length" and event.message.calls:
+        if event.stop_reason == "length" and event.message.calls:
             self._page.note(CUT_OFF, "warning")
 
     def _draw_blocks(self, blocks: Iterable[Block]) -> None:
