@@ -14,6 +14,7 @@ from ybs.providers.wire.adapter import Frame
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text
+from ybs.providers.wire.thoughts import without_thoughts
 
 
 class Complaint(Exception):
@@ -225,7 +226,7 @@ READERS: Final[Mapping[CliOutput, Callable[[], Reader]]] = {
 
 def _compare(whole: str, draft: Assembly) -> None:
     """Raise Complaint where the text that was streamed does not end as the program says that it does."""
-    if not draft.message().text.rstrip().endswith(whole.rstrip()):
+    if not draft.message().text.rstrip().endswith(without_thoughts(whole).rstrip()):
         raise Complaint("pieces of its answer are missing")
 
 

@@ -1,6 +1,6 @@
 """Assembly: collects the pieces of an answer into one AssistantMessage that is always valid to send back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from ybs.core.messages import (
 from ybs.core.remedies import Remedy
 from ybs.providers.wire.bare_escapes import doubled
 from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wire.thoughts import LeadingThoughts, split_unopened
 
 #: Why servers say that an answer ended, in lower case. Gateways pass on the words of other formats, so there is one table for
 #: all. What is not in it has failed: `error`, `abort`, `MALFORMED_FUNCTION_CALL`, and words that are still to be invented.
@@ -109,6 +110,7 @@ class Assembly:
         self.has_ended = False
         self.usage = Usage()
         self.messages = messages
+        self._thoughts: LeadingThoughts | None = LeadingThoughts()
         self._taken: set[str] | None = None
         self._parts: list[_Prose | _Call] = []
         self._calls: dict[int | str, _Call] = {}
@@ -118,7 +120,7 @@ class Assembly:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was said and nothing called."""
-        return not self._parts
+        return not (self._parts or (self._thoughts is not None and self._thoughts.is_holding))
 
     @property
     def progress(self) -> tuple[object, ...]:
@@ -126,9 +128,30 @@ class Assembly:
         return (self._room, len(self._parts), self.stop_reason, self.has_ended)
 
     def add_text(self, text: str) -> tuple[Event, ...]:
-        """Add a piece of the answer's text."""
+        """Add a piece of the answer's text. What is thinking at its beginning becomes that."""
         if not text:
             return ()
+        if self._thoughts is not None:
+            return self._sorted(self._thoughts, self._thoughts.feed(text))
+        return self._say(text)
+
+    def close_text(self) -> tuple[Event, ...]:
+        """Take what was held back of the text for decided: something else follows, or nothing more."""
+        if self._thoughts is None:
+            return ()
+        return self._sorted(self._thoughts, self._thoughts.close())
+
+    def _sorted(
+        self, thoughts: LeadingThoughts, pieces: Iterable[tuple[str, bool]]
+    ) -> tuple[Event, ...]:
+        events: list[Event] = []
+        for piece, is_thinking in pieces:
+            events += self._think(piece) if is_thinking else self._say(piece)
+        if thoughts.is_over:
+            self._thoughts = None
+        return tuple(events)
+
+    def _say(self, text: str) -> tuple[Event, ...]:
         last = self._parts[-1] if self._parts else None
         if type(last) is not _Prose or last.is_thinking:
             last = self._prose(is_thinking=False)
@@ -142,6 +165,10 @@ class Assembly:
         """Add a piece of the model's thinking."""
         if not text:
             return ()
+        is_held = self._thoughts is not None and self._thoughts.is_holding
+        return (*(self.close_text() if is_held else ()), *self._think(text))
+
+    def _think(self, text: str) -> tuple[Event, ...]:
         prose = self._prose(is_thinking=True)
         self._count(text)
         prose.pieces.append(text)
@@ -175,6 +202,7 @@ class Assembly:
         The piece belongs to the call that has its index; without one to the call that has its id; without
         both to the last one. A piece that names a tool may begin a new call, see `_Call.begins_anew`.
         """
+        events = self.close_text()
         text = arguments if isinstance(arguments, str) else _encode(arguments)
         call = self._find_call(index, id, name)
         if call is None or call.begins_anew(id, name, text):
@@ -182,10 +210,10 @@ class Assembly:
         elif name and not call.name:
             call.name = name
         if not text:
-            return ()
+            return events
         self._count(text)
         call.pieces.append(text)
-        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+        return (*events, ToolCallStreamed(id=call.id, name=call.name, text=text))
 
     def has_call_at(self, index: int | None) -> bool:
         """Return whether a call has begun at this place."""
@@ -199,11 +227,12 @@ class Assembly:
         self, *, id: str = "", name: str, arguments: str | Mapping[str, Any] | None = None
     ) -> tuple[Event, ...]:
         """Add a whole tool call, as servers do that never send one in pieces."""
+        events = self.close_text()
         call = self._start_call(None, id, name)
         text = arguments if isinstance(arguments, str) else _encode(arguments)
         self._count(text)
         call.pieces.append(text)
-        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+        return (*events, ToolCallStreamed(id=call.id, name=call.name, text=text))
 
     def set_usage(
         self,
@@ -241,7 +270,10 @@ class Assembly:
 
     def message(self) -> AssistantMessage:
         """Return the answer: parts in the order they began, ids unique, arguments valid; no calls in one that failed."""
-        content = tuple(part for each in self._parts if (part := self._finished(each)) is not None)
+        self.close_text()
+        content = self._sorted_out(
+            part for each in self._parts if (part := self._finished(each)) is not None
+        )
         reason = self.stop_reason or "end"
         if reason in ("refusal", "failed"):
             content = tuple(part for part in content if not isinstance(part, ToolCall))
@@ -257,6 +289,20 @@ class Assembly:
             usage=self.usage,
             stop_detail=self.stop_detail,
         )
+
+    def _sorted_out(self, parts: Iterable[AssistantPart]) -> tuple[AssistantPart, ...]:
+        """Return the parts, with what is thinking in the first text apart, where its opening tag is missing."""
+        content = tuple(parts)
+        place = next((n for n, part in enumerate(content) if isinstance(part, Text)), None)
+        if place is None:
+            return content
+        text = content[place]
+        split = split_unopened(text.text) if isinstance(text, Text) else None
+        if split is None:
+            return content
+        thought = Thinking(text=split[0], provider=self.wire)
+        said = (Text(text=split[1]),) if split[1] else ()
+        return (*content[:place], thought, *said, *content[place + 1 :])
 
     def _all_calls(self) -> list[_Call]:
         return [part for part in self._parts if isinstance(part, _Call)]
