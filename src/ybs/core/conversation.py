@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from ybs.core.events import AssistantSaid, Event, RequestStarted, TextStreamed
+from ybs.core.events import AssistantSaid, Event, RequestRetried, RequestStarted, TextStreamed
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -99,11 +99,15 @@ class Conversation:
 
 
 class Draft:
-    """An answer in the making: it keeps what was streamed, so that a cut-off answer is not lost."""
+    """An answer in the making: it keeps what was streamed, so that a cut-off answer is not lost.
+
+    A request that is sent again begins a new answer. Of one that broke off the text counts only where no later one has any.
+    """
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._pieces: list[str] = []
+        self._broken_off = ""
         self._whole: AssistantMessage | None = None
 
     def add(self, event: Event) -> Event:
@@ -114,15 +118,23 @@ class Draft:
             said = event.message
             self._whole = with_own_ids(said)
             return event if self._whole is said else AssistantSaid.of(self._whole)
-        elif isinstance(event, RequestStarted):  # of a model that picks a model
-            self._model = event.model
+        elif isinstance(event, RequestStarted | RequestRetried):
+            self._broken_off = self._text
             self._pieces.clear()  # those of one that was given up are not this one's
+            if isinstance(event, RequestStarted):  # of a model that picks a model
+                self._model = event.model
         return event
+
+    @property
+    def _text(self) -> str:
+        """What had come of an answer that never ended."""
+        text = "".join(self._pieces)
+        return text if text.strip() else self._broken_off
 
     @property
     def is_cut_off(self) -> bool:
         """Whether text had come and the message never ended."""
-        return self._whole is None and any(piece.strip() for piece in self._pieces)
+        return self._whole is None and bool(self._text)
 
     @property
     def message(self) -> AssistantMessage:
@@ -132,7 +144,7 @@ class Draft:
         """
         if self._whole is not None:
             return self._whole
-        content = (Text(text="".join(self._pieces)),) if self.is_cut_off else ()
+        content = (Text(text=self._text),) if self.is_cut_off else ()
         return AssistantMessage(content=content, stop_reason="cut_off", model=self._model)
 
 

@@ -80,11 +80,15 @@ class RequestStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
-    """A request failed before any output was shown and is sent again after a pause; `message` is why."""
+    """A request failed and is sent again after a pause; `message` is why. What came of its answer so far is given up.
+
+    `pause` says where its length comes from: it grows with each attempt, the server asked for it, or a local server loads its model.
+    """
 
     attempt: int
     wait_seconds: float
     message: str
+    pause: Literal["backoff", "asked", "loading"] = "backoff"
 
 
 class TextStreamed(Struct, frozen=True, kw_only=True, tag="text_delta"):

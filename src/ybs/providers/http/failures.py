@@ -232,6 +232,11 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None)
     return max(0.0, then - (time() if now is None else now))
 
 
+def asked_seconds(error: ModelError) -> float | None:
+    """Return the pause that the server asks for, or None."""
+    return error.retry_after_seconds if isinstance(error, RateLimited | Unavailable) else None
+
+
 def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | None:
     """Recognise what servers say under many statuses: no tools, no credit, and a request that is too long."""
     if refuses_tools(words):  # OpenRouter says it with a 404, llama.cpp with a 500
