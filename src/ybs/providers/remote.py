@@ -1,7 +1,7 @@
 """RemoteModel: an adapter, an HTTP client and the facts of one model, joined into a Model."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -13,19 +13,26 @@ from ybs.config.addresses import is_local
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
-from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
+from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
 from ybs.providers.facts import fitted, fitting_temperature, guided
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
-from ybs.providers.http.failures import BadRequest, Unavailable, asked_seconds
+from ybs.providers.http.failures import (
+    BadRequest,
+    Unavailable,
+    asked_seconds,
+    may_be_a_picture,
+    names_a_picture,
+)
 from ybs.providers.probe import find_facts, find_models, find_props
 from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
+from ybs.providers.wire.pictures import RefusedPictures, pictures_in
 from ybs.providers.wire.quirks import Quirks, learn, learn_schema
 
 if TYPE_CHECKING:
@@ -107,6 +114,7 @@ class RemoteModel:
         self._retry = retry or Retry()
         self._written: Memo[Any, Raw] = Memo()
         self._calls = TextCalls()
+        self._pictures = RefusedPictures()
         self._needed: NeededWindow | None = None
         self._told = ModelFacts()
         self._has_asked = False
@@ -219,24 +227,19 @@ class RemoteModel:
 
         An answer that breaks off is asked for anew, from its beginning: no call in it was run, and none of its text is sent back.
         """
-        tries = _Tries(self._retry.now)
-        known = self.quirks
+        tries = _Tries(self.quirks, self._retry.now)
         while True:
             try:
-                async with aclosing(self._answer(request)) as events:
+                async with aclosing(self._answer(self._pictures.without(request))) as events:
                     async for event in events:
-                        for notice in tries.succeed():
-                            yield notice
+                        if tries.succeed():
+                            for notice in self._learned(request, tries):
+                                yield notice
                         yield event
                 self._note_habit()
                 return
             except ModelError as error:
-                try:
-                    retried = self._next_try(request, error, tries)
-                except ModelError:  # what was learned did not help, so it was not a lesson
-                    if tries.notices:
-                        self._options = replace(self._options, quirks=known)
-                    raise
+                retried = self._next_try(request, error, tries)
             if retried is not None:
                 yield retried
                 await self._retry.sleep(retried.wait_seconds)
@@ -351,7 +354,10 @@ class RemoteModel:
             wait = self._retry.wait_seconds(
                 error, tries.repeated, chance=_chance(), failing_seconds=failing
             )
-        if wait is None:
+        if wait is None:  # what was learned did not help, so it was not a lesson
+            self._pictures.settle(request, is_good=False)
+            if tries.notices:
+                self._options = replace(self._options, quirks=tries.quirks)
             raise error
         return RequestRetried(
             attempt=tries.repeated + round(tries.loading_seconds / _LOADING_PAUSE),
@@ -362,33 +368,64 @@ class RemoteModel:
 
     def _learn(self, request: Request, error: ModelError, tries: "_Tries") -> bool:
         """Take from a refusal how the server wants to be asked; return whether it is to be asked again so."""
-        if not isinstance(error, BadRequest) or tries.lessons == _MOST_LESSONS:
+        has_pictures = self.quirks.sees_images and any(pictures_in(request))
+        is_known = isinstance(error, BadRequest) and self._learn_quirk(request, error, tries)
+        if is_known or not has_pictures:
+            return is_known
+        if not may_be_a_picture(error, is_repeated=tries.repeated > 0):
             return False
-        has_tools = bool(request.tools)
+        if not self._pictures.suspect(request):
+            return False
+        tries.refusal = error.server_words
+        return True
+
+    def _learn_quirk(self, request: Request, error: BadRequest, tries: "_Tries") -> bool:
+        """Take from the words of a refusal what is known of servers that say so; return whether that is new."""
+        if tries.lessons == _MOST_LESSONS:
+            return False
+        has_tools, has_images = bool(request.tools), any(pictures_in(request))
         learned = learn_schema(self.quirks, error.said, has_tools=has_tools)
         lesson = (
             (learned, "")
             if learned and request.answer_schema is not None
-            else learn(
-                self.quirks, error.said, has_images=_has_images(request), has_tools=has_tools
-            )
+            else learn(self.quirks, error.said, has_images=has_images, has_tools=has_tools)
         )
-        if lesson is None:
+        if lesson is None or (
+            has_images
+            and names_a_picture(error)
+            and lesson[0].sees_images == self.quirks.sees_images
+        ):
             return False
         tries.lessons += 1
         self._options = replace(self._options, quirks=lesson[0])
         tries.notices.append(lesson[1].format(model=self.name))
         return True
 
+    def _learned(self, request: Request, tries: "_Tries") -> Iterator[Event]:
+        """Keep what made the server answer, and yield what the person should know of it."""
+        told, tries.notices = [text for text in tries.notices if text], []
+        if self._pictures.settle(request, is_good=True):
+            if self._pictures.are_all:
+                self._options = replace(
+                    self._options, quirks=replace(self.quirks, sees_images=False)
+                )
+            why = f": {tries.refusal}" if tries.refusal else ""
+            told.append(
+                f"{self.name} answers only without the picture, so that is left out from now on{why}"
+            )
+        for text in told:
+            yield Noticed(level="warning", text=text)
+
 
 class _Tries:
     """What one request has cost so far, and what it taught: that is told when an answer shows that it was true."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+    def __init__(self, quirks: Quirks, now: Callable[[], float]) -> None:
+        self.quirks, self._now = quirks, now
         self.repeated = self.lessons = 0
         self.loading_seconds = 0.0
         self.notices: list[str] = []
+        self.refusal = ""
         self._has_output = False
         self._failing_since: float | None = None
 
@@ -397,13 +434,11 @@ class _Tries:
         """How long ago the first failure was since a piece of an answer came."""
         return 0.0 if self._failing_since is None else self._now() - self._failing_since
 
-    def succeed(self) -> list[Event]:
-        """Note a piece of an answer; return what was learned, the first time."""
-        if self._has_output:
-            return []
+    def succeed(self) -> bool:
+        """Note a piece of an answer; return whether it is the first."""
+        is_first = not self._has_output
         self._has_output, self._failing_since = True, None
-        told, self.notices = [text for text in self.notices if text], []
-        return [Noticed(level="warning", text=text) for text in told]
+        return is_first
 
     def fail(self) -> bool:
         """Note a failure; return whether anything of the answer had come."""
@@ -433,12 +468,3 @@ def _linger_seconds(draft: Assembly) -> float | None:
     if draft.has_ended:
         return _AFTER_END
     return None if draft.stop_reason is None else _AFTER_STOP
-
-
-def _has_images(request: Request) -> bool:
-    for message in request.messages:
-        if isinstance(message, ToolResult) and message.images:
-            return True
-        if isinstance(message, UserMessage) and any(isinstance(p, Image) for p in message.content):
-            return True
-    return False
