@@ -71,6 +71,11 @@ class _Call:
     def text(self) -> str:
         return "".join(self.pieces)
 
+    def is_name_continued(self, index: int | None, given_id: str, name: str, text: str) -> bool:
+        """Return whether a piece under this one's index has the rest of its name."""
+        is_of_this = index is not None and given_id in ("", self.given_id)
+        return is_of_this and bool(self.name and name) and name != self.name and not self.pieces
+
     def begins_anew(self, given_id: str, name: str, arguments: str) -> bool:
         """Return whether a piece belongs to another call although it came under this one's index.
 
@@ -205,7 +210,11 @@ class Assembly:
         events = self.close_text()
         text = arguments if isinstance(arguments, str) else _encode(arguments)
         call = self._find_call(index, id, name)
-        if call is None or call.begins_anew(id, name, text):
+        if self._is_repeated(self._calls.get(id) if id else call, id, name, text):
+            return events  # some servers send each call whole again at the end
+        if call is not None and call.is_name_continued(index, id, name, text):
+            call.name = name if name.startswith(call.name) else call.name + name
+        elif call is None or call.begins_anew(id, name, text):
             call = self._start_call(index, id, name)
         elif name and not call.name:
             call.name = name
@@ -214,6 +223,15 @@ class Assembly:
         self._count(text)
         call.pieces.append(text)
         return (*events, ToolCallStreamed(id=call.id, name=call.name, text=text))
+
+    def _is_repeated(self, call: _Call | None, given_id: str, name: str, text: str) -> bool:
+        """Return whether a piece says nothing but what the whole call says already."""
+        if call is None or not name or (given_id, name) != (call.given_id, call.name):
+            return False
+        said, known = _read_object(text), _read_object(call.text)
+        if not text.strip() or not call.pieces or said is None or known is None:
+            return False
+        return msgspec.json.decode(said) == msgspec.json.decode(known)
 
     def has_call_at(self, index: int | None) -> bool:
         """Return whether a call has begun at this place."""

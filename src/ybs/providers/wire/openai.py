@@ -237,6 +237,8 @@ def _decode_delta(delta: Mapping[str, Any], draft: Assembly) -> Iterator[Event]:
         yield from draft.add_text(as_text(refusal))
     for call in as_list(delta.get("tool_calls")):
         yield from _decode_call(as_object(call), draft)
+    if call := as_object(delta.get("function_call")):  # as it was before tools
+        yield from _decode_call({"index": 0, **call}, draft)
 
 
 def _decode_content(content: Any, draft: Assembly) -> Iterator[Event]:
