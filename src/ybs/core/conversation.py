@@ -6,6 +6,7 @@ from typing import assert_never
 
 from msgspec import structs
 
+from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Event, RequestRetried, RequestStarted, TextStreamed
 from ybs.core.messages import (
     AssistantMessage,
@@ -16,6 +17,7 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
+from ybs.core.remedies import Remedy
 
 _NONE: Mapping[str, ToolResult] = {}
 CANCELLED = "Cancelled before it finished. Nothing is known about its effect."
@@ -146,6 +148,25 @@ class Draft:
             return self._whole
         content = (Text(text=self._text),) if self.is_cut_off else ()
         return AssistantMessage(content=content, stop_reason="cut_off", model=self._model)
+
+    def check(self) -> None:
+        """Raise ModelError for an answer that was refused, or ended for a reason that is not known to be good."""
+        if not self.message.has_failed:
+            return
+        model, detail = self.message.model or "the model", self.message.stop_detail
+        if self.message.stop_reason == "refusal":
+            why = f" ({detail})" if detail else ""
+            raise ModelError(
+                f"The answer was refused by {model} or a filter of its provider{why}.",
+                remedies=(Remedy("do", "ask in other words"), Remedy("change_model")),
+            )
+        ended = f"its server ended it with {detail or 'no reason'}"
+        error = ModelError(
+            f"The answer of {model} is not complete: {ended}.",
+            remedies=(Remedy("try_again"), Remedy("change_model")),
+        )
+        error.temporary = True
+        raise error
 
 
 def with_own_ids(message: AssistantMessage) -> AssistantMessage:

@@ -80,10 +80,7 @@ class RequestStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
-    """A request failed and is sent again after a pause; `message` is why. What came of its answer so far is given up.
-
-    `pause` says where its length comes from: it grows with each attempt, the server asked for it, or a local server loads its model.
-    """
+    """A request failed and is sent again after a pause, which may be `asked` for; what came of its answer is given up. `message` is why."""
 
     attempt: int
     wait_seconds: float
@@ -127,10 +124,9 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     @classmethod
     def of(cls, message: AssistantMessage) -> "AssistantSaid":
         """Make the event of a message."""
-        is_plain = all(isinstance(part, Text) for part in message.content)
         return cls(
             content=message.text,
-            parts=() if is_plain else message.content,
+            parts=() if all(isinstance(p, Text) for p in message.content) else message.content,
             stop_reason=message.stop_reason,
             model=message.model,
             usage=message.usage,
@@ -140,9 +136,8 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     @property
     def message(self) -> AssistantMessage:
         """The whole message."""
-        text = (Text(text=self.content),) if self.content else ()
         return AssistantMessage(
-            content=self.parts or text,
+            content=self.parts or ((Text(text=self.content),) if self.content else ()),
             stop_reason=self.stop_reason,
             model=self.model,
             usage=self.usage,

@@ -11,17 +11,9 @@ from msgspec import Raw, Struct
 
 from ybs.core.conversation import Conversation, Draft
 from ybs.core.envelope import MAIN
-from ybs.core.errors import NO_FAILURE, Failure, ModelError
+from ybs.core.errors import NO_FAILURE, Failure
 from ybs.core.events import AssistantSaid, Emit, EndReason, Event, TurnFinished, UserSaid
-from ybs.core.messages import (
-    AssistantMessage,
-    Image,
-    Message,
-    ToolCall,
-    ToolResult,
-    Usage,
-    UserMessage,
-)
+from ybs.core.messages import Image, Message, ToolCall, ToolResult, Usage, UserMessage
 from ybs.core.remedies import Remedy
 
 #: What a tool may do to the world; modes and confirmation are decided by it.
@@ -169,23 +161,6 @@ class Answer(Struct, frozen=True, kw_only=True):
 Confirm: TypeAlias = Callable[[Question], Awaitable[Answer]]
 
 
-def failed_answer(message: AssistantMessage) -> ModelError:
-    """Return the error of an answer that was refused, or ended for a reason that is not known to be good."""
-    model, detail = message.model or "the model", message.stop_detail
-    if message.stop_reason == "refusal":
-        why = f" ({detail})" if detail else ""
-        return ModelError(
-            f"The answer was refused by {model} or a filter of its provider{why}.",
-            remedies=(Remedy("do", "ask in other words"), Remedy("change_model")),
-        )
-    error = ModelError(
-        f"The answer of {model} is not complete: its server ended it with {detail or 'no reason'}.",
-        remedies=(Remedy("try_again"), Remedy("change_model")),
-    )
-    error.temporary = True
-    return error
-
-
 class Turn:
     """One turn as guards see it: the conversation, what was used so far, and a way to say something."""
 
@@ -219,14 +194,12 @@ class Turn:
 
     def add(self, draft: Draft) -> None:
         """Add what the model said and count what it used; say so if it was cut off. Raises ModelError for a failed answer."""
-        message = draft.message
         if draft.is_cut_off:
-            self.emit(AssistantSaid.of(message))
-        self.conversation.append(message)
+            self.emit(AssistantSaid.of(draft.message))
+        self.conversation.append(draft.message)
         self.steps += 1
-        self.usage += message.usage
-        if message.has_failed:
-            raise failed_answer(message)
+        self.usage += draft.message.usage
+        draft.check()
 
     async def wants_more(self, guards: "Sequence[Guard]") -> bool:
         """Ask every guard whether the turn should go on although no tool was asked for."""
