@@ -95,9 +95,9 @@ provider's. A layer that only changes `llm.endpoint` takes back the key: set bot
 ## Fallback
 
 `llm.fallback` names models that take over where the chosen one cannot answer, in their order: `["anthropic/claude-sonnet-4-6", "ollama/qwen3:14b"]`; without a model,
-the provider's own. A request is passed on where nobody answers, after the repetitions for too many requests, an overloaded or failing server,
-and where the account has no credit left or the model does not exist; never for a refused key, a certificate, a bad request or a
-conversation that is too long, and never once a piece of the answer was shown. One line says which model is asked instead and why; each answer names its
+the provider's own. A request is passed on where nobody answers, where a server is overloaded, fails or breaks off its answer and two seconds of pauses
+have not helped, at once where it asks for a pause, and where the account has no credit left or the model does not exist; never for a refused key, a
+certificate, a bad request or a conversation that is too long. One line says which model is asked instead and why; each answer names its
 model. A model that failed is not asked for a minute, or as long as its server wants; then it is asked first again.
 
 Nothing leaves this machine that way unless you say so: behind a model on this machine (or in your network) those further away are left out, and

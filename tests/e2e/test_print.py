@@ -17,7 +17,7 @@ import pytest
 
 from serving import serving
 from trusting import put
-from ybs.testing import call
+from ybs.testing import Interrupted, answer, call
 from ybs.testing.servers import OpenAIServer
 
 pytestmark = pytest.mark.integration
@@ -286,3 +286,30 @@ def test_a_token_over_two_lines_is_nowhere_in_what_a_search_shows(
     for text in (done.stdout, *(file.read_text() for file in kept)):
         found = [part for part in parts if part in text and part != pattern]
         assert not found, text
+
+
+def test_an_answer_that_breaks_off_is_taken_up_again_and_that_is_told(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer]
+) -> None:
+    broken = Interrupted(how="break", answer=answer("half of it and the rest"), after_frames=3)
+    done = run([*serve(broken, "the whole"), "--print", "go"])
+    assert (done.returncode, done.stdout) == (0, "the whole\n")
+    assert "the answer broke off" in done.stderr
+    assert "; trying again in" in done.stderr
+    assert len(servers[0].requests) == 2
+
+
+def test_a_filtered_answer_is_told_and_is_no_success(serve: Callable[..., list[str]]) -> None:
+    done = run([*serve(answer("I", stop_reason="refusal")), "--print", "go"])
+    assert (done.returncode, done.stdout) == (4, "I\n")
+    assert "refused by" in done.stderr
+    assert "content_filter" in done.stderr
+
+
+def test_where_no_file_may_grow_there_is_an_answer_and_no_traceback(
+    serve: Callable[..., list[str]],
+) -> None:
+    command = shlex.join([*serve("fine"), "--print", "go"])
+    done = run(["bash", "-c", f"ulimit -f 0; {command}"])
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "Traceback" not in done.stderr

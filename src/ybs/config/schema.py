@@ -117,8 +117,10 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     ] = 200
     retry_attempts: Annotated[
         Annotated[int, Meta(ge=0, le=20)],
-        Meta(description="How often a failed request is sent again."),
-    ] = 3
+        Meta(
+            description="How often a failed request is sent again, and an answer that broke off asked for anew; about a minute in all."
+        ),
+    ] = 6
     retry_backoff_base_ms: Annotated[
         Annotated[int, Meta(ge=0, le=60_000)],
         Meta(description="The first pause before that, doubled each time."),

@@ -79,10 +79,7 @@ class Terminal:
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
         self.live = LiveArea(paint, signs, clock)
-        retries = session.config.agent.retry_attempts
-        self.renderer = Renderer(
-            self.canvas, self.live, session.config.ui, retries=retries, view=session.view
-        )
+        self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
         self.asking, self.picking = Asking(self, clock), Picking(self, clock)
         self.window = Prompt(
             self,

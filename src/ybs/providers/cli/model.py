@@ -175,6 +175,8 @@ class CliModel:
                         yield event
             finally:
                 kept.name = reader.session
+        for event in draft.close_text():
+            yield event
         message = draft.message()
         usage = replace(message.usage, cost_usd=reader.cost_usd)
         yield AssistantSaid.of(replace(message, usage=usage))

@@ -1,12 +1,12 @@
 """HTTP/1.1 over asyncio streams, for http:// endpoints without a proxy, and for servers at a Unix socket.
 
-It does what a chat request needs and no more: no redirects, no cookies, no compression (it asks for none).
+It does what a chat request needs and no more: no redirects, no cookies. It asks for no compression, and reads what comes all the same.
 https://www.rfc-editor.org/rfc/rfc9112
 """
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from errno import EACCES
 from pathlib import Path
@@ -59,9 +59,11 @@ class PlainResponse:
         if (link := self._link) is None:
             return
         try:
+            encoding = self.headers.get("content-encoding", "").lower()
+            unpack = _unpacker(encoding) if encoding not in ("", "identity") else None
             async with aclosing(self._body(link.reader)) as body:
                 async for chunk in body:
-                    yield chunk
+                    yield unpack(chunk) if unpack is not None else chunk
             if self._may_stay_open():
                 self._link = None
                 self._transport.keep(link)
@@ -288,6 +290,24 @@ class _Unchunked:
             raise ValueError("a chunk of less than nothing")
         else:
             self._left, self._is_behind_last = size, not size
+
+
+def _unpacker(encoding: str) -> Callable[[bytes], bytes]:
+    """Return what unpacks a body in this encoding, which was not asked for. Raises CutOff for one that is not known."""
+    from zlib import MAX_WBITS, decompressobj
+    from zlib import error as ZlibError
+
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise CutOff(f"it answers in the encoding {encoding}, which was not asked for")
+    stream = decompressobj(MAX_WBITS | 32)  # of gzip or zlib, as its head says
+
+    def unpack(chunk: bytes) -> bytes:
+        try:
+            return stream.decompress(chunk)
+        except ZlibError as error:
+            raise CutOff("its compressed answer is damaged") from error
+
+    return unpack
 
 
 def _what_broke(error: Exception) -> str:

@@ -165,10 +165,12 @@ def _try(program: str, options: tuple[str, ...]) -> str:
 
 
 def _filter_file(*, has_unix_sockets: bool = True) -> int:
-    """Return a descriptor to read the filter from. Whoever spawns closes it."""
-    descriptor = os.memfd_create("ybs-filter")
-    os.write(descriptor, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
-    os.lseek(descriptor, 0, os.SEEK_SET)
+    """Return a descriptor to read the filter from, of a pipe: no limit on files is one on it. Whoever spawns closes it."""
+    descriptor, writer = os.pipe()
+    try:
+        os.write(writer, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
+    finally:
+        os.close(writer)
     return descriptor
 
 
