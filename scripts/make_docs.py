@@ -95,9 +95,9 @@ provider's. A layer that only changes `llm.endpoint` takes back the key: set bot
 ## Fallback
 
 `llm.fallback` names models that take over where the chosen one cannot answer, in their order: `["anthropic/claude-sonnet-4-6", "ollama/qwen3:14b"]`; without a model,
-the provider's own. A request is passed on where nobody answers, after the repetitions for too many requests, an overloaded or failing server,
-and where the account has no credit left or the model does not exist; never for a refused key, a certificate, a bad request or a
-conversation that is too long, and never once a piece of the answer was shown. One line says which model is asked instead and why; each answer names its
+the provider's own. A request is passed on where nobody answers, where a server is overloaded, fails or breaks off its answer and two seconds of pauses
+have not helped, at once where it asks for a pause, and where the account has no credit left or the model does not exist; never for a refused key, a
+certificate, a bad request or a conversation that is too long. One line says which model is asked instead and why; each answer names its
 model. A model that failed is not asked for a minute, or as long as its server wants; then it is asked first again.
 
 Nothing leaves this machine that way unless you say so: behind a model on this machine (or in your network) those further away are left out, and
@@ -117,7 +117,7 @@ allow-list, given in the last column below:
 
 `ybs trust` shows what a project wants, in plain words; `ybs trust give` trusts exactly that, `ybs trust revoke` takes it back. Trust
 covers the settings above, `.mcp.json`, what lies in `agents`, `commands`, `hooks`, `skills` and `tools` of `.ybs/`, programs in
-`tools/`, the hooks of `.claude/settings.json`, the commands and the `SKILL.md` files of `.claude/` and `.agents/`, and the files that these settings name. It is bound to the folder and to every byte of these files: after a change the
+`tools/`, the hooks of `.claude/settings.json`, the commands and the `SKILL.md` files of `.claude/` and `.agents/`, and every file that the commands in these settings reach. It is bound to the folder and to every byte of these files: after a change the
 project is not trusted until you have seen the difference. A trusted project adds to your settings. It changes none of
 your providers, servers and hooks, and an address that it names gets none of your keys.
 

@@ -29,6 +29,13 @@ it is bounded by what follows, each with the test that holds it.
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
   (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
   They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
+- **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
+  editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
+  copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
+  package `ybs`, and packages that bring plug-ins. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
+  after a command that fails for that. No setting opens it: whoever works on ybs with ybs, or installs packages beside it, does that in a shell of their own (`!!pip install x`)
+  or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
+  which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
   understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
@@ -51,9 +58,16 @@ it is bounded by what follows, each with the test that holds it.
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
   read, is asked about each time; a star in a rule or grant covers no other program and no other goal (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
-  waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of all those files: one changed byte,
-  and it is asked about again, with the difference. A key is sent only to the address that it was configured for. `.env` is
+  waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
+  that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
+  runs files which it does not name (`make`, `npm run`, a script that loads others) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
   never read for settings.
+- **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
+  the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
+  there either. No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
+- **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
+  start in a folder of ybs's, nothing in their environment leads into the project, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
+  in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
 - **Hooks** of your own are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
@@ -74,7 +88,7 @@ it is bounded by what follows, each with the test that holds it.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
   other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
   colours, literals that are joined, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
-  (`tests/security/firewall/test_disguises.py`). Known limits: words as passwords
+  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
@@ -114,6 +128,9 @@ it is bounded by what follows, each with the test that holds it.
   sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
+- With the sandbox off a command can change ybs where it is installed in the project; ybs says so at the start. A folder of the project in `PYTHONPATH` is
+  looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
+  the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the

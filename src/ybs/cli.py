@@ -116,6 +116,8 @@ def run(words: Sequence[str]) -> int:
 
     try:
         arguments = parse(words)
+        if folder := getattr(arguments, "work_in", None):
+            change_to(folder)
         if arguments.subcommand == "setup":
             from ybs.frontends.host import this_host
             from ybs.frontends.terminal.start.setup import set_up
@@ -324,6 +326,18 @@ def read_schema(path: "Path | None") -> Any:
         raise BadOption(f"--output-schema {path} is not JSON: {error}") from error
     except ConfigError as error:
         raise BadOption(f"--output-schema {path}: {error}") from error
+
+
+def change_to(folder: str) -> None:
+    """Work in another folder than the one that ybs was started in. Raises YbsError."""
+    import os
+
+    from ybs.core.errors import YbsError
+
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise YbsError(f"The folder {folder} cannot be used ({error.strerror}).") from error
 
 
 def here() -> "Path":

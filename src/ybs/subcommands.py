@@ -51,7 +51,18 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "mcp": (
         "list, add, test and remove MCP servers, take them over from other agents, approve changes, log in; serve ybs's own tools to another agent",
-        ("list", "add", "import", "test", "trust", "login", "logout", "remove", "serve"),
+        (
+            "list",
+            "add",
+            "add-json",
+            "import",
+            "test",
+            "trust",
+            "login",
+            "logout",
+            "remove",
+            "serve",
+        ),
     ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
@@ -109,6 +120,11 @@ def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     # `ybs version --json` is what other programs are asked for.
     alias = parser.add_argument("--json", dest="format", action="store_const", const="json")
     actions += [form, *hidden([alias]), *add_own(parser, name)]
+    if name in ("doctor", "setup"):
+        help_text = "the project's folder (default: this folder)"
+        actions.append(
+            parser.add_argument("--folder", dest="work_in", metavar="DIR", help=help_text)
+        )
     return parser, actions
 
 
@@ -161,6 +177,8 @@ def check_own(name: str, arguments: "Namespace") -> None:
         _CHECKED[name](arguments)
     if name == "tool" and not arguments.name:
         fail("the name of a tool is missing: ybs tool call NAME JSON")
+    if name == "trust" and arguments.grant and arguments.action != "give":
+        fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
 
@@ -281,7 +299,7 @@ def check_plugin(arguments: "Namespace") -> None:
 
 def add_mcp(parser: "ArgumentParser") -> list["Action"]:
     """Add what `mcp` takes, and return its options."""
-    help_text = "of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of import: a file; of the others: NAME"
+    help_text = "of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of add-json: NAME and the entry; of import: a file; of the others: NAME"
     parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
     add = parser.add_argument
     access = ("none", "read", "write")
@@ -306,6 +324,13 @@ def add_mcp(parser: "ArgumentParser") -> list["Action"]:
             choices=access,
             help="of add: what it may do with the project (default: read)",
         ),
+        add(
+            "--write",
+            action="append",
+            default=[],
+            metavar="PATH",
+            help="of add: a file or folder outside of the project that it may change",
+        ),
         add("--no-network", action="store_true", help="of add: it gets no network"),
         add("--tools", default="", metavar="NAME,...", help=tools_text),
         add("--yes", action="store_true", help="agree without being asked"),
@@ -315,15 +340,25 @@ def add_mcp(parser: "ArgumentParser") -> list["Action"]:
 def check_mcp(arguments: "Namespace") -> None:
     """Fail where an action of `mcp` has too few words, or too many."""
     action, words = arguments.action, arguments.words
-    least = 1 if action in ("add", "trust", "login", "logout", "remove") else 0
-    most = {"list": 0, "serve": 0, "add": None, "import": None, "test": None}.get(action, 1)
+    least = {"add": 1, "add-json": 2, "trust": 1, "login": 1, "logout": 1, "remove": 1}.get(
+        action, 0
+    )
+    most = {"list": 0, "serve": 0, "add": None, "add-json": 2, "import": None, "test": None}
+    most = most.get(action, 1)
     if len(words) < least:
-        usage = "NAME URL, or NAME -- COMMAND ARGUMENTS" if action == "add" else "NAME"
+        usages = {"add": "NAME URL, or NAME -- COMMAND ARGUMENTS", "add-json": "NAME '{ENTRY}'"}
+        usage = usages.get(action, "NAME")
         fail(f"something is missing: ybs mcp {action} {usage}")
     if most is not None and len(words) > most:
         fail(f"{words[most]!r} is not understood here")
     if arguments.command and action != "add":
         fail("only `ybs mcp add NAME` takes a command behind --")
+
+
+def add_trust(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `trust` takes, and return its options."""
+    text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
+    return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
 
 
 def add_map(parser: "ArgumentParser") -> list["Action"]:
@@ -374,6 +409,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "trust": add_trust,
 }
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {

@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 from replies import shown
+from ybs.commands.conversation import GO_ON
 from ybs.commands.open import SlashCommands
 from ybs.core.messages import (
     AssistantMessage,
@@ -21,9 +22,9 @@ from ybs.core.messages import (
 )
 from ybs.session.answers import last_code
 from ybs.session.export import fenced
-from ybs.session.reply import Reply
+from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import Interrupted, OpenAIServer, RecordedEvents
+from ybs.testing import HttpError, Interrupted, OpenAIServer, RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 TOKEN = "ghp_" + "A7b3C9d2E5f8G1h4J6k0L2m5N8p1Q4r7S9t3"
@@ -273,3 +274,59 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
 def test_no_text_ends_its_code_block():
     assert fenced("a\n`````\nb").splitlines()[0] == "``````"
     assert fenced("a", "py") == "```py\na\n```"
+
+
+# /retry
+
+
+async def retried(project: Path, *script: object) -> tuple[Session, OpenAIServer]:
+    server = OpenAIServer(script)
+    await server.__aenter__()
+    session = Session.open(
+        project,
+        commands=SlashCommands(),
+        provider="openai",
+        endpoint=server.url,
+        model="m",
+        mode="bypass",
+        sandbox=False,
+    )
+    return session, server
+
+
+async def test_retry_sends_the_last_words_again_and_says_them_once(project: Path):
+    session, server = await retried(project, HttpError(status=400, message="no"), "hello")
+    async with session:
+        assert (await session.send("hi")).finished.reason == "error"
+        outcome = await session.handle("/retry")
+        assert isinstance(outcome, Outcome)
+        assert outcome.text == "hello"
+        said = [m.text for m in session.conversation.messages]
+        assert said == ["hi", "hello"]
+    first, again = (request.body["messages"] for request in server.requests)
+    assert first == again
+    await server.close()
+
+
+async def test_retry_goes_on_where_something_was_done(project: Path):
+    (project / "a").write_text("x")
+    refused = HttpError(status=400, message="no")
+    session, server = await retried(project, call("read_file", path="a"), refused, "done now")
+    async with session:
+        assert (await session.send("hi")).finished.reason == "error"
+        outcome = await session.handle("/retry")
+        assert isinstance(outcome, Outcome)
+        assert outcome.text == "done now"
+        said = [m.text for m in session.conversation.messages if isinstance(m, UserMessage)]
+        assert said == ["hi", GO_ON]
+    await server.close()
+
+
+async def test_retry_does_nothing_twice(project: Path, quiet: Session):
+    assert "no request" in (await said(quiet, "/retry")).text
+    (project / "a").write_text("x")
+    session, server = await retried(project, call("read_file", path="a"), "done")
+    async with session:
+        await session.send("hi")
+        assert "/rewind" in (await said(session, "/retry")).text
+    await server.close()

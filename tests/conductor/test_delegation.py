@@ -460,7 +460,7 @@ async def test_in_incognito_a_model_elsewhere_is_refused_although_the_person_has
 
 
 async def test_hooks_are_told_when_a_sub_agent_stops(project: Path) -> None:
-    hook = {"hooks": [{"type": "command", "command": "touch stopped"}]}
+    hook = {"hooks": [{"type": "command", "command": "touch $YBS_PROJECT_DIR/stopped"}]}
     cast = Cast([delegated({"task": "look", "kind": "explore"}), "done"], look=["Found."])
     session, _ = opened(project, cast.model, overrides={"hooks": {"SubagentStop": [hook]}})
     async with session:

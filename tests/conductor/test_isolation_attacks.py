@@ -18,6 +18,7 @@ from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.core.errors import Refused, ToolError
 from ybs.core.messages import ToolCall
+from ybs.security.paths import roots
 from ybs.testing import call
 from ybs.tools.calls.hooks import after_change
 
@@ -61,6 +62,28 @@ async def test_a_link_within_the_project_is_merged_and_one_that_leads_out_is_not
     assert merged.paths == ("copy", "in")
     assert (copies.project / "copy").readlink() == copies.project / "a"
     assert {each.path for each in merged.conflicts} == {"out", "beside", "up"}
+
+
+async def test_what_a_copy_has_of_ybs_own_code_is_not_merged(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = copies.project
+    for name in ("venv/lib/a.py", "venv/lib/b.py"):
+        write(project, name)
+    code = (f"{project}/venv", f"{project}/link")
+    monkeypatch.setattr(roots, "code_in", lambda root: code if root == str(project) else ())
+    overlay = await copies.open()
+    write(overlay.folder, "venv/lib/a.py", "changed")
+    write(overlay.folder, "venv/lib/new.pth", "import os")
+    (overlay.folder / "venv/lib/b.py").unlink()
+    (overlay.folder / "link").symlink_to("src")
+    write(overlay.folder, "plain.py")
+    before = tree(project / "venv")
+    merged = await copies.merge(overlay)
+    assert (merged.paths, tree(project / "venv")) == (("plain.py",), before)
+    refused = {each.path: each.why for each in merged.conflicts}
+    assert refused.keys() == {"link", "venv/lib/a.py", "venv/lib/b.py", "venv/lib/new.pth"}
+    assert all("ybs itself runs from there" in why for why in refused.values())
 
 
 async def test_content_that_a_job_swaps_in_is_not_what_was_confirmed(copies: Copies) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from hosts import this_host
+from rows import every_row
 from ybs.config.host import Host
 from ybs.config.key_store import (
     forget_key,
@@ -16,12 +17,14 @@ from ybs.config.key_store import (
     keep_key,
     key_file,
     keys_in_file,
+    place_of,
     stored_key,
     tokens_in,
 )
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import AuthError
-from ybs.providers.registry import create_model
+from ybs.providers.http.client import HttpClient
+from ybs.providers.registry import chosen_provider, client_of, create_model
 
 KEY = "sk-" + "k" * 30
 
@@ -135,3 +138,43 @@ def test_of_a_login_the_tokens_are_the_secrets() -> None:
     assert tokens_in("{") == []
     keep_key(this_host(), "mcp:demo", "https://h", login)
     assert keys_in_file(this_host()) == ["aaa", "rrr"]
+
+
+@every_row(
+    "address, place",
+    [
+        ("https://api.openai.com/v1", "api.openai.com"),
+        ("HTTPS://me:words@API.OpenAI.com.:443/v1", "api.openai.com"),
+        ("https://api.openai.com:8443/v1", "api.openai.com:8443"),
+        ("http://api.openai.com/v1", "http://api.openai.com"),
+        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080"),
+        ("http://127.0.0.1:8081/v1", "http://127.0.0.1:8081"),
+        ("http://127.0.0.1:80/v1", "http://127.0.0.1"),
+        ("http://[::1]:8080/v1", "http://[::1]:8080"),
+    ],
+)
+def test_a_key_belongs_to_an_origin(address: str, place: str) -> None:
+    assert place_of(address) == place
+
+
+@every_row("address", ["ftp://a", "a", "", "http://", "http://a:x"])
+def test_what_is_not_an_http_address_has_no_origin(address: str) -> None:
+    with pytest.raises(ValueError, match=r"http address|[Pp]ort"):
+        place_of(address)
+
+
+@every_row(
+    "address, is_sent",
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://127.0.0.1:8080/other", True),
+        ("http://127.0.0.1:8081/v1", False),
+        ("https://127.0.0.1:8080/v1", False),
+        ("http://localhost:8080/v1", False),
+    ],
+)
+def test_another_port_or_scheme_does_not_get_the_key(address: str, is_sent: bool) -> None:
+    keep_key(this_host(), "openai", place_of("http://127.0.0.1:8080/v1"), KEY)
+    config = Config(llm=Llm(provider="openai", endpoint=address))
+    client = client_of(this_host(), chosen_provider(this_host(), config), config)
+    assert (client.account == HttpClient(client.site, secret=KEY).account) is is_sent

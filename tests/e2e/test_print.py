@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
@@ -16,7 +17,7 @@ import pytest
 
 from serving import serving
 from trusting import put
-from ybs.testing import call
+from ybs.testing import Interrupted, answer, call
 from ybs.testing.servers import OpenAIServer
 
 pytestmark = pytest.mark.integration
@@ -248,3 +249,67 @@ def test_a_secret_that_is_piped_in_goes_masked_and_a_warning_says_so(
     assert secret not in done.stdout + done.stderr
     told = done.stdout if output == "stream-json" else done.stderr
     assert "placeholders were sent instead of secrets: github-token in your message" in told
+
+
+@pytest.mark.parametrize(
+    ("pattern", "context", "places"),
+    [
+        ("ghp_", 2, (20,)),
+        ("ghp_", 2, (14, 27)),
+        ("MIDDLE", 1, (14, 27)),
+        ("LAST", 2, (20,)),
+        ("^", 0, (20,)),
+        ("^", 2, (14, 27)),
+    ],
+)
+def test_a_token_over_two_lines_is_nowhere_in_what_a_search_shows(
+    serve: Callable[..., list[str]],
+    project: Path,
+    home: Path,
+    pattern: str,
+    context: int,
+    places: tuple[int, ...],
+) -> None:
+    token = "gh" + "p_" + "".join(Random(4).choices(ascii_letters + digits, k=36))
+    ends = [0, *places, len(token)]
+    parts = [token[a:b] for a, b in pairwise(ends)]
+    pattern = {"MIDDLE": parts[1], "LAST": parts[-1]}.get(pattern, pattern)
+    (project / "notes.txt").write_text("\n".join(["the key:", *parts, "is old", ""]))
+    arguments = {"pattern": pattern, "context_lines": context}
+    options = ["--output-format", "stream-json", "--mode", "bypass"]
+    ybs = serve(call("search_files", **arguments), "Done.")
+    done = run([*ybs, *options, "--print", "look"])
+    assert done.returncode == 0, done.stderr
+    assert "context_after" in done.stdout
+    kept = [file for file in home.rglob("*.jsonl") if file.is_file()]
+    assert kept, "no session was written"
+    for text in (done.stdout, *(file.read_text() for file in kept)):
+        found = [part for part in parts if part in text and part != pattern]
+        assert not found, text
+
+
+def test_an_answer_that_breaks_off_is_taken_up_again_and_that_is_told(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer]
+) -> None:
+    broken = Interrupted(how="break", answer=answer("half of it and the rest"), after_frames=3)
+    done = run([*serve(broken, "the whole"), "--print", "go"])
+    assert (done.returncode, done.stdout) == (0, "the whole\n")
+    assert "the answer broke off" in done.stderr
+    assert "; trying again in" in done.stderr
+    assert len(servers[0].requests) == 2
+
+
+def test_a_filtered_answer_is_told_and_is_no_success(serve: Callable[..., list[str]]) -> None:
+    done = run([*serve(answer("I", stop_reason="refusal")), "--print", "go"])
+    assert (done.returncode, done.stdout) == (4, "I\n")
+    assert "refused by" in done.stderr
+    assert "content_filter" in done.stderr
+
+
+def test_where_no_file_may_grow_there_is_an_answer_and_no_traceback(
+    serve: Callable[..., list[str]],
+) -> None:
+    command = shlex.join([*serve("fine"), "--print", "go"])
+    done = run(["bash", "-c", f"ulimit -f 0; {command}"])
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "Traceback" not in done.stderr

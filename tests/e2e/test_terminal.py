@@ -11,7 +11,7 @@ import pytest
 from screen import Screen
 from serving import serving
 from trusting import put
-from ybs.testing import call
+from ybs.testing import Interrupted, answer, call
 from ybs.testing.servers import OllamaServer
 
 pytestmark = pytest.mark.integration
@@ -227,3 +227,14 @@ def test_a_first_run_that_is_left_writes_nothing(project: Path, home: Path) -> N
             assert screen.ends() == 4
             assert "Traceback" not in screen.raw, screen.raw[-3000:]
     assert list(home.iterdir()) == []
+
+
+def test_a_broken_answer_is_marked_and_taken_up_again(start: Start) -> None:
+    broken = Interrupted(how="break", answer=answer("half of it\n\nand the rest"), after_frames=3)
+    screen = start([broken, "the whole of it"])
+    screen.sees(r"› *\n")
+    screen.keys("go\r")
+    text = screen.sees("the whole of it")
+    assert re.search(r"half of it(.|\n)*was closed, trying again in(.|\n)*the whole of it", text)
+    screen.keys("/quit\r")
+    assert screen.ends() == 0

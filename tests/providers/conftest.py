@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 from raw_http import Reply, Scripted
 
 from ybs.providers.http.client import HttpClient, Patience
@@ -43,11 +44,8 @@ async def model_of():
 
         given = RequestOptions(**{"model": "m", **options})
         adapter = adapter or OpenAIAdapter()
-        made.append(
-            RemoteModel(
-                adapter, client, given, terms, retry=retry or Retry(attempts=2), sleep=sleep
-            )
-        )
+        kept = replace(retry or Retry(attempts=2), sleep=sleep)
+        made.append(RemoteModel(adapter, client, given, terms, retry=kept))
         made[-1].waits = waits
         return made[-1]
 

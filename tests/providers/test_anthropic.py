@@ -458,8 +458,8 @@ def test_a_whole_message_is_read_like_a_stream():
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
-        ("pause_turn", "cut_off"),
-        ("a_new_reason", "end"),
+        ("pause_turn", "failed"),
+        ("a_new_reason", "failed"),
     ],
 )
 def test_every_stop_reason_has_a_meaning(theirs: str, ours: StopReason):

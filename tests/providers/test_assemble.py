@@ -287,3 +287,32 @@ def test_whatever_comes_the_message_can_be_sent_back(pieces):
     calls = d.message().calls
     assert len({c.id for c in calls}) == len(calls)
     assert all(c.id and c.name and bytes(c.arguments).startswith(b"{") for c in calls)
+
+
+@every_row(
+    ("pieces", "names"),
+    [
+        # The same call again, whole, in the last chunk: it runs once.
+        ([(0, "c1", "read", '{"a": 1}'), (0, "c1", "read", '{"a":1}')], ["read"]),
+        ([(0, "c1", "read", '{"a"'), (0, "", "", ": 1}"), (0, "c1", "read", '{"a": 1}')], ["read"]),
+        ([(0, "c1", "read", "{}"), (1, "c1", "read", "{}")], ["read"]),
+        ([(0, "c1", "a", "{}"), (1, "c2", "b", "{}"), (0, "c1", "a", "{}"), (1, "c2", "b", "{}")], ["a", "b"]),
+        # Another call is another one.
+        ([(0, "c1", "read", '{"a": 1}'), (0, "c2", "read", '{"a": 1}')], ["read", "read"]),
+        ([(0, "c1", "read", '{"a": 1}'), (0, "c1", "read", '{"a": 2}')], ["read", "read"]),
+        # A name that comes in two pieces.
+        ([(0, "c1", "read_", ""), (0, "", "file", ""), (0, "", "", "{}")], ["read_file"]),
+        ([(0, "c1", "read_", ""), (0, "c1", "read_file", "{}")], ["read_file"]),
+        ([(0, "c1", "read", ""), (0, "c2", "write", "{}")], ["read", "write"]),
+        ([(0, "c1", "read", "{}"), (0, "", "write", "{}")], ["read", "write"]),
+    ],
+)  # fmt: skip
+def test_a_call_repeated_whole_runs_once_and_a_name_may_come_in_pieces(
+    pieces: list[tuple[int, str, str, str]], names: list[str]
+):
+    d = draft()
+    for index, id, name, arguments in pieces:
+        d.add_call_piece(index, id=id, name=name, arguments=arguments)
+    calls = d.message().calls
+    assert [call.name for call in calls] == names
+    assert not any(call.invalid for call in calls)

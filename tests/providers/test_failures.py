@@ -365,7 +365,7 @@ def test_a_web_page_will_not_pass_and_half_a_frame_may():
 def test_an_answer_that_broke_off():
     assert (
         told(failures.broke_off(SITE))
-        == "openai at api.example.com: the answer broke off.\nTry again"
+        == "openai at api.example.com: the answer broke off.\nTry again with /retry"
     )
     assert "(the connection was reset)" in str(failures.broke_off(SITE, "the connection was reset"))
 

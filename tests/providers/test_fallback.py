@@ -1,5 +1,6 @@
 """The fallback chain: which failures pass a request on, to whom, for how long, and what the person is told."""
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -16,10 +17,23 @@ from ybs.core.errors import (
     ProviderDown,
     RateLimited,
 )
-from ybs.core.events import AssistantSaid, Event, Noticed, RequestStarted, TextStreamed
+from ybs.core.events import (
+    AssistantSaid,
+    Event,
+    Noticed,
+    RequestRetried,
+    RequestStarted,
+    TextStreamed,
+)
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.fallback import COOL_DOWN_SECONDS, FallbackModel, Link, complaint_about
+from ybs.providers.fallback import (
+    COOL_DOWN_SECONDS,
+    FallbackModel,
+    Link,
+    complaint_about,
+    with_fallbacks,
+)
 from ybs.providers.http.failures import BadRequest, NotServed, Unavailable
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import create_model
@@ -110,13 +124,81 @@ async def test_a_certificate_that_does_not_fit_is_not_passed_on():
         await chain.ask()
 
 
-async def test_nothing_is_passed_on_once_output_was_shown_but_the_next_request_is():
+async def test_an_answer_that_breaks_off_is_begun_anew_by_the_next():
     chain = Chain([Failing("half", ProviderDown("Broke off."))], ["whole"])
-    with pytest.raises(ProviderDown, match=r"Broke off\."):
-        await chain.ask()
-    assert [each.text for each in chain.events if isinstance(each, TextStreamed)] == ["half"]
     assert await chain.ask() == "two: whole"
-    assert chain.told == ["Broke off. two is asked instead."]
+    pieces = [each.text for each in chain.events if isinstance(each, TextStreamed)]
+    assert pieces == ["half", "whole"]
+    assert (chain.told, chain.started) == (["Broke off. two is asked instead."], ["two"])
+
+
+class Retrying(ScriptedModel):
+    """A model that says that it tries again before it answers."""
+
+    def __init__(self, *pauses: RequestRetried) -> None:
+        super().__init__(["late"], name="one", window=9_000)
+        self.pauses = pauses
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        for pause in self.pauses:
+            yield pause
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                yield event
+
+
+def pause(seconds: float, kind: Any) -> RequestRetried:
+    return RequestRetried(attempt=1, wait_seconds=seconds, message="Slow down.", pause=kind)
+
+
+@every_row(
+    ("pauses", "answer"),
+    [
+        ([pause(1, "asked")], "two: soon"),
+        ([pause(0.9, "backoff")], "one: late"),
+        ([pause(0.9, "backoff"), pause(1.2, "backoff")], "two: soon"),
+        ([pause(1, "loading")] * 9, "one: late"),
+    ],
+    ids=["asked", "short", "long", "loading"],
+)
+async def test_no_long_pause_is_made_while_another_model_stands_ready(
+    pauses: list[RequestRetried], answer: str
+):
+    chain = Chain([], ["soon"])
+    model = InProcessModel(Retrying(*pauses), 1_000)
+    chain.model = FallbackModel(model, "one", "a", chain.model._links[1:], now=lambda: chain.time)
+    assert await chain.ask() == answer
+    assert len(chain.told) == (answer == "two: soon")
+
+
+async def test_a_pause_is_made_where_the_other_model_rests():
+    chain = Chain([], [RateLimited("Slow.", retry_after_seconds=99)])
+    model = InProcessModel(Retrying(pause(30, "asked")), 1_000)
+    chain.model = FallbackModel(model, "one", "a", chain.model._links[1:], now=lambda: chain.time)
+    chain.model._links[1].rests_until = chain.time + 50
+    assert await chain.ask() == "one: late"
+
+
+async def test_a_server_that_asks_for_a_pause_passes_on_at_once_and_rests_so_long():
+    script = [HttpError(status=429, headers={"Retry-After": "50"}), "rested"]
+    async with OpenAIServer(script) as busy, OpenAIServer(["here", "here too"]) as other:
+        config = Config(
+            llm=Llm(provider="busy", fallback=("other/b",)),
+            providers={
+                "busy": Endpoint(wire="openai", endpoint=busy.url, model="a"),
+                "other": Endpoint(wire="openai", endpoint=other.url),
+            },
+        )
+        host = Host.of({})
+        model = with_fallbacks(host, config, "busy", create_model(host, config, provider="busy"))
+        async with aclosing(model.stream(ASK)) as events:
+            seen = [event async for event in events]
+        assert isinstance(seen[-1], AssistantSaid)
+        assert (seen[-1].content, seen[-1].model) == ("here", "b")
+        assert not [each for each in seen if isinstance(each, RequestRetried)]
+        await model.aclose()
+        assert len(busy.requests) == 1
+        busy._is_over = False
 
 
 async def test_a_model_that_failed_rests_and_is_then_asked_first_again():

@@ -76,7 +76,50 @@ def test_the_error_has_the_beginning_of_what_came():
 
 
 def test_half_a_surrogate_is_replaced_not_refused():
-    assert read(b'data: {"a": "\\ud83d"}\n\n') == [{"a": "?"}]
+    assert read(b'data: {"a": "\\ud83d!", "b": ["\\ude00"]}\n\n') == [
+        {"a": "\ufffd!", "b": ["\ufffd"]}
+    ]
+
+
+def test_the_halves_of_a_character_in_two_frames_come_together():
+    first, other = (
+        b'data: {"a": {"b": "x\\ud83d"}, "c": "\\ud83d"}\n\n',
+        b'data: {"a": {"b": "\\ude00y"}}\n\n',
+    )
+    assert read(first + other) == [{"a": {"b": "x"}, "c": ""}, {"a": {"b": "\U0001f600y"}}]
+
+
+def test_a_half_whose_other_half_never_comes_is_left_out():
+    body = b'data: {"a": "x\\ud83d"}\n\ndata: {"a": "y"}\n\ndata: {"a": "\\ude00"}\n\n'
+    assert read(body)[0] == {"a": "x"}
+    assert "y" in read(body)[1]["a"]
+
+
+@every_row("ends", [b"\r", b"\r\n", b"\n"], ids=["cr", "crlf", "lf"])
+def test_lines_may_end_as_they_like_and_begin_with_a_mark(ends: bytes):
+    lines = [
+        b"\xef\xbb\xbfevent: x",
+        b'data: {"a": 1}',
+        b"",
+        b'data: {"b":',
+        b"data: 2}",
+        b"",
+        b"data: [DONE]",
+        b"",
+        b"",
+    ]
+    body = ends.join(lines)
+    for at in range(len(body)):
+        reader = FrameReader()
+        found = [*reader.feed(body[:at]), *reader.feed(body[at:]), *reader.close()]
+        assert found == [{"a": 1}, {"b": 2}, DONE], at
+    reader = FrameReader()
+    found = [frame for at in range(len(body)) for frame in reader.feed(body[at : at + 1])]
+    assert [*found, *reader.close()] == [{"a": 1}, {"b": 2}, DONE]
+
+
+def test_a_byte_order_mark_before_data_is_no_part_of_it():
+    assert read(b'\xef\xbb\xbfdata: {"a": 1}\n\n') == [{"a": 1}]
 
 
 def test_a_frame_without_end_is_bounded():

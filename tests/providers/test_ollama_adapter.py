@@ -233,7 +233,10 @@ def test_loose_calls(call: dict, arguments: bytes):
     assert (made.name, bytes(made.arguments)) == ("read", arguments)
 
 
-@every_row(("reason", "expected"), [("stop", "end"), ("length", "length"), (None, "end")])
+@every_row(
+    ("reason", "expected"),
+    [("stop", "end"), ("length", "length"), (None, "end"), ("error", "failed")],
+)
 def test_stop_reasons(reason, expected):
     message, _, _ = decode(line(content="x"), {**line(done=True), "done_reason": reason})
     assert message.stop_reason == expected

@@ -345,6 +345,12 @@ def test_a_whole_answer_without_a_reason_is_complete():
         ("tool_calls", "end"),  # although there is no call
         ("content_filter", "refusal"),
         ("eos", "end"),
+        ("error", "failed"),
+        ("abort", "failed"),
+        ("network_error", "failed"),
+        ("MALFORMED_FUNCTION_CALL", "failed"),  # a gateway that passes on Gemini's word
+        ("MAX_TOKENS", "length"),
+        ("guardrail_intervened", "refusal"),
     ],
 )
 def test_stop_reasons(reason: str, expected: str):
@@ -499,3 +505,20 @@ def test_an_index_that_is_no_number_tells_no_calls_apart():
 )
 def test_the_input_is_what_was_counted_first(usage: dict, tokens: int):
     assert decode({"usage": usage})[0].usage.input_tokens == tokens
+
+
+def test_a_function_call_as_it_was_before_tools():
+    pieces = [{"name": "read", "arguments": ""}, {"arguments": '{"a"'}, {"arguments": ": 1}"}]
+    message, _ = decode(
+        *[chunk({"function_call": piece}) for piece in pieces], chunk({}, "function_call")
+    )[:2]
+    assert [(call.name, bytes(call.arguments)) for call in message.calls] == [("read", b'{"a": 1}')]
+    assert message.stop_reason == "tool_calls"
+
+
+def test_a_last_chunk_that_repeats_it_all_adds_nothing():
+    call = {"index": 0, "id": "c1", "function": {"name": "read", "arguments": "{}"}}
+    whole = {"content": "hi", "tool_calls": [call]}
+    last = {"choices": [{"message": whole, "finish_reason": "tool_calls"}]}
+    message = decode(chunk({"content": "hi"}), chunk({"tool_calls": [call]}), last)[0]
+    assert (message.text, len(message.calls)) == ("hi", 1)

@@ -198,14 +198,6 @@ async def test_too_long_a_pause_is_told_instead(serve, model_of):
     assert "in 60 min" in told(error)
 
 
-async def test_after_output_nothing_is_sent_again(serve, model_of):
-    server = await serve(unending('data: {"choices":[{"delta":{"content":"Hel"}}]}\n\ndata: {"cho'))
-    events, error = await error_of(model_of(server))
-    assert events == [TextStreamed(text="Hel")]
-    assert len(server.asked) == 1
-    assert isinstance(error, ProviderDown)
-
-
 async def test_an_error_in_the_stream_before_output_is_tried_again(serve, model_of):
     overloaded = http('data: {"error": {"type": "overloaded_error", "message": "x"}}\n\n')
     server = await serve(overloaded, HELLO)
@@ -232,16 +224,19 @@ async def test_loading_without_end_is_given_up(serve, model_of):
 
 @every_row(
     ("attempt", "chance", "wait"),
-    [(1, 1.0, 1.0), (2, 1.0, 2.0), (3, 0.5, 2.0), (4, 1.0, None), (3, 0.0, 0.0)],
+    [(1, 1.0, 1.0), (2, 1.0, 2.0), (3, 0.5, 3.0), (4, 1.0, None), (3, 0.0, 2.0)],
 )
-def test_pauses_grow_with_full_jitter(attempt: int, chance: float, wait: float | None):
+def test_pauses_grow_and_a_half_is_jitter(attempt: int, chance: float, wait: float | None):
     retry = Retry(attempts=3, base_ms=1000)
     assert retry.wait_seconds(ProviderDown("x"), attempt, chance=chance) == wait
 
 
 def test_pauses_have_an_end():
-    retry = Retry(attempts=20, base_ms=60_000)
-    assert retry.wait_seconds(ProviderDown("x"), 20, chance=1.0) == 60
+    retry = Retry(attempts=20, base_ms=10_000, most_seconds=65)
+    assert retry.wait_seconds(ProviderDown("x"), 3, chance=1.0, failing_seconds=25) == 40
+    assert retry.wait_seconds(ProviderDown("x"), 3, chance=1.0, failing_seconds=26) is None
+    assert retry.wait_seconds(RateLimited("x", retry_after_seconds=60), 1, chance=1.0) == 60
+    assert retry.wait_seconds(RateLimited("x", retry_after_seconds=66), 1, chance=1.0) is None
     assert retry.wait_seconds(AuthError("x"), 1, chance=1.0) is None
 
 
@@ -331,7 +326,7 @@ async def test_either_a_reason_or_done_ends_an_answer(serve, model_of, body: byt
 
 async def test_an_end_without_either_is_an_answer_that_broke_off(serve, model_of):
     server = await serve(unending(sse(chunk({"content": "Hel"}), done=False)))
-    events, error = await error_of(model_of(server))
+    events, error = await error_of(model_of(server, retry=Retry(attempts=0)))
     assert events == [TextStreamed(text="Hel")]
     assert "the answer broke off" in str(error)
     loose = model_of(server, quirks=Quirks(ends_without_finish=True))
@@ -408,7 +403,8 @@ async def test_closing_the_stream_stops_the_server(serve, model_of):
 async def test_a_session_lives_after_a_stream_that_broke(serve, model_of):
     server = await serve(unending(sse(chunk({"content": "Hel"}), done=False)), HELLO)
     seen = []
-    agent = Agent(model_of(server), ScriptedToolbox(), seen.append, Conversation())
+    model = model_of(server, retry=Retry(attempts=0))
+    agent = Agent(model, ScriptedToolbox(), seen.append, Conversation())
     broken = await agent.run(UserMessage.of("one"))
     assert (broken.reason, broken.is_temporary) == ("error", True)
     whole = await agent.run(UserMessage.of("two"))
@@ -464,7 +460,8 @@ async def test_a_request_that_ollama_refuses_for_its_length_is_one_for_the_windo
 
 async def test_an_ollama_stream_without_its_last_line_broke_off(serve, model_of):
     server = await serve(unending('{"message":{"content":"Hel"},"done":false}\n'))
-    events, error = await error_of(model_of(server, adapter=OllamaAdapter()))
+    model = model_of(server, adapter=OllamaAdapter(), retry=Retry(attempts=0))
+    events, error = await error_of(model)
     assert events == [TextStreamed(text="Hel")]
     assert "broke off" in str(error)
 
@@ -553,7 +550,7 @@ async def test_tools_are_given_up_whatever_the_status(status: str, message: str,
     assert [each.text for each in events if isinstance(each, Noticed)] == [
         "m does not accept tools here, so it writes its calls as text."
     ]
-    assert model.waits == [0.0]
+    assert model.waits == []
     assert isinstance(events[-1], AssistantSaid)
 
 

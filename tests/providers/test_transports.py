@@ -1,5 +1,7 @@
 import asyncio
+import gzip
 import socket
+import zlib
 from contextlib import aclosing
 from ssl import SSLCertVerificationError, SSLError
 
@@ -147,6 +149,44 @@ async def test_what_comes_behind_a_chunked_body_is_not_the_next_answer(serve):
 async def test_a_body_may_end_with_the_connection(serve, connect):
     server = await serve(unending("hello"))
     assert await read(await connect(server.url).send(call(server.url))) == b"hello"
+
+
+async def test_a_packed_body_is_unpacked_although_nobody_asked_for_it(serve, connect):
+    body = b"data: {}\n\n" * 500
+    for encoding, packed in (("gzip", gzip.compress(body)), ("deflate", zlib.compress(body))):
+        server = await serve(http(packed, content_encoding=encoding))
+        assert await read(await connect(server.url).send(call(server.url))) == body
+
+
+async def test_each_piece_of_a_packed_stream_is_read_as_it_comes(serve, connect):
+    packer = zlib.compressobj(wbits=31)
+    pieces = [packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH), packer.flush()]
+    go_on = asyncio.Event()
+
+    async def stream(writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n"
+        writer.write(head + pieces[0])
+        await go_on.wait()
+        writer.write(pieces[1])
+
+    server = await serve(stream)
+    response = await connect(server.url).send(call(server.url))
+    async with aclosing(response.chunks()) as chunks:
+        seen = b""
+        while not seen:
+            seen = await anext(chunks)
+        assert seen == b"one"
+        go_on.set()
+        assert not b"".join([chunk async for chunk in chunks])
+
+
+async def test_a_body_in_an_unknown_or_damaged_encoding_is_cut_off(serve):
+    for encoding in ("br", "gzip"):
+        server = await serve(http(b"not packed", content_encoding=encoding))
+        transport = PlainTransport(server.url, connect_seconds=5)
+        with pytest.raises(CutOff, match=r"encoding br|damaged"):
+            await read(await transport.send(call(server.url)))
+        await transport.aclose()
 
 
 async def test_a_large_body_comes_whole(serve, connect):

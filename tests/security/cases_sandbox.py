@@ -7,7 +7,7 @@ CASES: dict[str, str] = {
     "S17": "test_sandboxed_work.py",
     "S18": "test_sandboxed_work.py",
     "S19": "test_cases_sandbox.py",
-    "S20": "test_programs.py",
+    "S20": "test_launcher.py",
     "S21": "test_escapes.py",
     "N01": "test_cases_sandbox.py",
     "N02": "test_cases_sandbox.py",

@@ -1,7 +1,6 @@
 """What bubblewrap is told. That it holds is shown by the escapes."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
-from ybs.security.sandbox import bubblewrap, programs
+from ybs.security import launcher
+from ybs.security.sandbox import bubblewrap
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import see
@@ -241,24 +241,25 @@ def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
         def stat(self, **_: object) -> SimpleNamespace:
             return SimpleNamespace(st_uid=uid, st_mode=mode)
 
-    monkeypatch.setattr(programs, "Path", Found)
+    monkeypatch.setattr(launcher, "Path", Found)
     monkeypatch.setattr(bubblewrap, "BUBBLEWRAP", ("/usr/bin/bwrap",))
     assert (find() is not None) == expected
 
 
 class FakeRun:
-    """Stands in for subprocess.run and answers with what bwrap would say."""
+    """Stands in for `ask` of the launcher, and answers with what bwrap would say."""
 
     def __init__(self, *said: str | BaseException) -> None:
         self.said, self.calls, self.filters = list(said), [], []
 
-    def __call__(self, argv: tuple[str, ...], **options: object) -> SimpleNamespace:
-        self.calls.append(argv)
-        self.filters.append(os.read(options["pass_fds"][0], 10_000))
+    def __call__(self, launch: Launch, _seconds: float) -> tuple[int, bytes, bytes]:
+        self.calls.append(launch.argv)
+        with os.fdopen(*launch.descriptors, "rb") as given:
+            self.filters.append(given.read())
         said = self.said.pop(0)
         if isinstance(said, BaseException):
             raise said
-        return SimpleNamespace(returncode=int(said != "ok"), stderr=said.encode())
+        return int(said != "ok"), b"", said.encode()
 
 
 @every_row(
@@ -274,14 +275,14 @@ class FakeRun:
         (("Unknown option --disable-userns", "nothing works"), None, "nothing works"),
         (("", ""), None, "exit code 1"),
         ((FileNotFoundError("gone"),) * 2, None, "gone"),
-        ((subprocess.TimeoutExpired("bwrap", 1),) * 2, None, "timed out"),
+        ((TimeoutError("it took longer than 1 s"),) * 2, None, "took longer"),
     ],
 )
 def test_S19_bwrap_is_tried_once_and_says_why_it_does_not_work(
     monkeypatch: pytest.MonkeyPatch, said: tuple[str, ...], options: object, why: str
 ) -> None:
     run = FakeRun(*said)
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(bubblewrap, "ask", run)
     found, reason = attempt("/b")
     assert found == options
     assert why in reason

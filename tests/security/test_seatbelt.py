@@ -160,5 +160,17 @@ def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(backend: Sa
 def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project: Path) -> None:
     made = backend.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
     assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
-    assert made.environ["PATH"] == "/usr/bin"
     assert "-DPRIVATE_" in " ".join(made.argv)
+
+
+def test_ybs_own_code_is_not_writable_and_no_folder_on_the_way_can_be_renamed(
+    backend: SandboxExec, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = f"{project}/envs/one"
+    monkeypatch.setattr(seatbelt, "code_in", lambda root: (code,) if root == str(project) else ())
+    text, parameters = profile(backend.places, "/private/own", network=False)
+    names = {path: name for name, path in parameters.items()}
+    denied = f'(deny file-write* (subpath (param "{names[code]}")))'
+    assert text.index(denied) > text.index("(allow file-write* (require-all")
+    unlink = next(line for line in text.splitlines() if line.startswith("(deny file-write-unlink"))
+    assert names[f"{project}/envs"] in unlink

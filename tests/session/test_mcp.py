@@ -298,6 +298,19 @@ async def test_a_projects_servers_need_its_trust_and_are_never_let_out(project: 
         assert "cannot switch the sandbox off" in scene.notices[0]
 
 
+async def test_what_the_sandbox_refused_is_told_with_what_would_allow_it(project: Path, home: Path):
+    configure({"demo": entry_of(home, f"os.mkdir({str(project / 'cache')!r})\n", network=False)})
+    async with Scene(project, ["hi"], sandbox=True) as scene:
+        await scene.turn()
+        (notice,) = [
+            each
+            for each in scene.events.events
+            if isinstance(each, Noticed) and "demo" in each.text
+        ]
+        assert "OSError: [Errno 30] Read-only file system: " in notice.text
+        assert "--project write" in notice.remedies[0].value
+
+
 async def test_resources_are_attached_and_prompts_are_commands(project: Path, home: Path):
     configure({"demo": entry_of(home, RESOURCES)})
     async with Scene(project, ["read", "greeted", "no"]) as scene:
@@ -305,6 +318,9 @@ async def test_resources_are_attached_and_prompts_are_commands(project: Path, ho
         sent = str(scene.model.requests[-1].messages[-1])
         assert "what stands in the note" in sent
         assert "Attached: demo:note://one (1 line)" in scene.notices
+        await scene.turn("look at @demo:note://static/features.md")
+        assert "what stands in the note" in str(scene.model.requests[-1].messages[-1])
+        assert scene.asked == []
         assert (await scene.reply("/mcp__demo__greet")).text == "It needs who."
         await scene.turn("/mcp__demo__greet Ada Lovelace")
         assert "Greet Ada Lovelace" in str(scene.model.requests[-1].messages[-1])

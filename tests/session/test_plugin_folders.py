@@ -62,7 +62,7 @@ def with_servers(folder: Path) -> Path:
     """Make a plugin that brings MCP servers, one of which cannot be used."""
     entry = {"command": sys.executable, "args": ["-I", "${CLAUDE_PLUGIN_ROOT}/db.py"], "sandbox": False}  # fmt: skip
     far = {"url": "https://far.example/mcp?team=1", "headers": {"X": "${SHOP_KEY:-none}"}}
-    servers = {"db": entry, "far": far, "odd": {"type": "sse", "url": "https://old.example"}}
+    servers = {"db": entry, "far": far, "odd": {"type": "ws", "url": "https://old.example"}}
     manifest = {"name": "shop-tools", "mcpServers": "./servers.json"}
     put(folder, ".claude-plugin/plugin.json", json.dumps(manifest))
     put(folder, "servers.json", json.dumps({"mcpServers": servers}))
@@ -99,7 +99,7 @@ def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: 
         f"- runs the MCP server db, in the sandbox: {sys.executable} -I ${{CLAUDE_PLUGIN_ROOT}}/db.py; it has the network",
         "- ignored: sandbox of the MCP server db, which a plugin cannot set",
         "- connects to the MCP server far: https://far.example/mcp?…; it gets your SHOP_KEY",
-        "- ignored: the MCP server odd: its type is 'sse', and ybs knows stdio and http",
+        "- ignored: the MCP server odd: its type is 'ws', and ybs knows stdio, http and sse",
     ]
 
 

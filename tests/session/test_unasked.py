@@ -147,7 +147,7 @@ async def test_a_database_that_is_only_read_needs_no_question(
 async def test_a_run_that_took_long_is_not_begun_again_without_a_word(
     open_session, make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ybs.tools.toolbox._LONG_SECONDS", 0.0)
+    monkeypatch.setattr("ybs.tools.toolbox.LONG_SECONDS", 0.0)
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
     await session.run(WRITES)

@@ -1,23 +1,32 @@
 """Hooks of the person: what they are told, what they may say, and what becomes of those that misbehave."""
 
 import json
+import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
+from hosts import this_host
 from opened import Open
 from processes import is_alive
+from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import put, trusted, wanting
+from ybs.agent.environment import ToolEnvironment
+from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import PromptBlocked
+from ybs.agent.user_hooks.running import run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 
-KEPT = "cat > seen-$$.json"
+KEPT = 'cat > "$YBS_PROJECT_DIR/seen-$$.json"'
 
 
 def hook(command: str, matcher: str = "", **more: Any) -> dict[str, Any]:
@@ -192,7 +201,7 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(
 
 
 async def test_what_a_formatter_changes_is_undone_with_the_call(open_session: Open, project: Path):
-    command = "cat >/dev/null; sed -i 's/x/formatted/' a.txt"
+    command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
     options = with_hooks(PostToolUse=hook(command, "Write"))
     async with OpenAIServer([call("write_file", path="a.txt", content="x"), "Done."]) as server:
         session, _ = open_session(server, mode="bypass", **options)
@@ -249,7 +258,9 @@ async def test_the_end_of_a_session_and_a_question_are_told(open_session: Open, 
 
 
 async def test_a_compaction_can_be_blocked(open_session: Open, project: Path):
-    options = with_hooks(PreCompact=hook("cat >seen-1.json; echo 'not now' >&2; exit 2", "manual"))
+    options = with_hooks(
+        PreCompact=hook("cat >$YBS_PROJECT_DIR/seen-1.json; echo 'not now' >&2; exit 2", "manual")
+    )
     async with OpenAIServer(["Done."]) as server:
         session, events = open_session(server, **options)
         async with session:
@@ -296,7 +307,7 @@ async def test_an_endless_output_is_bounded(open_session: Open, project: Path):
 
 
 async def test_what_a_hook_leaves_behind_is_ended(open_session: Open, project: Path):
-    command = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > child"
+    command = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > $YBS_PROJECT_DIR/child"
     await ran(open_session, ["Done."], **with_hooks(UserPromptSubmit=hook(command)))
     assert not is_alive(int((project / "child").read_text()))
 
@@ -339,3 +350,124 @@ async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(
             await session.send("Go on.")
     assert not (project / "owned").exists()
     assert any("not the program that you trust" in text for text in notices(events))
+
+
+#: How a hook of the project names the script that it runs, and which file that is.
+SPELLINGS = [
+    ("{project}/check.sh", "check.sh"),
+    ("cd sub && ./inner.sh", "sub/inner.sh"),
+    (". ./check.sh", "check.sh"),
+    ("python3 -m pkg.mod", "pkg/mod.py"),
+    ("env X=1 sh ../project/check.sh", "check.sh"),
+    ("bash -c 'PATH=$PWD/sub:$PATH inner.sh'", "sub/inner.sh"),
+    ("for f in sub/*.sh; do sh $f; done", "sub/inner.sh"),
+    ("sh ./link", "check.sh"),
+]
+
+
+@pytest.mark.parametrize(("command", "file"), SPELLINGS)
+async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_spelling(
+    open_session: Open, project: Path, command: str, file: str
+):
+    shell, python = (
+        "#!/bin/sh\necho {0} >&2; exit 2",
+        "import sys\nsys.exit(2 if sys.stderr.write('{0}') else 0)",
+    )
+    for name in ("check.sh", "sub/inner.sh"):
+        put(project, name, shell.format("seen"), 0o755)
+    put(project, "pkg/__init__.py", "")
+    put(project, "pkg/mod.py", python.format("seen"))
+    (project / "link").symlink_to("check.sh")
+    settings = {"hooks": {"PreToolUse": [hook(command.format(project=project))]}}
+    script = [call("read_file", path="pkg/__init__.py"), "Done."]
+    trusted(project, settings)
+    events = await ran(open_session, script)
+    assert "seen" in results(events)[0].output
+    evil = (python if file.endswith(".py") else shell).format("owned")
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server)
+        async with session:
+            put(project, file, evil, 0o755)
+            await session.send("Go on.")
+    assert "owned" not in results(events)[0].output
+    assert any(f"{file} is not the program that you trust" in text for text in notices(events))
+    events = await ran(open_session, script)  # which waits for a new question
+    assert not notices(events)
+    assert "owned" not in results(events)[0].output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(
+    make: Any, project: Path, home: Path
+):
+    put(project, "Makefile", "check:\n\t@touch out/made; echo done > /dev/null\n")
+    (project / "out").mkdir()  # beside protected files Landlock lets nothing be made
+    put(project, "lib.sh", "touch out/made\n")
+    put(project, "loads.sh", ". ./lib.sh\n")
+    for command in (
+        "make check",
+        "sh loads.sh",
+        'python3 -c \'open("out/made", "w")\'',
+        "touch out/made",
+    ):
+        for wish in ("", "read", "write"):
+            entry = hook(f"echo ran >&2; {command}; exit 2", **({"project": wish} if wish else {}))
+            trusted(project, {"hooks": {"PreToolUse": [entry]}})
+            options = Options(host=this_host(), folder=project)
+            environment = environment_of(options, load_settings(options))
+            environment.sandbox.backend = make(project, home)
+            (one,) = read(environment.loaded.config.hooks).hooks
+            answer = await run_hook(one, b"{}", environment)
+            await environment.aclose()
+            assert (answer.blocked or "").startswith("ran"), answer
+            may_write = wish == "write" or (not wish and command == "touch out/made")
+            assert (project / "out/made").exists() == may_write, (command, wish, answer)
+            (project / "out/made").unlink(missing_ok=True)
+
+
+async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(
+    open_session: Open, project: Path
+):
+    script = [call("read_file", path=".ybs.json"), "Done."]
+    trusted(project, {"hooks": {"PreToolUse": [hook("if [ -e x.sh ]; then sh x.sh; fi")]}})
+    async with OpenAIServer([*script, *script]) as server:
+        session, events = open_session(server)
+        async with session:
+            await session.send("Go on.")
+            assert not notices(events)
+            put(project, "x.sh", "touch owned")
+            await session.send("Go on.")
+    assert not (project / "owned").exists()
+    assert any("x.sh is not the program that you trust" in text for text in notices(events))
+
+
+async def test_a_wrong_wish_for_the_project_is_named(open_session: Open, project: Path):
+    trusted(project, {"hooks": {"PreToolUse": [hook("touch made", project="all")]}})
+    async with OpenAIServer([call("read_file", path=".ybs.json"), "Done."]) as server:
+        session, _ = open_session(server)
+        async with session:
+            assert any('neither "read" nor "write"' in text for text in session.warnings)
+            await session.send("Go on.")
+    assert not (project / "made").exists()
+
+
+async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(
+    project: Path, tmp_path: Path
+):
+    put(project, "check.sh", "echo seen >&2; exit 2")
+    loaded = trusted(project, {"hooks": {"PreToolUse": [hook("sh check.sh")]}})
+    (one,) = read(loaded.config.hooks).hooks
+    copy = tmp_path / "copy"
+    copytree(project, copy)
+    for text, said in (("", "seen"), ("echo owned >&2; exit 2", "not the program that you trust")):
+        if text:
+            put(copy, "check.sh", text)
+        options = Options(host=this_host(), folder=project, sandbox=False)
+        original = environment_of(options, loaded)
+        environment = ToolEnvironment(copy, loaded, original.permissions, original=original)
+        answer = await run_hook(one, b"{}", environment)
+        assert said in repr(answer)
+        assert "owned" not in repr(answer)
+        await environment.aclose()
+        await original.aclose()

@@ -273,7 +273,7 @@ async def test_a_shell_that_cannot_start_is_an_error(bench: Any, monkeypatch: py
     def broken(*args: Any, **options: Any) -> None:
         raise OSError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(process, "Popen", broken)
+    monkeypatch.setattr("subprocess.Popen", broken)
     for background in (False, True):
         said = await bench.fails("run_shell", command="true", background=background)
         assert said == "The command could not be started: Resource temporarily unavailable"

@@ -278,7 +278,7 @@ async def test_a_cancelled_search_is_ended_at_once(
             super().__exit__(*error)
             loop.call_soon_threadsafe(ended.set)
 
-    monkeypatch.setattr(child, "Popen", Watched)
+    monkeypatch.setattr("subprocess.Popen", Watched)
     (tmp_path / "rg").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "rg").chmod(0o755)
     monkeypatch.setattr(ripgrep, "_beside_ybs", lambda: iter([str(tmp_path / "rg")]))

@@ -41,7 +41,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
     assert not review.is_trusted
     assert review.needs_question
     assert load(this_host(), folder=project).config.llm.endpoint is None
-    give(this_host(), review)
+    give(this_host(), review, review.grantable)
     loaded = load(this_host(), folder=project)
     assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
     assert loaded.config.hooks == {"Stop": [{**POWERFUL["hooks"]["Stop"][0], "from": "project"}]}
@@ -290,7 +290,8 @@ def test_words_that_are_folders_or_no_names_at_all_are_passed_over(project: Path
         "",
         "run",
     ]
-    assert [*wanting(project, {"hooks": {"x": words}}).files] == ["run", ".ybs.json"]
+    review = wanting(project, {"hooks": {"x": words}})
+    assert sorted(review.files) == [".ybs.json", "away", "run", "src/run"]
 
 
 def test_hooks_for_another_agent_count_once_the_project_is_trusted(project: Path):

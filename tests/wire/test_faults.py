@@ -8,8 +8,8 @@ import pytest
 from rows import every_row
 from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
-from ybs.core.errors import ModelError, ProviderDown, RateLimited
-from ybs.core.events import TextStreamed
+from ybs.core.errors import ModelError, RateLimited
+from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.registry import create_model
@@ -131,17 +131,20 @@ async def test_closing_a_stream_hangs_up_so_that_the_server_stops_working(
 
 
 @each_server
-async def test_nothing_is_sent_again_after_output_was_shown(kind: type[ScriptedServer]):
+async def test_an_answer_that_breaks_off_is_asked_for_anew(kind: type[ScriptedServer]):
     broken = Interrupted(how="break", answer=SEVEN_TIMES, after_frames=4)
-    async with kind([broken, "never asked for"]) as server:
+    async with kind([broken, "whole"]) as server:
         config = Config(
             llm=Llm(provider="own", model="m"),
             providers={"own": own(server)},
-            agent=AgentLimits(retry_attempts=3),
+            agent=AgentLimits(retry_attempts=3, retry_backoff_base_ms=0),
         )
         model = create_model(Host.of({}), config)
         async with aclosing(model.stream(Request("", [UserMessage.of("hi")]))) as events:
-            with pytest.raises(ProviderDown):
-                [event async for event in events]
+            seen = [event async for event in events]
         await model.aclose()
-    assert len(server.requests) == 1
+    assert [event.pause for event in seen if isinstance(event, RequestRetried)] == ["backoff"]
+    assert isinstance(seen[-1], AssistantSaid)
+    assert seen[-1].content == "whole"
+    first, again = (request.raw for request in server.requests)
+    assert first == again

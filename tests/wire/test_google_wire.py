@@ -119,7 +119,7 @@ async def test_a_signature_goes_back_with_the_call_that_it_came_with(ask: Any):
     [
         ({"promptFeedback": {"blockReason": "SAFETY"}}, "refusal"),
         ({"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}, "refusal"),
-        ({"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL"}]}, "end"),
+        ({"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL"}]}, "failed"),
         ({"candidates": [{"finishReason": "MAX_TOKENS"}], "usageMetadata": None}, "length"),
     ],
 )

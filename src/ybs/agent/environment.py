@@ -1,7 +1,7 @@
 """What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
+from ybs.security.own_programs import OwnPrograms
+from ybs.security.paths.own_code import code_in, forget_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -115,6 +117,9 @@ class ToolEnvironment:
             ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not self.sandbox.is_off,
+            own_programs=OwnPrograms(
+                roots, lambda: self.trusts_project, original.folder if original else None
+            ),
         )
         self.policy = self._made_policy()
         self.gate: Gate = original.gate.by(self.policy) if original else Gate(self.policy, confirm)
@@ -123,11 +128,28 @@ class ToolEnvironment:
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:
         if self._original is not None:
+            self.host.work_in(self.folder)
             return Roots(self.host, self.folder, blocked=blocked)
         roots = Roots(self.host, self.folder, self.config.safety.sandbox_allowed_paths, blocked)
         for each in self.permissions.add_dirs:
             roots.add(each)
+        self.host.work_in(*roots.folders)
         return roots
+
+    def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
+        """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
+        roots, code = self.roots, list[str]()
+        for folder in folders:
+            forget_in(str(folder))
+            code += code_in(str(folder))
+        if not code:
+            return ()
+        names = ", ".join(roots.show(Path(path)) for path in dict.fromkeys(code))
+        if self.sandbox.is_off:
+            held = "File tools do not write there, but with the sandbox off every command can change ybs."
+        else:
+            held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
+        return (f"ybs itself runs from {names}. {held}",)
 
     def _made_policy(self) -> Policy:
         if self._original is not None:
@@ -186,6 +208,15 @@ class ToolEnvironment:
     def may_have(self, tool: str) -> bool:
         """Return whether an agent in this environment may have the tool of this name."""
         return self.only_tools is None or tool in self.only_tools
+
+    @cached_property
+    def trusts_project(self) -> bool:
+        """Whether the person trusts the project as it was when the session began; of a copy, the project that it is of."""
+        if self._original is not None:
+            return self._original.trusts_project
+        from ybs.trust.decision import review_of  # with the first program of the person's own
+
+        return review_of(self.loaded, self.folder).is_trusted
 
     @property
     def host(self) -> Host:

@@ -241,18 +241,35 @@ class Sandbox:
             shown,
             has_network=network or self.is_open,
             is_read_only=read_only,
+            code=() if read_only else self._code(),
         )
         # Where commands have a network in common, a port that refuses is most likely not open yet.
         is_shared = self._shared_network is not None and self._shared_network.is_wanted
         return "" if wall == NO_SERVERS and is_shared else wall
 
+    def _code(self) -> list[str]:
+        """Return how commands may name ybs's own code: from the folder that it lies in, and whole."""
+        from ybs.security.paths.own_code import code_in
+
+        return [
+            name
+            for top in self.opened
+            for path in code_in(top)
+            for name in (path, path.removeprefix(f"{top}/"))
+        ]
+
     def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Tell the model about the sandbox where it may be the reason for a failure."""
         if self.state in ("none", "off"):
             return ""
-        from ybs.agent.walls import NO_NETWORK
+        from ybs.agent.walls import NO_NETWORK, OWN_CODE
 
-        if self.wall(output, network=network, read_only=read_only) == NO_NETWORK:
+        wall = self.wall(output, network=network, read_only=read_only)
+        if wall == OWN_CODE:
+            from ybs.security.paths.own_code import OWN_CODE as WHY
+
+            return f"[it failed because a part of the project is read-only: {WHY}]"
+        if wall == NO_NETWORK:
             return (
                 f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
             )
@@ -272,12 +289,6 @@ class Sandbox:
             f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
             ".git is read-only: the person can commit]"
         )
-
-    def attempts(self) -> "Attempts":
-        """Return what notes the attempts of one command that runs read-only."""
-        from ybs.security.sandbox.attempts import Attempts
-
-        return Attempts(self.opened)
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
         """Return what a command that ran read-only lacked: the project to write in, or a network.

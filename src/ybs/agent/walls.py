@@ -12,6 +12,8 @@ NO_SERVERS: Final = "servers of this machine cannot be reached from the sandbox"
 READ_ONLY: Final = "in the sandbox only the project can be written, without the files in it that other programs run"
 ALL_READ_ONLY: Final = "what runs without a question has the project read-only"
 
+OWN_CODE: Final = "ybs itself runs from there, so it is read-only in the sandbox"
+
 _NETWORK = lazy(
     r"Network is unreachable|ENETUNREACH|No route to host|EHOSTUNREACH"
     r"|Temporary failure in name resolution|Temporary failure resolving|Could not resolve|Couldn't resolve"
@@ -21,6 +23,9 @@ _NETWORK = lazy(
 )
 _REFUSED = lazy(r"Connection refused|ECONNREFUSED|Couldn't connect to server")
 _READ_ONLY = lazy(r"Read-only file system|\bEROFS\b")
+_UNWRITABLE = lazy(
+    r"Read-only file system|\bEROFS\b|Permission denied|\bEACCES\b|Device or resource busy|\bEBUSY\b|Errno (?:13|16|30)\b"
+)
 _GIT = lazy(
     r"\.git(?:/[^\n]*)?['\"]?: Read-only file system|could not lock config file|cannot lock ref"
     r"|(?:unable|failed) to (?:create|write|open)[^\n]*\.git\b"
@@ -36,13 +41,16 @@ def wall_of(
     *,
     has_network: bool = False,
     is_read_only: bool = False,
+    code: Sequence[str] = (),
 ) -> str:
     """Return what in the sandbox stood in the way, as half a sentence; nothing where that does not show.
 
-    `shown` are the folders that commands see as they are.
+    `shown` are the folders that commands see as they are, `code` names of where ybs's own code lies.
     """
     if not has_network and _NETWORK().search(said):
         return NO_NETWORK
+    if any(path in said for path in code) and _UNWRITABLE().search(said):
+        return OWN_CODE
     if _READ_ONLY().search(said):
         if _GIT().search(said):
             return GIT_READ_ONLY

@@ -199,16 +199,17 @@ def is_ours(roots: Roots, path: str) -> bool:
     except OSError:  # a link that turned into a folder between two looks
         return False
     if not is_there:
-        return not roots.is_blocked(path)
+        return not (roots.is_blocked(path) or roots.is_own_code(path))
     return leads_there(roots, path)
 
 
 def leads_there(roots: Roots, path: str) -> bool:
-    """Return whether a path means just itself, with no link on the way, and is not blocked.
+    """Return whether a path means just itself, with no link on the way, and is not blocked or ybs's own code.
 
     A folder laid out as a repository is not an obstacle, unlike for a tool: what was there before may be there again.
     """
     try:
-        return str(roots.judge(path, is_link_followed=False)) == path
+        is_itself = str(roots.judge(path, is_link_followed=False)) == path
     except Refused:
         return False
+    return is_itself and not roots.is_own_code(path)

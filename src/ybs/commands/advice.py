@@ -12,7 +12,7 @@ INSTALL_STARTER: Final = "ybs models install"
 #: Half a sentence for each remedy; `{}` is its value.
 _WORDS: Final[Mapping[RemedyKind, str]] = {
     "do": "{}",
-    "try_again": "try again {}",
+    "try_again": "try again {} with /retry",
     "choose_model": "choose a model: /model",
     "change_model": "choose another model: /model",
     "enlarge_window": "choose a model with a larger window: /model",
@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "remove_model": "remove the incomplete download with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
-    "try_again": "try again",
+    "try_again": "try again with /retry",
     "set_key": "set its key (providers.NAME.api_key_env)",
     "add_folder": "add the folder: /add-dir FOLDER",
 }

@@ -5,12 +5,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
+from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.core.messages import Message
+
+#: What the model is told where a turn failed on the way.
+GO_ON = "The work was cut off. Go on where you stopped."
 
 
 async def clear(session: Session, _argument: str) -> Reply:
@@ -95,6 +99,21 @@ def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> byte
     events = [session.beginning(name), system, *map(event_of, messages)]
     now = datetime.now(UTC)
     return lines_of(((event, now, MAIN) for event in events), session.environment.secrets.firewall)
+
+
+async def retry(session: Session, _argument: str) -> Reply:
+    """Send the last request again; where something was done since, go on with that."""
+    prompts, messages = session.history.prompts(), session.conversation.messages
+    if not prompts:
+        return Reply(text="There is no request to send again.", is_error=True)
+    place = prompts[-1][0]
+    if not any(isinstance(each, ToolResult) for each in messages[place:]):
+        return Reply(shared=session.history.take_out(place))
+    last = messages[-1]
+    if isinstance(last, AssistantMessage) and last.stop_reason in ("end", "length"):
+        text = "The last request was carried out. /rewind goes back to before it."
+        return Reply(text=text, is_error=True)
+    return Reply(shared=UserMessage.of(GO_ON))
 
 
 async def leave(_session: Session, _argument: str) -> Reply:

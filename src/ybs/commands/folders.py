@@ -40,9 +40,13 @@ def _add(session: Session, argument: str) -> Reply:
     if roots.holds(folder):
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
+    session.host.work_in(folder)
     session.context.tell(f"The person lets you read and change files in {folder} from now on.")
     text = f"ybs works in {short(str(folder))} too, until this session ends."
-    return Reply(text=text, notes=_commands_there(session, folder))
+    return Reply(
+        text=text,
+        notes=(*session.environment.secure_code([folder]), *_commands_there(session, folder)),
+    )
 
 
 def _commands_there(session: Session, folder: Path) -> tuple[str, ...]:

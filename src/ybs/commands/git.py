@@ -125,7 +125,7 @@ async def proposed_message(
         ):
             async for event in events:
                 if isinstance(event, AssistantSaid):
-                    said = event.message.text
+                    said = "" if event.message.has_failed else event.message.text
                     spent(event.message.usage)
     except (YbsError, TimeoutError):
         pass

@@ -62,7 +62,7 @@ def _row(each: Connection, needs: str) -> tuple[str, ...]:
     tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
     changed = [new.name for _, new in each.judged.changed]
     words = each.problem if each.state in ("failed", "lost") else ""
-    words = words or (f"changed, not used: {', '.join(changed)}" if changed else given(needs))
+    words = words or (f"waits for approval: {', '.join(changed)}" if changed else given(needs))
     return each.server.name, _STATES[each.state], tools, words
 
 
@@ -81,7 +81,8 @@ def _details(session: Session, each: Connection) -> Reply:
     notes += [f"Not usable: {problem}" for problem in each.unfit]
     each.shown = each.judged.changed
     for old, new in each.judged.changed:
-        notes += [f"{new.name} has changed and is not used; /mcp trust {server.name} uses it:"]
+        has = "has changed" if old else "is new"
+        notes += [f"{new.name} {has} and is not used; /mcp trust {server.name} uses it:"]
         notes += [f"  {line}" for line in differences(old, new)]
     tables = tuple(Table.of(rows) for rows in (tools, resources, prompts) if rows)
     return Reply(text="\n".join(notes[:2]), tables=tables, notes=tuple(notes[2:]))

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.config.host import Host
-from ybs.config.key_store import has_key
+from ybs.config.key_store import has_key, place_of
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import ConfigError
@@ -93,7 +93,6 @@ def file_choices(host: Host) -> Iterator[ModelChoice]:
 
 def key_choices(host: Host) -> Iterator[ModelChoice]:
     """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
-    from ybs.providers.http.client import host_of
     from ybs.providers.registry import find_provider
 
     for name in CLOUD:
@@ -102,7 +101,7 @@ def key_choices(host: Host) -> Iterator[ModelChoice]:
         except ConfigError:
             continue
         found = find_variable(provider.key_variables, host.environ)
-        if found or has_key(host, name, host_of(provider.endpoint)):
+        if found or has_key(host, name, place_of(provider.endpoint)):
             settings = {"llm.provider": name, "llm.model": provider.model}
             yield ModelChoice(
                 kind="key", model=provider.model, settings=settings, place=name, variable=found

@@ -39,9 +39,9 @@ async def share(session: Session, argument: str) -> Reply:
 
 async def change_trust(session: Session, argument: str) -> Reply:
     """Show what the project's own files want, trust exactly that, or take it back: from the next start on."""
-    from ybs.trust.decision import give, revoke
+    from ybs.trust.decision import grant, review_of, revoke
 
-    review = session.loaded.review
+    review = review_of(session.loaded, session.folder)
     if argument.lower() == "revoke":
         was = revoke(session.host, session.folder)
         return Reply(
@@ -49,22 +49,23 @@ async def change_trust(session: Session, argument: str) -> Reply:
             if was
             else NO_TRUST
         )
-    if review is None:
-        return Reply(text="This project asks for nothing that needs your trust.")
-    match argument.lower():
-        case "" | "show":
-            from ybs.trust.wording import lines_of
+    action, *names = argument.split() or ["show"]
+    match action.lower():
+        case "show":
+            from ybs.trust.wording import lines_of, state_of
 
-            state = "Trusted." if review.is_trusted else "Not trusted, so all of this is ignored."
+            state = state_of(review, is_trusted=review.is_trusted)
             return Reply(text="\n".join([*lines_of(review), state]))
         case "give" if not session.environment.incognito.may_write:
             return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
         case "give":
-            if not review.is_trusted:
-                give(session.host, review)
+            if names or not review.is_trusted:
+                grant(session.host, review, names)
             return Reply(text="Trusted as it is now; this takes effect at the next start of ybs.")
         case _:
-            return Reply(text="Usage: /trust, /trust give or /trust revoke", is_error=True)
+            return Reply(
+                text="Usage: /trust, /trust give [VARIABLE ...] or /trust revoke", is_error=True
+            )
 
 
 async def change_incognito(session: Session, argument: str) -> Reply:

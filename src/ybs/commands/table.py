@@ -8,7 +8,7 @@ from ybs.commands.agents import agent_names, show_agents
 from ybs.commands.autocommit import change_autocommit
 from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
-from ybs.commands.conversation import begin_anew, clear, copy, export, leave
+from ybs.commands.conversation import begin_anew, clear, copy, export, leave, retry
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.diff import show_diff
 from ybs.commands.download import download
@@ -195,6 +195,7 @@ GROUPS = (
             activity="compacting",
         ),
         SlashCommand(("restore",), "", "undo the last /compact", restore, waits=True),
+        SlashCommand(("retry",), "", "send the last request again", retry, waits=True),
         SlashCommand(
             ("copy",),
             "[N|code]",

@@ -18,6 +18,7 @@ from ybs.conductor.merging import (
 from ybs.conductor.origin import Origin
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
+from ybs.security.launcher import environ_away
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.calls.hooks import after_change, before_change
 
@@ -96,8 +97,9 @@ class TakingOver:
             mine, base, its = (origin.get(state.digest) or b"" for state in states)
             folder = await asyncio.to_thread(origin.new_folder)
             try:
+                host = origin.environment.host
                 merged = await merged_text(
-                    origin.environment.host.environ,
+                    environ_away(host.environ, host.roots),
                     folder,
                     mine,
                     base,

@@ -1,4 +1,23 @@
-"""Where an address is: on this machine, in a network at home, or elsewhere."""
+"""Where an address is: on this machine, in a network at home, or elsewhere; and its origin, to which keys are bound."""
+
+from urllib.parse import urlsplit
+
+
+def origin_of(address: str) -> str:
+    """Return scheme, host and port of an address in one spelling, as `https://example.com:8443`; the scheme's own port is left out.
+
+    Raises ValueError for what is not an http address.
+    """
+    parts = urlsplit(address)
+    host = (parts.hostname or "").removesuffix(".")
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("it is not an http address")
+    port = parts.port if parts.port is not None else _PORTS[parts.scheme]
+    place = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{place}" + f":{port}" * (port != _PORTS[parts.scheme])
+
+
+_PORTS = {"http": 80, "https": 443}
 
 
 def is_loopback(host: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ybs.config.paths import PROJECT_FILE
 
@@ -21,7 +21,8 @@ _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
 class Host(Struct, frozen=True, kw_only=True, eq=False):
     """The variables and the folders that everything in ybs goes by. Several hosts can live in one process.
 
-    `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models.
+    `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models. `roots` are the folders that
+    sessions of this host work in, added by `work_in`: no program in them is run outside of the sandbox.
     """
 
     environ: Mapping[str, str]
@@ -29,6 +30,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     config_folder: Path
     state_folder: Path
     cache_folder: Path
+    roots: set[Path] = field(default_factory=set[Path])
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
@@ -47,6 +49,10 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
 
     def __repr__(self) -> str:
         return f"Host(home={str(self.home)!r})"  # the environment holds keys
+
+    def work_in(self, *folders: Path) -> None:
+        """Note folders that hold a project. The home folder, and what lies above it, is the person's and none."""
+        self.roots.update(each for each in folders if not self.home.is_relative_to(each))
 
     @property
     def user_config_file(self) -> Path:

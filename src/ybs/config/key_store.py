@@ -1,6 +1,6 @@
 """Keys of providers that the person gave to ybs, and logins at MCP servers: in the system's keyring where that works, else in a private file.
 
-A key belongs to one provider at one server and is given to no other. A login is an object in JSON, in which `tokens` are the secrets. The keyring needs the package `keyring` (extra `keyring`); the
+A key belongs to one provider at one origin (scheme, host and port) and is sent to no other. A login is an object in JSON, in which `tokens` are the secrets. The keyring needs the package `keyring` (extra `keyring`); the
 file then only says that a key is there.
 """
 
@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
+from ybs.config.addresses import origin_of
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 
@@ -31,6 +32,11 @@ class _Login(Struct):
 def key_file(host: Host) -> Path:
     """Return the file of the keys: `~/.config/ybs/keys.json`."""
     return host.config_folder / "keys.json"
+
+
+def place_of(endpoint: str) -> str:
+    """Return what the key of a provider is saved for: the origin of its address. https is left out, as older files do."""
+    return origin_of(endpoint).removeprefix("https://")
 
 
 def stored_key(host: Host, provider: str, server: str) -> str | None:

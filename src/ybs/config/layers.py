@@ -98,6 +98,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     profile: str = ""
     #: What the project wants and whether it is trusted; None where it wants nothing.
     review: Review | None = None
+    #: The project was trusted for this run alone, whatever it wants.
+    trusts_project: bool = False
     #: The plugins in force.
     plugins: tuple[PluginFolder, ...] = ()
 

@@ -36,6 +36,20 @@ class FileDifference(Struct, frozen=True, kw_only=True):
     difference: str = ""
 
 
+class VariableUse(Struct, frozen=True, kw_only=True):
+    """A variable of the person's that an MCP server of the project would get. `place`: an origin, or the program."""
+
+    name: str
+    server: str
+    place: str
+    is_remote: bool
+
+    @property
+    def words(self) -> str:
+        """Where the variable goes, in words."""
+        return f"{self.name} goes to {self.place} (the MCP server {self.server})"
+
+
 class Review(Struct, frozen=True, kw_only=True):
     """What a project wants, and whether it may.
 
@@ -50,6 +64,10 @@ class Review(Struct, frozen=True, kw_only=True):
     once: bool = False
     changes: tuple[FileDifference, ...] = ()
     problem: str = ""
+    #: The person's variables that its MCP servers read, those that were granted, and the names of keys that go nowhere else.
+    variables: tuple[VariableUse, ...] = ()
+    granted: frozenset[VariableUse] = frozenset()
+    keys: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         # No content of a file must reach a log by way of a representation.
@@ -59,6 +77,17 @@ class Review(Struct, frozen=True, kw_only=True):
     def needs_question(self) -> bool:
         """Whether a person should be asked before the first request."""
         return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
+
+    def is_key(self, use: VariableUse) -> bool:
+        """Return whether this would send the key of a provider to another address, which no grant allows."""
+        return use.is_remote and use.name in self.keys
+
+    @property
+    def grantable(self) -> tuple[VariableUse, ...]:
+        """The uses of variables that wait for a grant."""
+        return tuple(
+            use for use in self.variables if use not in self.granted and not self.is_key(use)
+        )
 
     def data(self, path: str) -> bytes | None:
         """Return a trusted file's bytes, those that were hashed; None where there is no trust or no file."""

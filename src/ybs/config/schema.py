@@ -117,8 +117,10 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     ] = 200
     retry_attempts: Annotated[
         Annotated[int, Meta(ge=0, le=20)],
-        Meta(description="How often a failed request is sent again."),
-    ] = 3
+        Meta(
+            description="How often a failed request is sent again, and an answer that broke off asked for anew; about a minute in all."
+        ),
+    ] = 6
     retry_backoff_base_ms: Annotated[
         Annotated[int, Meta(ge=0, le=60_000)],
         Meta(description="The first pause before that, doubled each time."),
@@ -210,6 +212,12 @@ class ExternalTool(Struct, frozen=True, kw_only=True):
         WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
     ] = None
     needs: ToolNeeds = ToolNeeds()
+    cwd: Annotated[
+        Literal["project"] | None,
+        Meta(
+            description="`project`: it starts in the project also where you do not trust that. Unset: in a folder of its own until you do."
+        ),
+    ] = None
     enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
 
 

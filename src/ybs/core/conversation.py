@@ -6,7 +6,8 @@ from typing import assert_never
 
 from msgspec import structs
 
-from ybs.core.events import AssistantSaid, Event, RequestStarted, TextStreamed
+from ybs.core.errors import ModelError
+from ybs.core.events import AssistantSaid, Event, RequestRetried, RequestStarted, TextStreamed
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -16,6 +17,7 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
+from ybs.core.remedies import Remedy
 
 _NONE: Mapping[str, ToolResult] = {}
 CANCELLED = "Cancelled before it finished. Nothing is known about its effect."
@@ -99,11 +101,15 @@ class Conversation:
 
 
 class Draft:
-    """An answer in the making: it keeps what was streamed, so that a cut-off answer is not lost."""
+    """An answer in the making: it keeps what was streamed, so that a cut-off answer is not lost.
+
+    A request that is sent again begins a new answer. Of one that broke off the text counts only where no later one has any.
+    """
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._pieces: list[str] = []
+        self._broken_off = ""
         self._whole: AssistantMessage | None = None
 
     def add(self, event: Event) -> Event:
@@ -114,15 +120,23 @@ class Draft:
             said = event.message
             self._whole = with_own_ids(said)
             return event if self._whole is said else AssistantSaid.of(self._whole)
-        elif isinstance(event, RequestStarted):  # of a model that picks a model
-            self._model = event.model
+        elif isinstance(event, RequestStarted | RequestRetried):
+            self._broken_off = self._text
             self._pieces.clear()  # those of one that was given up are not this one's
+            if isinstance(event, RequestStarted):  # of a model that picks a model
+                self._model = event.model
         return event
+
+    @property
+    def _text(self) -> str:
+        """What had come of an answer that never ended."""
+        text = "".join(self._pieces)
+        return text if text.strip() else self._broken_off
 
     @property
     def is_cut_off(self) -> bool:
         """Whether text had come and the message never ended."""
-        return self._whole is None and any(piece.strip() for piece in self._pieces)
+        return self._whole is None and bool(self._text)
 
     @property
     def message(self) -> AssistantMessage:
@@ -132,8 +146,27 @@ class Draft:
         """
         if self._whole is not None:
             return self._whole
-        content = (Text(text="".join(self._pieces)),) if self.is_cut_off else ()
+        content = (Text(text=self._text),) if self.is_cut_off else ()
         return AssistantMessage(content=content, stop_reason="cut_off", model=self._model)
+
+    def check(self) -> None:
+        """Raise ModelError for an answer that was refused, or ended for a reason that is not known to be good."""
+        if not self.message.has_failed:
+            return
+        model, detail = self.message.model or "the model", self.message.stop_detail
+        if self.message.stop_reason == "refusal":
+            why = f" ({detail})" if detail else ""
+            raise ModelError(
+                f"The answer was refused by {model} or a filter of its provider{why}.",
+                remedies=(Remedy("do", "ask in other words"), Remedy("change_model")),
+            )
+        ended = f"its server ended it with {detail or 'no reason'}"
+        error = ModelError(
+            f"The answer of {model} is not complete: {ended}.",
+            remedies=(Remedy("try_again"), Remedy("change_model")),
+        )
+        error.temporary = True
+        raise error
 
 
 def with_own_ids(message: AssistantMessage) -> AssistantMessage:

@@ -38,6 +38,9 @@ class ModelError(YbsError):
 
     #: True when the same request may succeed later (exit code 75 in a script).
     temporary = False
+    #: The status and the words with which a server failed, where one did.
+    status: int = 0
+    server_words: str = ""
 
 
 class AuthError(ModelError):

@@ -80,11 +80,12 @@ class RequestStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
-    """A request failed before any output was shown and is sent again after a pause; `message` is why."""
+    """A request failed and is sent again after a pause, which may be `asked` for; what came of its answer is given up. `message` is why."""
 
     attempt: int
     wait_seconds: float
     message: str
+    pause: Literal["backoff", "asked", "loading"] = "backoff"
 
 
 class TextStreamed(Struct, frozen=True, kw_only=True, tag="text_delta"):
@@ -118,28 +119,29 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     stop_reason: StopReason = "end"
     model: str = ""
     usage: Usage = Usage()
+    stop_detail: str = ""
 
     @classmethod
     def of(cls, message: AssistantMessage) -> "AssistantSaid":
         """Make the event of a message."""
-        is_plain = all(isinstance(part, Text) for part in message.content)
         return cls(
             content=message.text,
-            parts=() if is_plain else message.content,
+            parts=() if all(isinstance(p, Text) for p in message.content) else message.content,
             stop_reason=message.stop_reason,
             model=message.model,
             usage=message.usage,
+            stop_detail=message.stop_detail,
         )
 
     @property
     def message(self) -> AssistantMessage:
         """The whole message."""
-        text = (Text(text=self.content),) if self.content else ()
         return AssistantMessage(
-            content=self.parts or text,
+            content=self.parts or ((Text(text=self.content),) if self.content else ()),
             stop_reason=self.stop_reason,
             model=self.model,
             usage=self.usage,
+            stop_detail=self.stop_detail,
         )
 
 

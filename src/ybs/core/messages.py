@@ -9,7 +9,8 @@ from msgspec import Raw, Struct
 
 from ybs.core.remedies import Remedy
 
-StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "cut_off"]
+#: Why an answer ended. Only `end` and `tool_calls` are success; `failed` is every reason that is not known to be good.
+StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "cut_off", "failed"]
 
 
 class Text(Struct, frozen=True, kw_only=True, tag="text"):
@@ -126,12 +127,21 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="us
 
 
 class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="assistant"):
-    """One whole answer of a model. `stop_reason` is `cut_off` when the stream was cancelled or broke."""
+    """One whole answer of a model. `stop_reason` is `cut_off` when the stream was cancelled or broke.
+
+    `stop_detail` is the server's own word for a refusal or failure.
+    """
 
     content: tuple[AssistantPart, ...]
     stop_reason: StopReason = "end"
     model: str = ""
     usage: Usage = Usage()
+    stop_detail: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the answer was refused, or ended for a reason that is not known to be good."""
+        return self.stop_reason in ("refusal", "failed")
 
     @property
     def text(self) -> str:

@@ -193,12 +193,13 @@ class Turn:
         self.emit(UserSaid.of(message))
 
     def add(self, draft: Draft) -> None:
-        """Add what the model said and count what it used; say so if it was cut off."""
+        """Add what the model said and count what it used; say so if it was cut off. Raises ModelError for a failed answer."""
         if draft.is_cut_off:
             self.emit(AssistantSaid.of(draft.message))
         self.conversation.append(draft.message)
         self.steps += 1
         self.usage += draft.message.usage
+        draft.check()
 
     async def wants_more(self, guards: "Sequence[Guard]") -> bool:
         """Ask every guard whether the turn should go on although no tool was asked for."""

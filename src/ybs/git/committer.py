@@ -153,7 +153,11 @@ class Committer:
             return None
         host = self._consent.host
         git = self._git or Git(
-            host.environ, self._folder, timeout_seconds=_SECONDS, sandbox=self._sandbox
+            host.environ,
+            self._folder,
+            roots=host.roots,
+            timeout_seconds=_SECONDS,
+            sandbox=self._sandbox,
         )
         try:
             place = git.repository()

@@ -8,18 +8,22 @@ holds is overridden all the same, and its environment and its sandbox are the sa
 import os
 import select
 import signal
-import subprocess  # asyncio has loaded it
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE  # asyncio has loaded it
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
 from ybs.git.hardening import OPTIONS, environment, overrides
 from ybs.git.sandbox import GitSandbox
+from ybs.security.launcher import start, trusted_program
 from ybs.security.paths.repository import Repository, check_complete, find_repository
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, cannot_be_had, launches
-from ybs.security.sandbox.programs import trusted_program
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 MOST_BYTES = 64_000
 
@@ -27,9 +31,7 @@ MOST_BYTES = 64_000
 class Titles:
     """The answer of a git that has been started, and other ways to start it. `read` it once, or `close` it."""
 
-    def __init__(
-        self, process: "subprocess.Popen[bytes]", others: "Iterator[subprocess.Popen[bytes]]"
-    ) -> None:
+    def __init__(self, process: "Popen[bytes]", others: "Iterator[Popen[bytes]]") -> None:
         self._process, self._others = process, others
 
     @property
@@ -92,7 +94,7 @@ def ask_titles(host: Host, folder: Path, count: int) -> Titles | None:
         check_complete(repository)
     except (ValueError, OSError):
         return None
-    program = trusted_program("git", away_from=folder, environ=host.environ)
+    program = trusted_program("git", away_from=(folder, *host.roots), environ=host.environ)
     if program is None:
         return None
     words = ("rev-list", f"--max-count={count}", "--format=%h %s", "HEAD")
@@ -104,23 +106,8 @@ def ask_titles(host: Host, folder: Path, count: int) -> Titles | None:
         return None
 
 
-def _started(argv: Sequence[str], repository: Repository) -> "Iterator[subprocess.Popen[bytes]]":
+def _started(argv: Sequence[str], repository: Repository) -> "Iterator[Popen[bytes]]":
     """Start git in a sandbox that has the git folder alone, in one way after the other. Raises OSError."""
     view = GitSandbox().view(repository, repository.work_tree, "rev-list")
     for launch in launches(argv, environment(repository, {}), view):
-        try:
-            process = subprocess.Popen(
-                launch.argv,
-                cwd=repository.work_tree,
-                env=dict(launch.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                pass_fds=launch.descriptors,
-                preexec_fn=launch.before_exec,
-            )
-        finally:
-            for descriptor in launch.descriptors:
-                os.close(descriptor)
-        yield process
+        yield start(launch, folder=repository.work_tree, stdout=PIPE)

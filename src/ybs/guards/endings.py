@@ -148,6 +148,8 @@ class Endings(Guard):
     def last_word(self, message: AssistantMessage) -> AssistantMessage:
         """Return an answer without its calls. Raises StopTurn where nothing is said in it and nothing was done."""
         self.is_last_word = False
+        if message.has_failed:
+            return message
         texts = tuple(part for part in message.content if not isinstance(part, ToolCall))
         if message.text.strip():
             return replace(message, content=texts, stop_reason="end")

@@ -2,18 +2,22 @@
 
 import os
 import signal
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 from tempfile import TemporaryDirectory
 from threading import Timer
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ybs.config.document import visible
 from ybs.plugins.archives import of_tar
 from ybs.plugins.content import MOST_BYTES, BadPlugin, Content
-from ybs.security.sandbox.programs import persons_program
+from ybs.security.launcher import environ_away, persons_program, start
+from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 #: The addresses that are understood.
 STARTS: Final = ("https://", "file://")
@@ -31,16 +35,16 @@ _SETTINGS = (
 _KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
 
 
-def clone(address: str, environ: Mapping[str, str], away_from: Path) -> Content:
+def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path]) -> Content:
     """Fetch the newest commit of a repository and return its files. Raises BadPlugin and OSError.
 
-    `away_from` is the project, whose programs are not run.
+    `away_from` are the roots, whose programs are not run.
     """
     git = persons_program("git", away_from=away_from, environ=environ)
     if git is None:
         raise BadPlugin("git, which fetches it, is not on your PATH")
     with TemporaryDirectory(prefix="ybs-plugin-") as folder:
-        given = {name: environ[name] for name in _KEPT if name in environ}
+        given = environ_away({name: environ[name] for name in _KEPT if name in environ}, away_from)
         given |= {
             "HOME": folder,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -61,11 +65,10 @@ def _run(command: Sequence[str], environ: Mapping[str, str], folder: str) -> byt
     """Run git to its end, or until it has written more than may be read."""
     with (
         Path(folder, "said").open("w+b") as said,
-        subprocess.Popen(
-            [*_BOUNDED, *command], env=dict(environ), cwd=folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=said, start_new_session=True,
+        start(
+            Launch([*_BOUNDED, *command], environ), folder=folder, stdout=PIPE, stderr=said
         ) as process,
-    ):  # fmt: skip
+    ):
         assert process.stdout is not None  # noqa: S101 - a pipe
         data = _read(process)
         if process.returncode:
@@ -76,7 +79,7 @@ def _run(command: Sequence[str], environ: Mapping[str, str], folder: str) -> byt
     return data
 
 
-def _read(process: "subprocess.Popen[bytes]") -> bytes:
+def _read(process: "Popen[bytes]") -> bytes:
     """Return what a process writes. Raises BadPlugin where that is too much, or takes too long."""
     assert process.stdout is not None  # noqa: S101 - a pipe
 

@@ -82,6 +82,12 @@ class Content:
             raise BadPlugin(f"it is larger than {MOST_BYTES // 1_000_000} MB")
         return self
 
+    def copy(self) -> "Content":
+        """Return another one with the same files."""
+        other = Content()
+        other.files.update(self.files)
+        return other
+
     def below(self, folder: str) -> "Content":
         """Return what lies in one folder of it. Raises BadPlugin where there is none."""
         start = f"{checked_path(folder)}/"

@@ -10,11 +10,25 @@ from msgspec import Struct
 
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
-from ybs.plugins.content import BadPlugin, Content, checked_path
+from ybs.plugins.content import BadPlugin, Content, PluginFile, checked_path
 
 #: Where a plugin says what it is called; that of other agents counts as well.
 MANIFESTS: Final = (".ybs-plugin/plugin.json", ".claude-plugin/plugin.json")
 MARKETS: Final = (".claude-plugin/marketplace.json",)
+#: What the entry of a collection may say in place of the plugin's own manifest.
+_OF_A_MARKET: Final = (
+    *(
+        "name",
+        "description",
+        "version",
+        "commands",
+        "agents",
+        "skills",
+        "hooks",
+        "mcpServers",
+        "lspServers",
+    ),
+)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ODD = re.compile(r"[^a-z0-9_-]+")
 #: Parts that plugins of other agents have and ybs does not use.
@@ -62,7 +76,26 @@ def parts_of(content: Content, name: str = "") -> Parts:
 
 def named_plugins(content: Content) -> list[tuple[str, str]]:
     """Return name and folder of each plugin that a collection of them has here."""
-    listed: list[tuple[str, str]] = []
+    return [(str(each.get("name", "")), folder) for each, folder in _offered(content)]
+
+
+def plugin_in(content: Content, name: str) -> Content:
+    """Return a plugin of a collection, by its name or folder; what the collection says of it stands in its manifest. Raises BadPlugin."""
+    offered = (each for each in _offered(content) if each[0].get("name") == name)
+    nothing: Mapping[str, Any] = {}
+    entry, folder = next(offered, (nothing, name))
+    inner = content.below(folder) if folder else content.copy()
+    place = next((path for path in MANIFESTS if path in inner.files), MANIFESTS[0])
+    file = inner.files.get(place)
+    own = {} if file is None else _json(file.data)
+    said = {key: entry[key] for key in _OF_A_MARKET if key in entry}
+    if own is not None and (whole := {**said, **own}) != own:
+        inner.files[place] = PluginFile(msgspec.json.format(msgspec.json.encode(whole)))
+    return inner
+
+
+def _offered(content: Content) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the entry and the folder of each plugin that a collection has here."""
     for path in MARKETS:
         file = content.files.get(path)
         market = _json(file.data) if file is not None else None
@@ -70,8 +103,7 @@ def named_plugins(content: Content) -> list[tuple[str, str]]:
         for each in plugins if is_list(plugins) else ():
             source: Any = each.get("source") if is_object(each) else None
             if isinstance(source, str) and not source.startswith(("http:", "https:", "git@")):
-                listed.append((str(each.get("name", "")), source.removeprefix("./").rstrip("/")))
-    return listed
+                yield each, source.removeprefix(".").strip("/")
 
 
 class _Inspection:

@@ -14,7 +14,7 @@ from ybs.trust.grants import ORIGIN_MARK
 
 ROOT: Final = "CLAUDE_PLUGIN_ROOT"
 #: What a plugin cannot say of its servers.
-_NOT_ITS_OWN: Final = ("sandbox", "replace_default", "elicitation")
+_NOT_ITS_OWN: Final = ("sandbox", "replace_default", "elicitation", "cwd")
 _MOST_NAME = 40
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ybs.config.host import Host
 from ybs.config.schema import Config
-from ybs.core.errors import ConfigError, ModelError, ProviderDown, YbsError
+from ybs.core.errors import ConfigError, ModelError, ProviderDown, RateLimited, YbsError
 from ybs.core.events import Event, Noticed, RequestRetried, RequestStarted
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed, Unavailable
@@ -20,6 +20,8 @@ from ybs.providers.whereabouts import distance
 
 #: A model that failed is not asked for so long, in seconds, or as long as its server asks for.
 COOL_DOWN_SECONDS: Final = 60.0
+#: While another model stands ready, a request pauses no longer than this in all, in seconds, and never because a server asks for it.
+LONGEST_PAUSE_SECONDS: Final = 2.0
 _LONGEST_REASON: Final = 200
 #: What may come before anything of an answer is shown.
 _NOT_YET: Final = (Noticed, RequestRetried, RequestStarted)
@@ -50,10 +52,24 @@ class _Passed(Exception):
         self.error, self.was_asked = error, was_asked
 
 
+class _Pauses:
+    """How long one model has made a request wait; `has_other`: another one stands ready."""
+
+    def __init__(self, *, has_other: bool) -> None:
+        self._has_other, self._seconds = has_other, 0.0
+
+    def add(self, event: RequestRetried) -> None:
+        """Take a pause. Raises RateLimited where the other model is to be asked; one that is being loaded is waited for."""
+        self._seconds += 0.0 if event.pause == "loading" else event.wait_seconds
+        is_long = event.pause == "asked" or self._seconds > LONGEST_PAUSE_SECONDS
+        if is_long and self._has_other:
+            raise RateLimited(event.message, retry_after_seconds=event.wait_seconds)
+
+
 class FallbackModel(ProviderModel):
     """Asks `first`, and where that cannot answer the others in their order. It has the name of `first`.
 
-    Nothing is passed on once a piece of an answer was shown. A model that failed rests (`COOL_DOWN_SECONDS`); where all
+    An answer that breaks off is passed on too, and begins anew. A model that failed rests (`COOL_DOWN_SECONDS`); where all
     that do not rest have failed too, it is asked all the same.
     """
 
@@ -117,7 +133,8 @@ class FallbackModel(ProviderModel):
         while left:
             link = left[0]
             try:
-                async with aclosing(self._ask(link, before, request)) as events:
+                is_last = not any(each.rests_until <= self._now() for each in left[1:])
+                async with aclosing(self._ask(link, before, request, is_last=is_last)) as events:
                     async for event in events:
                         yield event
                 return
@@ -133,16 +150,18 @@ class FallbackModel(ProviderModel):
             raise failure
 
     async def _ask(
-        self, link: Link, before: Link | None, request: Request
+        self, link: Link, before: Link | None, request: Request, *, is_last: bool
     ) -> AsyncGenerator[Event, None]:
-        """Ask one model. Raises _Passed where another one may be asked."""
+        """Ask one model. Raises _Passed where another one may be asked; `is_last`: none stands ready."""
         model = await self._open(link)
         for event in self._announce(link, model, before):
             yield event
-        has_output = False
+        has_output, pauses = False, _Pauses(has_other=not is_last)
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
+                    if isinstance(event, RequestRetried):
+                        pauses.add(event)
                     if not (has_output or isinstance(event, _NOT_YET)):
                         has_output = True
                         for notice in self._return_to(link):
@@ -152,8 +171,6 @@ class FallbackModel(ProviderModel):
             if not _may_pass(error):
                 raise
             self._rest(link, error)
-            if has_output:
-                raise
             raise _Passed(error, was_asked=True) from error
 
     async def _open(self, link: Link) -> ProviderModel:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
-from ybs.config.key_store import SAVED, has_key
+from ybs.config.key_store import SAVED, has_key, place_of
 from ybs.config.keys import find_variable
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError, ProviderDown
@@ -177,7 +177,7 @@ async def listens(endpoint: str) -> bool:
 async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
     """Look at the server that ybs starts by itself."""
     if (server := await find_running(host)) is not None:
-        return Reach(provider=provider.name, state="running", endpoint=server.endpoint)
+        return Reach(provider=provider.name, state="running", endpoint=server.socket)
     chosen = config.llm.model if provider.name == chosen_name(config) else None
     try:
         find_model(host, chosen or provider.model, provider.model)
@@ -191,7 +191,7 @@ def _look_afar(host: Host, provider: Provider) -> Reach:
         return _reach(provider, "keyed")
     if variable := find_variable(provider.key_variables, host.environ):
         return _reach(provider, "keyed", variable)
-    if has_key(host, provider.name, host_of(provider.endpoint)):
+    if has_key(host, provider.name, place_of(provider.endpoint)):
         return _reach(provider, "keyed", SAVED)
     if provider.needs_key:
         return _reach(provider, "keyless", next(iter(provider.key_variables), ""))

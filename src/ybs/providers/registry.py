@@ -5,6 +5,7 @@ for the one that is asked for.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
-from ybs.config.key_store import stored_key
+from ybs.config.key_store import place_of, stored_key
 from ybs.config.keys import find_key
 from ybs.config.schema import Config, Endpoint
 from ybs.config.unusable import complaint_of
@@ -24,6 +25,7 @@ from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_o
 from ybs.providers.facts import fitted, fitting_temperature, stated
 from ybs.providers.http.client import HttpClient, Patience, checked_headers, host_of, unnamed_place
 from ybs.providers.http.failures import Site
+from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of
 from ybs.providers.sizes import billions_of
@@ -88,6 +90,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     is_installed: Callable[[Host], bool] | None = None
     locate: Callable[[Mapping[str, str]], str] | None = None
     is_moved: bool = False
+    #: The server listens here, and `endpoint` says only how it speaks.
+    unix_socket: Path | None = None
 
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.
@@ -221,9 +225,12 @@ def client_of(host: Host, provider: Provider, config: Config, model: str = "") -
         model_advice=provider.model_advice,
         is_unnamed=bool(unnamed_place(provider.name, endpoint)),
     )
+    patience, unix_socket = Patience.of(endpoint, config.llm.timeout_seconds), provider.unix_socket
     return HttpClient(
         site,
-        patience=Patience.of(endpoint, config.llm.timeout_seconds),
+        patience=patience,
+        transport=unix_socket
+        and PlainTransport(endpoint, connect_seconds=patience.connect, unix_socket=unix_socket),
         headers={
             **adapter_of(provider.wire).headers(key),
             **checked_headers(provider.headers, provider.name),
@@ -354,7 +361,7 @@ def _stored(host: Host, provider: Provider, endpoint: str) -> str | None:
     server = host_of(endpoint)
     if endpoint.lower().startswith("http:") and not is_loopback(server):
         return None
-    return stored_key(host, provider.name, server)
+    return stored_key(host, provider.name, place_of(endpoint))
 
 
 def _key(host: Host, provider: Provider, endpoint: str) -> str | None:

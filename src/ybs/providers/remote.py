@@ -1,10 +1,10 @@
 """RemoteModel: an adapter, an HTTP client and the facts of one model, joined into a Model."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -13,19 +13,26 @@ from ybs.config.addresses import is_local
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
-from ybs.core.messages import AssistantMessage, Image, ToolResult, Usage, UserMessage
+from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
 from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
 from ybs.providers.facts import fitted, fitting_temperature, guided
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
-from ybs.providers.http.failures import BadRequest, Unavailable
+from ybs.providers.http.failures import (
+    BadRequest,
+    Unavailable,
+    asked_seconds,
+    may_be_a_picture,
+    names_a_picture,
+)
 from ybs.providers.probe import find_facts, find_models, find_props
 from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.framing import DONE
+from ybs.providers.wire.pictures import RefusedPictures, pictures_in
 from ybs.providers.wire.quirks import Quirks, learn, learn_schema
 
 if TYPE_CHECKING:
@@ -49,25 +56,31 @@ _TURN_SECONDS: Final = 0.008
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """When a failed request is sent again. `attempts` counts the repetitions."""
+    """When a failed request is sent again. `attempts` counts the repetitions.
 
-    attempts: int = 3
+    Nothing is tried for longer than `most_seconds` without a piece of an answer.
+    """
+
+    attempts: int = 6
     base_ms: int = 1000
-    longest_wait_seconds: float = 60.0
+    most_seconds: float = 65.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float] = monotonic
 
-    def wait_seconds(self, error: ModelError, attempt: int, *, chance: float) -> float | None:
+    def wait_seconds(
+        self, error: ModelError, attempt: int, *, chance: float, failing_seconds: float = 0.0
+    ) -> float | None:
         """Return the pause before repetition `attempt` (from 1), or None where there is none.
 
-        Exponential with full jitter: `chance` is a random number from 0 to 1. What the server asks for is
-        kept, and where it asks for more than `longest_wait_seconds` the error is told instead.
+        Exponential, of which a half is jitter: `chance` is a random number from 0 to 1. What the server asks for is kept, and
+        where that would be too long, after `failing_seconds` already, the error is told instead.
         """
         if not error.temporary or attempt > self.attempts:
             return None
-        asked = getattr(error, "retry_after_seconds", None)
-        if asked is not None:
-            return asked if asked <= self.longest_wait_seconds else None
-        longest = self.base_ms / 1000 * 2 ** (attempt - 1)
-        return min(longest, self.longest_wait_seconds) * chance
+        wait = asked_seconds(error)
+        if wait is None:
+            wait = self.base_ms / 1000 * 2 ** (attempt - 1) * (1 + chance) / 2
+        return wait if failing_seconds + wait <= self.most_seconds else None
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -95,14 +108,13 @@ class RemoteModel:
         terms: Terms | None = None,
         *,
         retry: Retry | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._adapter, self._client, self._options = adapter, client, options
         self._terms = terms or Terms()
         self._retry = retry or Retry()
-        self._sleep = sleep
         self._written: Memo[Any, Raw] = Memo()
         self._calls = TextCalls()
+        self._pictures = RefusedPictures()
         self._needed: NeededWindow | None = None
         self._told = ModelFacts()
         self._has_asked = False
@@ -211,29 +223,26 @@ class RemoteModel:
         return await find_models(self._client, self._adapter.listing)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Send a request, again where that may help, and yield what comes. See `core.ports.Model`."""
-        tries = _Tries()
-        known = self.quirks
+        """Send a request, again where that may help, and yield what comes. See `core.ports.Model`.
+
+        An answer that breaks off is asked for anew, from its beginning: no call in it was run, and none of its text is sent back.
+        """
+        tries = _Tries(self.quirks, self._retry.now)
         while True:
-            has_output = False
             try:
-                async with aclosing(self._answer(request)) as events:
+                async with aclosing(self._answer(self._pictures.without(request))) as events:
                     async for event in events:
-                        has_output = True
+                        if tries.succeed():
+                            for notice in self._learned(request, tries):
+                                yield notice
                         yield event
                 self._note_habit()
                 return
             except ModelError as error:
-                if has_output:
-                    raise
-                try:
-                    event, wait_seconds = self._next_try(request, error, tries)
-                except ModelError:  # what was learned did not help, so it was not a lesson
-                    self._options = replace(self._options, quirks=known)
-                    raise
-            if event is not None:
-                yield event
-            await self._sleep(wait_seconds)
+                retried = self._next_try(request, error, tries)
+            if retried is not None:
+                yield retried
+                await self._retry.sleep(retried.wait_seconds)
 
     def _answer(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request once. Where the model writes its calls as text, they are read out of it."""
@@ -298,6 +307,8 @@ class RemoteModel:
                     if monotonic() >= ends_at:
                         await asyncio.sleep(0)
                         ends_at = monotonic() + _TURN_SECONDS
+        for event in draft.close_text():
+            yield event
         yield AssistantSaid.of(self._finish(draft))
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -329,44 +340,118 @@ class RemoteModel:
 
     def _next_try(
         self, request: Request, error: ModelError, tries: "_Tries"
-    ) -> tuple[Event | None, float]:
-        """Say what to tell and how long to wait before the request is sent again; else raise the error."""
-        if isinstance(error, BadRequest) and tries.lessons < _MOST_LESSONS:
-            has_tools = bool(request.tools)
-            learned = learn_schema(self.quirks, error.said, has_tools=has_tools)
-            lesson = (
-                (learned, "")
-                if learned and request.answer_schema is not None
-                else learn(
-                    self.quirks,
-                    error.said,
-                    has_images=_has_images(request),
-                    has_tools=has_tools,
-                )
-            )
-            if lesson is not None:
-                tries.lessons += 1
-                self._options = replace(self._options, quirks=lesson[0])
-                notice = lesson[1].format(model=self.name)
-                return (Noticed(level="warning", text=notice) if notice else None), 0.0
-        wait = self._retry.wait_seconds(error, tries.repeated + 1, chance=_chance())
+    ) -> RequestRetried | None:
+        """Return what to tell before the request is sent again, None where it goes at once; else raise the error."""
+        has_output = tries.fail()
+        if not has_output and self._learn(request, error, tries):
+            return None
         if isinstance(error, Unavailable) and error.is_loading:
             tries.loading_seconds += _LOADING_PAUSE
             wait = _LOADING_PAUSE if tries.loading_seconds <= _LOADING_SECONDS else None
         else:
             tries.repeated += 1
-        if wait is None:
+            failing = tries.failing_seconds
+            wait = self._retry.wait_seconds(
+                error, tries.repeated, chance=_chance(), failing_seconds=failing
+            )
+        if wait is None:  # what was learned did not help, so it was not a lesson
+            self._pictures.settle(request, is_good=False)
+            if tries.notices:
+                self._options = replace(self._options, quirks=tries.quirks)
             raise error
-        attempt = tries.repeated + round(tries.loading_seconds / _LOADING_PAUSE)
-        return RequestRetried(attempt=attempt, wait_seconds=wait, message=str(error)), wait
+        return RequestRetried(
+            attempt=tries.repeated + round(tries.loading_seconds / _LOADING_PAUSE),
+            wait_seconds=wait,
+            message=str(error),
+            pause=_pause_of(error),
+        )
+
+    def _learn(self, request: Request, error: ModelError, tries: "_Tries") -> bool:
+        """Take from a refusal how the server wants to be asked; return whether it is to be asked again so."""
+        has_pictures = self.quirks.sees_images and any(pictures_in(request))
+        is_known = isinstance(error, BadRequest) and self._learn_quirk(request, error, tries)
+        if is_known or not has_pictures:
+            return is_known
+        if not may_be_a_picture(error, is_repeated=tries.repeated > 0):
+            return False
+        if not self._pictures.suspect(request):
+            return False
+        tries.refusal = error.server_words
+        return True
+
+    def _learn_quirk(self, request: Request, error: BadRequest, tries: "_Tries") -> bool:
+        """Take from the words of a refusal what is known of servers that say so; return whether that is new."""
+        if tries.lessons == _MOST_LESSONS:
+            return False
+        has_tools, has_images = bool(request.tools), any(pictures_in(request))
+        learned = learn_schema(self.quirks, error.said, has_tools=has_tools)
+        lesson = (
+            (learned, "")
+            if learned and request.answer_schema is not None
+            else learn(self.quirks, error.said, has_images=has_images, has_tools=has_tools)
+        )
+        if lesson is None or (
+            has_images
+            and names_a_picture(error)
+            and lesson[0].sees_images == self.quirks.sees_images
+        ):
+            return False
+        tries.lessons += 1
+        self._options = replace(self._options, quirks=lesson[0])
+        tries.notices.append(lesson[1].format(model=self.name))
+        return True
+
+    def _learned(self, request: Request, tries: "_Tries") -> Iterator[Event]:
+        """Keep what made the server answer, and yield what the person should know of it."""
+        told, tries.notices = [text for text in tries.notices if text], []
+        if self._pictures.settle(request, is_good=True):
+            if self._pictures.are_all:
+                self._options = replace(
+                    self._options, quirks=replace(self.quirks, sees_images=False)
+                )
+            why = f": {tries.refusal}" if tries.refusal else ""
+            told.append(
+                f"{self.name} answers only without the picture, so that is left out from now on{why}"
+            )
+        for text in told:
+            yield Noticed(level="warning", text=text)
 
 
 class _Tries:
-    """What one request has cost so far."""
+    """What one request has cost so far, and what it taught: that is told when an answer shows that it was true."""
 
-    def __init__(self) -> None:
+    def __init__(self, quirks: Quirks, now: Callable[[], float]) -> None:
+        self.quirks, self._now = quirks, now
         self.repeated = self.lessons = 0
         self.loading_seconds = 0.0
+        self.notices: list[str] = []
+        self.refusal = ""
+        self._has_output = False
+        self._failing_since: float | None = None
+
+    @property
+    def failing_seconds(self) -> float:
+        """How long ago the first failure was since a piece of an answer came."""
+        return 0.0 if self._failing_since is None else self._now() - self._failing_since
+
+    def succeed(self) -> bool:
+        """Note a piece of an answer; return whether it is the first."""
+        is_first = not self._has_output
+        self._has_output, self._failing_since = True, None
+        return is_first
+
+    def fail(self) -> bool:
+        """Note a failure; return whether anything of the answer had come."""
+        had_output, self._has_output = self._has_output, False
+        if self._failing_since is None:
+            self._failing_since = self._now()
+        return had_output
+
+
+def _pause_of(error: ModelError) -> Literal["backoff", "asked", "loading"]:
+    if isinstance(error, Unavailable) and error.is_loading:
+        return "loading"
+    return "backoff" if asked_seconds(error) is None else "asked"
 
 
 def _raw_json(message: Any) -> Raw:
@@ -383,12 +468,3 @@ def _linger_seconds(draft: Assembly) -> float | None:
     if draft.has_ended:
         return _AFTER_END
     return None if draft.stop_reason is None else _AFTER_STOP
-
-
-def _has_images(request: Request) -> bool:
-    for message in request.messages:
-        if isinstance(message, ToolResult) and message.images:
-            return True
-        if isinstance(message, UserMessage) and any(isinstance(p, Image) for p in message.content):
-            return True
-    return False

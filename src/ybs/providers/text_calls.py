@@ -94,7 +94,7 @@ def _cut_off(text: str) -> AssistantMessage:
 
 
 def _with_calls(message: AssistantMessage, request: Request) -> AssistantMessage:
-    if not any(sign in message.text for sign in _SIGNS):
+    if message.has_failed or not any(sign in message.text for sign in _SIGNS):
         return message
     from ybs.providers.text_protocol.reading import with_calls
 

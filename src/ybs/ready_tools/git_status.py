@@ -10,7 +10,7 @@ from ybs import tool
 _NO_COMMIT = re.compile(r"does not have any commits|(?:bad revision|ambiguous argument) 'HEAD'")
 
 
-@tool
+@tool(cwd="project")
 def git_status(commits: Annotated[int, "how many of the last commits"] = 5) -> str:
     """Show branch, distance to its upstream, changed files with their line counts, stashes and the last commits."""
     parts = {

@@ -20,7 +20,7 @@ _TELLING = re.compile(
 )
 
 
-@tool(needs={"project": "write"})
+@tool(needs={"project": "write"}, cwd="project")
 def run_tests(
     only: Annotated[str, "a file or a part of a name, as the framework takes it"] = "",
 ) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from time import monotonic, sleep
 import msgspec
 
 from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapRequest, Ready, plain
-from ybs.security.sandbox.environment import path_of
+from ybs.security.launcher import environ_away, python, spawn
 
 #: How much less than others it asks of the processor.
 NICE = 10
@@ -21,10 +20,8 @@ MOST_BYTES = 4_000_000
 #: So long the end of a killed one is waited for.
 _END_SECONDS = 5.0
 #: Handed on as they are: where things lie, the language, and the mark by which a ybs around this one ends all.
-_KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "YBS_HOME", "TMPDIR", "RUN_BY_YBS")
+_KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "YBS_HOME", "TMPDIR", "RUN_BY_YBS", "PATH")
 _KEPT_XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
-#: Python's own: where it may put what it compiled.
-_KEPT_PYTHON = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 
 
 class MapFailed(Exception):
@@ -138,36 +135,21 @@ class MapChild:
 
 
 def command() -> list[str]:
-    """Return what starts the process. Raises MapFailed.
-
-    -P keeps Python from importing modules out of the folder that it stands in, which is the person's project.
-    """
-    if not sys.executable:
-        raise MapFailed("there is no Python to start")
-    return [sys.executable, "-P", "-m", "ybs", "map", "--wait"]
+    """Return what starts the process. Raises MapFailed."""
+    try:
+        return python("-m", "ybs", "map", "--wait")
+    except OSError as error:
+        raise MapFailed(error.strerror) from error
 
 
 def environment(environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the variables of the process: no key, and nothing by which a project could have code run."""
-    kept = {name: environ[name] for name in _KEPT + _KEPT_XDG + _KEPT_PYTHON if name in environ}
-    kept["PATH"] = path_of(environ)
-    if path := _python_path(environ.get("PYTHONPATH", ""), folder):
-        kept["PYTHONPATH"] = path
-    return kept
-
-
-def _python_path(path: str, folder: str) -> str:
-    """Return the path to modules where ybs itself was found by it, without what lies in the project."""
-    own = str(Path(__file__).parents[2])
-    parts = path.split(":")
-    if own not in parts:
-        return ""
-    above = f"{folder.rstrip('/')}/"
-    return ":".join(
-        part
-        for part in parts
-        if part == own or (part.startswith("/") and not f"{part}/".startswith(above))
-    )
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name in _KEPT or name in _KEPT_XDG or name.startswith("PYTHON")
+    }
+    return environ_away(kept, (Path(folder),))
 
 
 def _spawn(command: Sequence[str], environ: Mapping[str, str]) -> tuple[int, int, int]:
@@ -185,7 +167,7 @@ def _spawn(command: Sequence[str], environ: Mapping[str, str]) -> tuple[int, int
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
     try:
-        pid = os.posix_spawn(command[0], list(command), environ, file_actions=actions, setpgroup=0)
+        pid = spawn(command, environ, *actions, setpgroup=0)
     except BaseException:
         os.close(my_in)
         os.close(my_out)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,8 @@ class Attacher:
 
         Raises NotSent where something was not, and they do not want to send their words without it.
         """
-        finder = Finder(self._workspace.roots)
+        servers = () if self._resources is None else self._resources.servers
+        finder = Finder(self._workspace.roots, servers)
         targets = await asyncio.to_thread(finder.targets, words)
         parts, names, problems = await self._attached(targets)
         if self._resources is not None:
@@ -234,8 +235,8 @@ class Attacher:
 class Finder:
     """Finds what words name. It looks at the disk: call it in a thread."""
 
-    def __init__(self, roots: Roots) -> None:
-        self._roots, self._wide = roots, roots.everywhere()
+    def __init__(self, roots: Roots, servers: Collection[str] = ()) -> None:
+        self._roots, self._wide, self._servers = roots, roots.everywhere(), servers
         self.problems: list[Failure] = []
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
@@ -283,6 +284,8 @@ class Finder:
 
     def _miss(self, name: str) -> None:
         """Note a mention that fits nothing, where it can only have been meant as a path."""
+        if name.partition(":")[0] in self._servers:
+            return  # a resource of an MCP server, whose address may end as a file does
         folder, slash, _ = name.partition("/")
         if (slash and folder and self._exists(folder)) or looks_like_path(name):
             shown = f"@{shown_name(name)}"[:_LONGEST_NAME]

@@ -129,6 +129,15 @@ class History:
         self._running.check()
         self._cut(0)
 
+    def take_out(self, place: int) -> UserMessage:
+        """Cut the conversation before what the person said at that place, and return that."""
+        self._running.check()
+        said = self._conversation.messages[place]
+        if not isinstance(said, UserMessage):
+            raise TypeError("nobody spoke there")
+        self._cut(place)
+        return said
+
     def since(self, place: int) -> "Sequence[Round]":
         """Return the turns from the first that began there or later."""
         turns = self.turns

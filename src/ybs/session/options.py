@@ -112,6 +112,7 @@ class Options(Struct, frozen=True, kw_only=True):
         short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
         host = rest.pop("host", None) or Host.of(os.environ)
+        host.work_in(folder, *rest.get("add_dirs", ()))
         several = {name: tuple(rest.pop(name)) for name in SEVERAL if name in rest}
         return cls(host=host, folder=folder, overrides=overrides, model=own, **several, **rest)
 

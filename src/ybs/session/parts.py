@@ -109,6 +109,8 @@ class SessionParts:
             confirm=self._ask,
             is_attended=ports.is_attended,
         )
+        if notes := environment.secure_code(environment.roots.folders):
+            self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
         self.context = PromptContext(

@@ -13,6 +13,12 @@ class ServerResources:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
+    @property
+    def servers(self) -> Sequence[str]:
+        """The names of the servers that are switched on."""
+        connections = self._servers.connections.items()
+        return [name for name, each in connections if each.state != "off"]
+
     def named_in(self, words: str) -> list[tuple[str, str]]:
         """Return server and address of each, once."""
         found = (self._named(readings) for readings in mentions_in(words))

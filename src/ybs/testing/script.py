@@ -39,6 +39,7 @@ class ScriptedAnswer(
 
     parts: tuple[AssistantPart, ...] = ()
     stop_reason: StopReason | None = None
+    stop_detail: str = ""
     usage: Usage = _USAGE
     piece_size: int = 8
 
@@ -57,6 +58,7 @@ class ScriptedAnswer(
             stop_reason=self.stop_reason or ("tool_calls" if calls else "end"),
             model=model,
             usage=self.usage,
+            stop_detail=self.stop_detail,
         )
 
     def pieces(self, text: str) -> list[str]:
@@ -215,7 +217,10 @@ def as_answer(said: str | ToolCall | AssistantMessage | ScriptedAnswer) -> Scrip
             return answer(said)
         case AssistantMessage():
             return ScriptedAnswer(
-                parts=said.content, stop_reason=said.stop_reason, usage=said.usage
+                parts=said.content,
+                stop_reason=said.stop_reason,
+                stop_detail=said.stop_detail,
+                usage=said.usage,
             )
         case ScriptedAnswer():
             return said

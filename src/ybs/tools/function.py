@@ -30,9 +30,10 @@ class FunctionTool:
         name: str = "",
         effect: Effect = "execute",
         needs: dict[str, Any] | None = None,
+        cwd: str = "",
     ) -> None:
         """Read the function's types and words. Raises TypeError where an argument has no type."""
-        self._function, self._needs = function, needs or {}
+        self._function, self._needs, self._cwd = function, needs or {}, cwd
         self.name = name or function.__name__
         self.description = inspect.getdoc(function) or ""
         self.effect: Effect = effect
@@ -69,6 +70,7 @@ class FunctionTool:
             "description": self.description,
             "parameters": msgspec.json.decode(self.parameters),
             "needs": self._needs,
+            "cwd": self._cwd,
         }
 
     def answer(self, arguments: bytes) -> dict[str, Any]:
@@ -89,7 +91,11 @@ class FunctionTool:
 def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
-    *, name: str = "", effect: Effect = "execute", needs: dict[str, Any] | None = None
+    *,
+    name: str = "",
+    effect: Effect = "execute",
+    needs: dict[str, Any] | None = None,
+    cwd: str = "",
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -98,15 +104,16 @@ def tool(
     name: str = "",
     effect: Effect = "execute",
     needs: dict[str, Any] | None = None,
+    cwd: str = "",
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a typed function. Raises TypeError where an argument has no type.
 
     `effect` is the most that it does where it is handed to a session; `needs` is what it needs in a file of its own (`network`,
-    `project`, `environment`, `read`).
+    `project`, `environment`, `read`). With `cwd="project"` a file of its own starts in the project also where that is not trusted.
     """
 
     def made(of: Callable[..., Any]) -> FunctionTool:
-        return FunctionTool(of, name=name, effect=effect, needs=needs)
+        return FunctionTool(of, name=name, effect=effect, needs=needs, cwd=cwd)
 
     return made if function is None else made(function)
 

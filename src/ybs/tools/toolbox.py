@@ -21,6 +21,7 @@ from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
+from ybs.security.sandbox.launch import Need
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
@@ -34,7 +35,7 @@ MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
 #: A run that was stopped after longer is not begun again without a word about it.
-_LONG_SECONDS = 20.0
+LONG_SECONDS = 20.0
 
 
 @runtime_checkable
@@ -295,10 +296,15 @@ class LocalToolbox(Toolbox):
                 return self._result(ready.call, live.left, notes)
             finally:
                 live.close()
-        if (need := ran.need) is None:
+        if ran.need is None:
             return self._result(ready.call, ran.output, notes)
-        needs = need.reason
-        if (seconds := monotonic() - started) > _LONG_SECONDS:
+        return await self._ask_for_more(ready, ran, ran.need, monotonic() - started, emit)
+
+    async def _ask_for_more(
+        self, ready: Ready, ran: ReadOnlyRun, need: Need, seconds: float, emit: Emit
+    ) -> ToolResult | Ready:
+        tool, needs = ready.tool, need.reason
+        if seconds > LONG_SECONDS:
             needs += f"; it was stopped after {seconds:.0f} s, and begins again"
         if need.network and isinstance(tool, Networked):
             ready = self._with_network(ready, tool)
@@ -307,7 +313,8 @@ class LocalToolbox(Toolbox):
             if verdict.with_network and isinstance(tool, Networked):
                 ready = self._with_network(ready, tool)
             return ready
-        result = self._result(ready.call, held_back(ran, need, verdict.reason), notes)
+        output = held_back(ran, need, verdict.reason)
+        result = self._result(ready.call, output, ready.decoded.notes)
         return replace(result, is_refused=True)
 
     @staticmethod

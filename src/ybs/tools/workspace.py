@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
+from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
@@ -62,7 +63,10 @@ class ReadLog:
 
 
 class Workspace:
-    """The folders, the log of what was read, what commands share, and the most characters that a result may have."""
+    """The folders, the log of what was read, what commands share, and the most characters that a result may have.
+
+    `own_programs` says where those of the person start; without it, as in a project that nobody trusts.
+    """
 
     def __init__(
         self,
@@ -72,8 +76,10 @@ class Workspace:
         shells: Shells | None = None,
         max_output_chars: int = 10_000,
         has_sandbox: bool = True,
+        own_programs: OwnPrograms | None = None,
     ) -> None:
         self.roots = roots
+        self.own_programs = own_programs or OwnPrograms(roots, lambda: False)
         self.reads = reads or ReadLog()
         self.shells = shells or Shells(roots)
         #: It may be set anew when a model with another window answers.
@@ -88,6 +94,7 @@ class Workspace:
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
             has_sandbox=self.has_sandbox,
+            own_programs=self.own_programs,
         )
 
     @cached_property

@@ -4,7 +4,7 @@ A record holds the folder's real path and the digest of each file that could mak
 byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.host import Host
-from ybs.config.review import FileDifference, Item, ProjectFile, Review
+from ybs.config.layers import Loaded
+from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
 from ybs.core.errors import ConfigError
 from ybs.trust.files import Untrustable, read_one
 from ybs.trust.wording import difference
@@ -37,19 +38,23 @@ class Record(Struct, frozen=True, kw_only=True):
 
     folder: str
     files: dict[str, TrustedFile]
+    variables: tuple[VariableUse, ...] = ()
     version: int = 1
 
     def __repr__(self) -> str:
         return f"Record(folder={self.folder!r})"
 
 
-def is_unchanged(review: Review, path: str) -> bool:
-    """Read a trusted file again, before it is run, and return whether it is still what was trusted."""
+def is_unchanged(review: Review, path: str, folder: Path | None = None) -> bool:
+    """Read a trusted file again, before it is run, and return whether it is still what was trusted.
+
+    `folder` is a copy of the project that it is run in.
+    """
     file = review.files.get(path)
     if not review.is_trusted or file is None:
         return False
     try:
-        now = read_one(review.folder, path)
+        now = read_one(folder or review.folder, path)
     except (OSError, Untrustable):
         return False
     return now is not None and now.digest == file.digest
@@ -77,11 +82,32 @@ def judge(
         is_trusted=is_known or once,
         once=once and not is_known,
         changes=changes,
+        granted=frozenset(record.variables if record is not None and is_known else ()),
     )
 
 
-def give(host: Host, review: Review) -> None:
-    """Trust exactly what was reviewed. Raises ConfigError and OSError."""
+def review_of(loaded: Loaded, folder: Path) -> Review:
+    """Return what the project wants; where that is nothing, a review of nothing, for such a project can be trusted as well.
+
+    It stays trusted when files that it was trusted with are gone.
+    """
+    if loaded.review is not None:
+        return loaded.review
+    folder = folder.resolve()
+    is_trusted = loaded.trusts_project or recall(loaded.host, folder) is not None
+    return Review(folder=folder, items=(), files={}, is_trusted=is_trusted)
+
+
+def grant(host: Host, review: Review, names: Collection[str]) -> None:
+    """Trust what was reviewed, and let its MCP servers have these variables. Raises ConfigError and OSError."""
+    uses = [use for use in review.grantable if use.name in names]
+    if unknown := sorted({*names} - {use.name for use in (*uses, *review.granted)}):
+        raise ConfigError(f"This project waits for no grant of {visible(', '.join(unknown))}.")
+    give(host, review, uses)
+
+
+def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None:
+    """Trust exactly what was reviewed, with these uses of variables beside those that were granted. Raises ConfigError and OSError."""
     if review.problem:
         raise ConfigError(f"{visible(str(review.folder))} cannot be trusted: {review.problem}")
     room = MOST_KEPT_IN_ALL
@@ -90,7 +116,8 @@ def give(host: Host, review: Review) -> None:
         text = _text_of(file.data) if len(file.data) <= min(MOST_KEPT, room) else ""
         room -= len(text)
         kept[path] = TrustedFile(file.digest, text)
-    record = Record(folder=str(review.folder), files=kept)
+    variables = (*review.granted, *uses)
+    record = Record(folder=str(review.folder), files=kept, variables=variables)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
 
 

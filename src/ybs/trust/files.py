@@ -4,7 +4,6 @@ The bytes in hand are the ones that are hashed, shown and used, so swapping a fi
 """
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -34,10 +33,7 @@ MOST_FILES = 400
 MOST_BYTES_OF_FILE = 1_000_000
 MOST_BYTES = 8_000_000
 _DEEPEST = 6
-_MOST_WORDS = 200
 _PLAIN_TEXT = (".md", ".txt")
-#: How hooks name the project's folder.
-_PROJECT_DIR = re.compile(r"\A\$\{?(?:CLAUDE|YBS)_PROJECT_DIR\}?/")
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -46,11 +42,11 @@ class Untrustable(Exception):
 
 
 def gather(
-    folder: Path, words_of: Callable[[Mapping[str, ProjectFile]], Iterable[str]] = lambda _: ()
+    folder: Path, reached: Callable[[Mapping[str, ProjectFile]], Iterable[str]] = lambda _: ()
 ) -> dict[str, ProjectFile]:
     """Read the files by their path from the folder.
 
-    `words_of`, given the files, returns words of settings that may name more files. The project's
+    `reached`, given the files, returns the paths of more files, which settings name. The project's
     settings are not among the files: they are in hand already. Raises Untrustable and OSError.
     """
     reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -63,8 +59,8 @@ def gather(
         for name in SHARED_SKILLS:
             reader.add_skills(name)
         reader.add_tools()
-        for path in named_files(words_of(reader.files)):
-            reader.add(path)
+        for path in reached(reader.files):
+            reader.add(path, may_be_link=True)
         return _without_plain_skills(reader.files)
     finally:
         os.close(reader.root)
@@ -74,19 +70,10 @@ def read_one(folder: Path, path: str) -> ProjectFile | None:
     """Read one such file again; None where it is gone. Raises Untrustable and OSError."""
     reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     try:
-        reader.add(path)
+        reader.add(path, may_be_link=True)
     finally:
         os.close(reader.root)
     return reader.files.get(path)
-
-
-def named_files(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words that may be files of the project: `node ./server.js` is bound to what server.js says."""
-    seen = dict.fromkeys(piece for word in words for piece in (word, *word.split()))
-    for word in list(seen)[:_MOST_WORDS]:
-        path = PurePosixPath(_PROJECT_DIR.sub("", re.sub("[\"']", "", word).strip(";")))
-        if "\0" not in word and not path.is_absolute() and ".." not in path.parts and path.parts:
-            yield str(path)
 
 
 class _Reader:
@@ -95,8 +82,8 @@ class _Reader:
     def __init__(self, root: int) -> None:
         self.root, self.files, self.bytes_read = root, dict[str, ProjectFile](), 0
 
-    def add(self, path: str) -> None:
-        """Read a file if it is there and no folder."""
+    def add(self, path: str, *, may_be_link: bool = False) -> None:
+        """Read a file if it is there and not a folder. A link may stand for where it leads to, which is bound besides."""
         folder = self._open_folder(PurePosixPath(path).parts[:-1])
         if folder is None:
             return
@@ -106,7 +93,10 @@ class _Reader:
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             except OSError:  # it is not there, or its name cannot be a file's
                 return
-            if not stat.S_ISDIR(mode):
+            if may_be_link and stat.S_ISLNK(mode):
+                aim = os.readlink(os.fsencode(name), dir_fd=folder)
+                self._keep(path, ProjectFile(b"a link to " + aim + b"\n"))
+            elif not stat.S_ISDIR(mode):
                 self._read(folder, name, path)
         finally:
             os.close(folder)
@@ -176,9 +166,12 @@ class _Reader:
         self.bytes_read += len(data)
         if len(data) > MOST_BYTES_OF_FILE or self.bytes_read > MOST_BYTES:
             raise Untrustable(f"{visible(path)} is too large to be trusted")
-        if len(self.files) >= MOST_FILES:
+        self._keep(path, ProjectFile(data, bool(mode & 0o111)))
+
+    def _keep(self, path: str, file: ProjectFile) -> None:
+        if path not in self.files and len(self.files) >= MOST_FILES:
             raise Untrustable(f"there are more than {MOST_FILES} files to trust")
-        self.files[path] = ProjectFile(data, bool(mode & 0o111))
+        self.files[path] = file
 
 
 _LINK = "{} is a link, and what a link leads to cannot be trusted"

@@ -4,16 +4,19 @@ A key is bound to the address that it was set for. An address that a project nam
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from ybs.config.addresses import origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
-from ybs.config.review import ProjectFile
+from ybs.config.review import ProjectFile, VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
-from ybs.config.variables import has_reference
+from ybs.config.variables import has_reference, names_in
 from ybs.trust.project_settings import needing_trust, rule_of
+from ybs.trust.wording import plain, words_in
 
 #: Not even trust lets a project set them.
 NEVER = {
@@ -24,11 +27,16 @@ NEVER = {
     "safety.sandbox_network",
     "skills.search_paths",
     *("models", "network", "router", "agents.models", "agents.offer"),
-    *("cli_agents", "session", "memory", "gateway", "firewall", "incognito"),
+    *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.
 BUILT_IN_PROVIDERS = {
     *("ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "apple", "claude-cli"),
+}
+#: The variables of their keys, which go to no address that a project names.
+KEY_VARIABLES = {
+    *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    *("MISTRAL_API_KEY", "OLLAMA_API_KEY"),
 }
 #: The name of a provider that a project describes by its address alone.
 OF_THE_PROJECT = "project"
@@ -37,7 +45,7 @@ ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
 #: A project adds entries to these sections and changes none of the user's.
 _ADD_ONLY = {"providers", "mcpServers", "hooks", "profiles"}
-#: Features replace variables in these by themselves, and the person has seen which.
+#: Of a server's variables each is granted; in a hook they are the shell's, which has those of the sandbox.
 _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
 _WIRES = {"ollama": "ollama", "anthropic": "anthropic"}
 
@@ -110,6 +118,24 @@ def marked_servers(section: Any) -> dict[str, Any]:
         name: {**each, ORIGIN_MARK: "project"} if is_object(each) else each
         for name, each in (section.items() if is_object(section) else ())
     }
+
+
+def variables_of(section: Any) -> Iterator[VariableUse]:
+    """Yield the variables that a project's MCP servers read, with where each goes."""
+    for name, entry in section.items() if is_object(section) else ():
+        url = _address_in(entry)
+        place = url or plain(entry.get("command", "") if is_object(entry) else "")
+        with suppress(ValueError):
+            place = origin_of(url) if url else place
+        for variable in dict.fromkeys(each for text in words_in(entry) for each in names_in(text)):
+            yield VariableUse(
+                name=variable, server=visible(name), place=visible(place), is_remote=bool(url)
+            )
+
+
+def _address_in(entry: Any) -> str:
+    names = ("url", "serverUrl", "httpUrl") if is_object(entry) else ()
+    return next((entry[name] for name in names if isinstance(entry.get(name), str)), "")
 
 
 def joined(hooks: dict[str, list[Any]], more: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ybs.config.tree import Leaf, Origin, Tree, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
+    KEY_VARIABLES,
     Powerful,
     add_to,
     bind_keys,
@@ -25,9 +27,17 @@ from ybs.trust.grants import (
     marked,
     marked_servers,
     take_powerful,
+    variables_of,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
-from ybs.trust.wording import items_of_files, items_of_settings, words_in
+from ybs.trust.reach import reach
+from ybs.trust.wording import (
+    Find,
+    commands_in,
+    items_of_commands,
+    items_of_files,
+    items_of_settings,
+)
 
 _SERVERS = "mcpServers"
 _SEARCH_PATHS = ("tools", "search_paths")
@@ -58,6 +68,8 @@ class ProjectLayer:
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""
+        if self.review is not None:
+            self.review = replace(self.review, keys=frozenset(_key_variables(user)))
         if self._is_trusted:
             user = self._lay_powerful(user, self.powerful, self.document)
         else:
@@ -98,11 +110,16 @@ class ProjectLayer:
         also = self._claude_hooks if document is self.document else {}
         if hooks := joined(marked(values.get("hooks", {})), marked(also)):
             values = {**values, "hooks": hooks}
-        if servers := marked_servers(values.get(_SERVERS)):
-            values = {**values, _SERVERS: servers}
+        if _SERVERS in values:
+            granted = self._granted(values[_SERVERS], document)
+            values = {**values, _SERVERS: marked_servers(granted)}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
-            described: Any = {_SERVERS: marked_servers(self.servers.tree.get(_SERVERS))}
+            described: Any = {
+                _SERVERS: marked_servers(
+                    self._granted(self.servers.tree.get(_SERVERS), self.servers)
+                )
+            }
             named = Fitting(self.servers.warn).section(described, Config)
             project = merge(label(named, _origin_of(self.servers)), project)
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
@@ -111,6 +128,24 @@ class ProjectLayer:
             document.warn_of_all(taken, "ignored, because your own settings already define it")
         self._early += warnings
         return merged
+
+    def _granted(self, section: Any, document: SettingsDocument) -> Any:
+        """Return MCP servers without those that read a variable of the person's that was not granted to them."""
+        review = self.review
+        if review is None or not is_object(section):
+            return section
+        kept: dict[str, Any] = {}
+        for name, entry in section.items():
+            uses = [*variables_of({name: entry})]
+            if names := [use.name for use in uses if review.is_key(use)]:
+                why = f"it would send the key of a provider, {', '.join(names)}, to {uses[0].place}"
+            elif names := [use.name for use in uses if use not in review.granted]:
+                why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
+            else:
+                kept[name] = entry
+                continue
+            document.warn((_SERVERS, name), f"ignored, because {why}")
+        return kept
 
     def _warn_of_distrust(self) -> None:
         review = self.review
@@ -135,32 +170,42 @@ class ProjectLayer:
         items = list(items_of_settings(self.file.name, self.powerful.values))
         try:
             folder = folder.resolve()
-            files = gather(folder, self._words_of)
+            find = cache(partial(reach, folder=folder, home=host.home))
+            files = gather(folder, lambda files: self._reached(files, find))
         except (Untrustable, OSError) as error:
             words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
-        if self._claude_hooks:
-            wanted = items_of_settings(CLAUDE_SETTINGS, {"hooks": self._claude_hooks})
+        items += items_of_commands(self.file.name, self.powerful.values, find)
+        if hooks := self._claude_hooks:
+            wanted = [*items_of_settings(CLAUDE_SETTINGS, {"hooks": hooks})]
+            wanted += items_of_commands(CLAUDE_SETTINGS, {"hooks": hooks}, find)
             items += [replace(item, asks=False) for item in wanted]  # common, as its commands are
         else:
             files.pop(CLAUDE_SETTINGS, None)
         if not files:
             return None
         if self.servers is not None:
-            items += items_of_settings(MCP_FILE, {_SERVERS: self.servers.tree.get(_SERVERS)})
+            servers = {_SERVERS: self.servers.tree.get(_SERVERS)}
+            items += items_of_settings(MCP_FILE, servers)
+            items += items_of_commands(MCP_FILE, servers, find)
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)
-        return judge(host, folder, files, tuple(items), once=once)
+        review = judge(host, folder, files, tuple(items), once=once)
+        sections = [self.powerful.values, self.servers.tree if self.servers else {}]
+        uses = [use for each in sections for use in variables_of(each.get(_SERVERS))]
+        return replace(review, variables=tuple(dict.fromkeys(uses)))
 
-    def _words_of(self, files: Mapping[str, ProjectFile]) -> Iterable[str]:
+    def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
+        """Yield the files of the project that its settings reach, after reading what else has settings."""
         self.servers = self._parse_servers(files.get(MCP_FILE))
         self._claude_hooks = hooks_in(files.get(CLAUDE_SETTINGS))
-        yield from words_in(self.powerful.values)
-        yield from words_in(self._claude_hooks)
-        yield from words_in(self.servers.tree if self.servers else None)
+        servers = self.servers.tree if self.servers else {}
+        for tree in (self.powerful.values, {"hooks": self._claude_hooks}, servers):
+            for words in commands_in(tree):
+                yield from find(words).files
 
     def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:
         if file is None:
@@ -181,6 +226,16 @@ class ProjectLayer:
         except Unusable as error:
             self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
+
+
+def _key_variables(user: Tree) -> Iterator[str]:
+    """Yield the names of variables that hold the keys of providers, the person's own among them."""
+    yield from KEY_VARIABLES
+    providers: Any = user.get("providers")
+    for each in providers.values() if is_object(providers) else ():
+        leaf = each.get("api_key_env") if is_object(each) else None
+        if isinstance(leaf, Leaf):
+            yield str(leaf.value)
 
 
 def _origin_of(document: SettingsDocument) -> Origin:

@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ybs.config import layers
 from ybs.config.host import Host
 from ybs.config.layers import Loaded, ProjectFiles
@@ -26,7 +28,7 @@ def load(
     `trusts_project` trusts the project for this run, as it is now; without it, what the person trusted before holds.
     The rest is as in `ybs.config.layers`. Raises ConfigError.
     """
-    return layers.load(
+    loaded = layers.load(
         host,
         folder=folder,
         overrides=overrides,
@@ -34,6 +36,7 @@ def load(
         profile=profile,
         read_project=partial(_read_project, is_trusted=trusts_project),
     )
+    return replace(loaded, trusts_project=True) if trusts_project else loaded
 
 
 def _read_project(file: Path, text: str | None, host: Host, *, is_trusted: bool) -> ProjectFiles:

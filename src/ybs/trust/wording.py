@@ -1,8 +1,8 @@
 """What a project wants, in plain words for the person who decides, with nothing in them that acts on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -10,9 +10,11 @@ from ybs.config.document import dotted, visible
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
+from ybs.trust.reach import Reach
 
+#: Finds what the words of a command reach.
+Find: TypeAlias = Callable[[tuple[str, ...]], Reach]
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
 _KINDS = {
@@ -53,6 +55,52 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
             yield Item(place=place, words=f"sets {dotted((name,))} to {plain(value)}")
 
 
+def commands_in(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command in powerful settings: one text for a shell, several for a program started without."""
+    for name, value in tree.items():
+        entries = value.values() if is_object(value) else [value]
+        for entry in entries:
+            words = tuple(words_in(entry))
+            yield from zip(words) if name == "hooks" else [words] if words else ()
+
+
+def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
+    """Say of each hook and server that runs files which cannot be bound to the trust what those are."""
+    for event, groups in _entries(tree.get("hooks")):
+        for hook in _hooks_in(groups):
+            command = hook["command"]
+            what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
+            if words := _open_words(what, reach((command,)), hook.get("project", "")):
+                yield Item(place=place, words=words)
+    for name, server in _entries(tree.get("mcpServers")):
+        project = server.get("project", "") if is_object(server) else ""
+        what = f"the MCP server {visible(name)}"
+        words = _open_words(what, reach(tuple(words_in(server))), project)
+        if words and project != "none":
+            yield Item(place=place, words=words)
+    for _, profile in _entries(tree.get("profiles")):
+        yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
+
+
+def _entries(section: Any) -> Iterable[tuple[str, Any]]:
+    return section.items() if is_object(section) else ()
+
+
+def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
+    if is_object(value) and isinstance(value.get("command"), str):
+        yield value
+    for each in value.values() if is_object(value) else value if is_list(value) else ():
+        yield from _hooks_in(each)
+
+
+def _open_words(what: str, found: Reach, project: Any) -> str:
+    if not found.unknown:
+        return ""
+    names = visible(", ".join(found.unknown), 400)
+    given = "may change the project" if project == "write" else "only reads the project"
+    return f"{what} runs {names}, which may run files of the project that change later; it {given}"
+
+
 def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
     """Say what the files of a project are for."""
     for path in files:
@@ -71,12 +119,30 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
 def lines_of(review: Review) -> list[str]:
     """Say it all, a line each: what is wanted, and how it differs from what was trusted before."""
     lines = [f"{item.place}: {item.words}" for item in review.items]
+    if not (review.files or review.items):
+        lines = ["This project asks for nothing that needs your trust."]
+    for use in review.variables:
+        state = "granted" if use in review.granted else "not granted"
+        state = "never: it is the key of a provider" if review.is_key(use) else state
+        lines.append(f"Your variable {use.words}: {state}")
     for change in review.changes:
         lines.append(f"{change.path} {change.what} since you trusted this project")
         lines += [f"  {line}" for line in change.difference.splitlines()]
     if review.problem:
         lines.append(f"This project cannot be trusted: {review.problem}")
     return lines
+
+
+def state_of(review: Review, *, is_trusted: bool) -> str:
+    """Say what follows from the decision, also for the person's own programs."""
+    wants = bool(review.files or review.items)
+    if is_trusted:
+        said = (
+            "Trusted as it is now. If any of it changes, ybs asks again." if wants else "Trusted."
+        )
+        return f"{said} Your own MCP servers, hooks and tools start in this project."
+    said = "Not trusted, so all of this is ignored." if wants else "Not trusted."
+    return f"{said} Your own MCP servers, hooks and tools start outside of this project."
 
 
 def words_in(value: Any) -> Iterator[str]:
@@ -107,18 +173,7 @@ def _words_of(section: str, name: str, value: Any) -> str:
     words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
     known = (section, name) in _SETTINGS or section not in _SECTIONS
     named = dotted((section, name)) if known else visible(name)
-    read = _variables(value) if section in _SECTIONS else ""
-    return f"{words.format(name=named)} {shown}{read}"
-
-
-def _variables(value: Any) -> str:
-    read = list(dict.fromkeys(_names(words_in(value))))
-    return f"; it receives your environment variables {visible(', '.join(read))}" if read else ""
-
-
-def _names(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from names_in(text)
+    return f"{words.format(name=named)} {shown}"
 
 
 def plain(value: Any) -> str:

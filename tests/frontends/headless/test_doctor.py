@@ -229,7 +229,7 @@ def test_the_chosen_model_is_looked_for_on_this_machine_only(
 def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: name if name == "dnf" else None)
+    monkeypatch.setattr("ybs.frontends.headless.finding.is_installed", lambda name: name == "dnf")
     why = "bubblewrap is not installed for the whole system; landlock stands in for it"
     assert machine.fix_for_backend(why) == "sudo dnf install bubblewrap"
     broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
@@ -241,7 +241,7 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     restricted.write_text("0\n")
     assert "user namespaces" in machine.fix_for_backend(broken, tmp_path)
     assert machine.fix_for_backend("no filter for this machine", tmp_path) == "see docs/security.md"
-    monkeypatch.setattr("shutil.which", lambda _name: None)
+    monkeypatch.setattr("ybs.frontends.headless.finding.is_installed", lambda _name: False)
     assert install("git") == "install git"
 
 
@@ -258,7 +258,7 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     backend.name = "landlock (reduced)"
     found = machine.look_at_sandbox(this_host(), Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
-    assert "ybs asks before every command" in found.detail
+    assert "in mode auto, too, ybs asks before commands that write" in found.detail
 
 
 def test_what_is_wrong_with_folders_disk_and_clock_is_said(
@@ -293,7 +293,8 @@ def test_what_is_wrong_with_folders_disk_and_clock_is_said(
 def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name, **_: name if name == "apk" else None)
+    monkeypatch.setattr("ybs.frontends.headless.finding.is_installed", lambda name: name == "apk")
+    monkeypatch.setattr(machine, "trusted_program", lambda *_, **__: None)
     monkeypatch.setattr("ybs.tools.searching.ripgrep.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)
     assert found["rg"]["fix"] == "sudo apk add ripgrep"
@@ -324,11 +325,11 @@ def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.M
     tmux = tmp_path / "tmux"
     tmux.write_text('#!/bin/sh\n[ "$3" = set-clipboard ] && echo external || echo off\n')
     tmux.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0"}
+    monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
+    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "PATH": str(tmp_path)}
     *_, only = screen.look_at_screen(inside)
     assert (only.name, only.fix) == ("tmux", "tmux set -s extended-keys on")
     tmux.write_text("no program\n\0")
-    assert list(screen.look_at_tmux()) == []
+    assert list(screen.look_at_tmux(inside, ())) == []
     tmux.unlink()
-    assert list(screen.look_at_tmux()) == []
+    assert list(screen.look_at_tmux(inside, ())) == []

@@ -1,6 +1,7 @@
 """`ybs mcp`: servers are listed, added, tested, approved and removed without a chat."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def test_what_is_not_understood_is_said(ybs: Run):
         (("add", "demo"), "something is missing: ybs mcp add NAME URL"),
         (("add", "a.b", "--", "x"), "letters, digits, - and _"),
         (("add", "demo", "{"), "not a JSON object"),
+        (("add-json", "demo"), "something is missing: ybs mcp add-json NAME '{ENTRY}'"),
+        (("add-json", "demo", "x"), "not a JSON object"),
         (("add", "demo", "--env", "X", "--", "x"), "--env NAME=VALUE"),
         (("remove", "demo"), "there is no MCP server 'demo'"),
         (("trust",), "something is missing: ybs mcp trust NAME"),
@@ -95,8 +98,9 @@ def test_one_is_added_tested_listed_called_and_removed(ybs: Run, home: Path):
 
 @pytest.mark.integration
 def test_one_that_does_not_run_is_said_and_stays(ybs: Run):
-    code, out, _ = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
+    code, out, err = ybs("mcp", "add", "demo", "--", "no-such-program", "-y")
     assert code == 1
+    assert "demo stays in your settings all the same; to take it out: ybs mcp remove demo" in err
     assert "demo does not run: no-such-program is not on your PATH" in out
     assert settings() == {"demo": {"command": "no-such-program", "args": ["-y"]}}
     code, out, _ = ybs("mcp", "test", "--json")
@@ -150,7 +154,7 @@ def test_servers_of_other_agents_are_shown_and_added(
                         "url": f"https://web/mcp?key={key}",
                         "headers": {"X": "${env:NOT_SET}"},
                     },
-                    "old": {"type": "sse", "url": "https://old/sse"},
+                    "old": {"type": "websocket", "url": "https://old/ws"},
                 }
             }
         )
@@ -163,7 +167,7 @@ def test_servers_of_other_agents_are_shown_and_added(
     assert "web  ~/.cursor/mcp.json  https://web/mcp?…" in out
     assert "~/.claude.json cannot be used: it is damaged" in err
     assert (
-        "old in ~/.cursor/mcp.json is left out: its type is 'sse', and ybs knows stdio and http."
+        "old in ~/.cursor/mcp.json is left out: its type is 'websocket', and ybs knows stdio, http and sse."
         in err
     )
     assert "web will not run yet: it names the variable NOT_SET, which is not set." in err
@@ -178,3 +182,32 @@ def test_servers_of_other_agents_are_shown_and_added(
     (home / "mine.json").write_text('{"mcpServers": {"x": {"command": "x"}}}')
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
+
+
+@pytest.mark.integration
+def test_a_call_beside_a_server_that_fails_gives_its_result(ybs: Run, home: Path):
+    """All servers live in the loop of the call, those that are new and fail too."""
+    bad = {"command": sys.executable, "args": ["-c", "import time; time.sleep(0.3); exit(1)"]}
+    file = this_host().user_config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    entry = entry_of(home, "def call(name, given): return text('no such account', isError=True)\n")
+    file.write_text(json.dumps({"mcpServers": {"good": entry, "bad": bad}}))
+    code, out, err = ybs("tool", "call", "mcp__good__echo", "{}", "--yes")
+    said = json.loads(out)
+    assert (code, said["error"], said["output"]) == (1, "no such account", "no such account")
+    assert "bad does not run" in err
+    assert "Event loop" not in err
+
+
+@pytest.mark.integration
+def test_a_server_is_added_as_json_and_with_a_folder_that_it_may_change(ybs: Run, home: Path):
+    (home / "data").mkdir()
+    entry = entry_of(home, sandbox=False)
+    assert ybs("mcp", "add-json", "demo", json.dumps(entry))[0] == 0
+    assert settings()["demo"] == entry
+    words = ("mcp", "add", "other", "--write", "~/data", "--no-sandbox", "--", entry["command"])
+    code, out, _ = ybs(*words, *entry["args"])
+    assert (code, "other: 1 tool" in out) == (0, True)
+    written = settings()["other"]
+    assert isinstance(written, dict)
+    assert written["write"] == [str(home / "data")]

@@ -25,7 +25,7 @@ from ybs.providers.local.hardware import Machine
 from ybs.providers.local.models import models_folder, starter_path
 
 RUNNING = server.Running(
-    pid=1, started="1", port=8123, key="secret-key", model="/m/x.gguf", window=8192
+    pid=1, started="1", socket="/s/llama.sock", key="secret-key", model="/m/x.gguf", window=8192
 )
 
 
@@ -109,7 +109,7 @@ def test_the_status_of_the_server_never_shows_its_key(
     monkeypatch.setattr(server, "running", lambda _host: RUNNING)
     monkeypatch.setattr(server, "is_healthy", lambda _running: True)
     text = printed(capsys, "status")
-    assert "ready: /m/x.gguf at http://127.0.0.1:8123/v1, window 8,192" in text
+    assert "ready: /m/x.gguf at /s/llama.sock, window 8,192" in text
     data: dict[str, Any] = msgspec.json.decode(printed(capsys, "status", "--format", "json"))
     assert data["is_ready"] is True
     assert "secret-key" not in text + str(data)

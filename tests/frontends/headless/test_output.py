@@ -125,7 +125,7 @@ def test_what_the_person_has_to_know_is_told_in_any_case(monkeypatch: pytest.Mon
     assert out == ""
     assert err.split("\n") == [
         "warning: careful␛[2J",
-        "retry 2 in 4.2 s: busy",
+        "busy; trying again in 4 s",
         "refused: run_shell: nobody",
         "can  confirm",
         "ybs: no key",

@@ -8,22 +8,28 @@ from ybs.core.errors import ConfigError
 from ybs.frontends.headless.trust import trust
 from ybs.trust.settings import load
 
+OWN = "Your own MCP servers, hooks and tools start"
+
 
 def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.CaptureFixture[str]):
     assert trust(this_host(), "show", project) == 0
     assert trust(this_host(), "give", project) == 0
     nothing = "This project asks for nothing that needs your trust.\n"
-    assert capsys.readouterr().out == nothing * 2
+    outside = f"Not trusted. {OWN} outside of this project. Trust it with: ybs trust give\n"
+    inside = f"Trusted. {OWN} in this project.\n"
+    assert capsys.readouterr().out == nothing + outside + nothing + inside
+    trust(this_host(), "show", project)
+    assert capsys.readouterr().out == nothing + inside
     (project / ".ybs.json").write_text('{"hooks": {"start": ["./x\\u001b[2J"]}}')
     wish = '.ybs.json: runs programs at start: ["./x\\u001b[2J"]\n'
     trust(this_host(), "show", project)
-    assert capsys.readouterr().out == (
-        wish + "Not trusted, so all of this is ignored. Trust it with: ybs trust give\n"
-    )
+    ignored = f"Not trusted, so all of this is ignored. {OWN} outside of this project."
+    new = ".ybs.json is new since you trusted this project\n"
+    assert capsys.readouterr().out == wish + new + f"{ignored} Trust it with: ybs trust give\n"
     trust(this_host(), "give", project)
     trust(this_host(), "show", project)
-    given = "Trusted as it is now. If any of it changes, ybs asks again.\n"
-    assert capsys.readouterr().out == (wish + given) * 2
+    given = f"Trusted as it is now. If any of it changes, ybs asks again. {OWN} in this project.\n"
+    assert capsys.readouterr().out == wish + new + given + wish + given
     assert load(this_host(), folder=project).config.hooks
     trust(this_host(), "revoke", project)
     trust(this_host(), "revoke", project)
@@ -36,7 +42,12 @@ def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.Captu
 
 def test_trust_is_data_for_programs(project: Path, capsys: pytest.CaptureFixture[str]):
     trust(this_host(), "show", project, is_json=True)
-    assert json.loads(capsys.readouterr().out) == {"is_trusted": False, "wants": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": str(project),
+        "is_trusted": False,
+        "wants": [],
+        "files": [],
+    }
     (project / ".ybs.json").write_text('{"profiles": {"x": 1}}')
     trust(this_host(), "give", project, is_json=True)
     assert json.loads(capsys.readouterr().out) == {

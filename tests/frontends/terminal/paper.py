@@ -28,7 +28,7 @@ class Page:
         canvas = Canvas(self.pieces.append, lambda: width, paint, UNICODE)
         ui = Ui(**settings)
         self.view = View(streams=ui.stream_responses, is_verbose=is_verbose)
-        self.renderer = Renderer(canvas, self.live, ui, retries=3, view=self.view)
+        self.renderer = Renderer(canvas, self.live, ui, view=self.view)
 
     def draw(self, *events: Event, agent: str = MAIN) -> str:
         for event in events:

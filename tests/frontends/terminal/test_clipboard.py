@@ -18,7 +18,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TMUX", "STY", "DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("ybs.security.sandbox.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
 
 
 def install(folder: Path, name: str, script: str) -> None:
@@ -64,13 +64,13 @@ async def test_the_first_program_that_works_gets_the_text(
         "XAUTHORITY": "/x",
         "OPENAI_API_KEY": "canary",
     }
-    assert await copy_by_program("a\x1b[2J", environ, away_from=project) == "xsel"
+    assert await copy_by_program("a\x1b[2J", environ, away_from=(project,)) == "xsel"
     assert (tmp_path / "got").read_text() == "a␛[2J"
     assert not (tmp_path / "ran").exists()  # what the project brings
     seen = (tmp_path / "seen").read_text()
     assert "XAUTHORITY=/x" in seen
     assert "canary" not in seen
-    assert await copy_by_program("a", {}, away_from=project) == ""
+    assert await copy_by_program("a", {}, away_from=(project,)) == ""
 
 
 @pytest.mark.integration
@@ -81,7 +81,7 @@ async def test_a_program_that_hangs_is_given_up(
     install(tmp_path, "wl-copy", "exec sleep 60")
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "w"}
     async with asyncio.timeout(5):
-        assert await copy_by_program("a", environ, away_from=tmp_path / "project") == ""
+        assert await copy_by_program("a", environ, away_from=(tmp_path / "project",)) == ""
 
 
 def test_what_is_said_is_true() -> None:

@@ -5,13 +5,14 @@ import argparse
 import json
 import os
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingUnixStreamServer
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--jinja", action="store_true")
 for name in ("model", "alias", "host", "chat-template-file", "slot-save-path"):
     parser.add_argument(f"--{name}")
-for name in ("port", "parallel", "ctx-size", "n-gpu-layers", "threads", "threads-batch"):
+for name in ("parallel", "ctx-size", "n-gpu-layers", "threads", "threads-batch"):
     parser.add_argument(f"--{name}", type=int)
 job = parser.parse_args()
 key = os.environ["LLAMA_API_KEY"]
@@ -46,9 +47,11 @@ if job.alias == "broken":
     sys.exit("0.00.003.310 E model: no such file")
 
 
-class Server(ThreadingHTTPServer):
+class Server(ThreadingUnixStreamServer):
+    daemon_threads = True
+
     def handle_error(self, *_):
         """Write nothing to the log: a client may hang up at any moment."""
 
 
-Server(("127.0.0.1", job.port), Handler).serve_forever()
+Server(job.host, Handler).serve_forever()

@@ -5,8 +5,9 @@ import os
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 
 job = json.load(sys.stdin)
 behaviour = os.environ.get("FAKE_SERVE", "")
@@ -128,9 +129,11 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(200, text.encode(), "text/event-stream")
 
 
-class Server(ThreadingHTTPServer):
+class Server(ThreadingUnixStreamServer):
+    daemon_threads = True
+
     def handle_error(self, *_):
         """Write nothing to the log, as the real one once it is ready: a client may hang up at any moment."""
 
 
-Server(("127.0.0.1", job["port"]), Handler).serve_forever()
+Server(str(Path(job["state_file"]).with_name("llama.sock")), Handler).serve_forever()

@@ -45,12 +45,12 @@ def index(small_starter: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         fetch, "installer", lambda _environ: [sys.executable, "-I", "-S", script, "install"]
     )
     monkeypatch.setattr(fetch, "LOOK_SECONDS", 0.01)
-    monkeypatch.setenv("FAKE_PIP_LOG", str(log))
-    monkeypatch.setenv("FAKE_PIP_PARTS", str(parts))
+    monkeypatch.setenv("PIP_FAKE_LOG", str(log))
+    monkeypatch.setenv("PIP_FAKE_PARTS", str(parts))
 
     def behave(**how: str) -> None:
         for key in ("FAILS", "EMPTY"):
-            monkeypatch.setenv(f"FAKE_PIP_{key}", how.get(key.lower(), ""))
+            monkeypatch.setenv(f"PIP_FAKE_{key}", how.get(key.lower(), ""))
 
     return Index(log, behave, small_starter)
 
@@ -239,14 +239,17 @@ def test_pip_is_used_where_it_is_there_and_uv_where_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(fetch, "find_spec", lambda name: name if name == "pip" else None)
-    assert fetch.installer({"PATH": "/opt"})[:3] == [sys.executable, "-m", "pip"]
+    beside, elsewhere = tmp_path / "venv/uv", tmp_path / "opt/uv"
+    for uv in (beside, elsewhere):
+        uv.parent.mkdir()
+        uv.touch(0o700)
+    host = Host.of({"HOME": str(tmp_path), "PATH": f".:{elsewhere.parent}"})
+    assert fetch.installer(host)[:4] == [sys.executable, "-P", "-m", "pip"]
     monkeypatch.setattr(fetch, "find_spec", lambda _name: None)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(shutil, "which", lambda _name, path: f"{path}/uv")
-    assert fetch.installer({"PATH": "/opt"})[:3] == ["/opt/uv", "pip", "install"]
-    (tmp_path / "uv").write_text("")
-    assert fetch.installer({"PATH": "/opt"})[0] == str(tmp_path / "uv")
-    (tmp_path / "uv").unlink()
-    monkeypatch.setattr(shutil, "which", lambda _name, path: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/python"))
+    assert fetch.installer(host)[:3] == [str(beside), "pip", "install"]
+    host.work_in(beside.parent)  # a virtual environment of the project
+    assert fetch.installer(host)[0] == str(elsewhere)
+    host.work_in(elsewhere.parent)
     with pytest.raises(YbsError, match="ensurepip"):
-        fetch.installer({"PATH": "/opt"})
+        fetch.installer(host)

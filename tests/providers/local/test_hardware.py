@@ -1,7 +1,6 @@
 """What this machine has: processors, memory within a container's limit, graphics processors of three makers."""
 
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -195,21 +194,22 @@ class Ended:
 @every_row(
     ("outcome", "name"),
     [
-        (Ended(0, "T4, 100, 50\n"), "T4"),
-        (Ended(9, "T4, 100, 50\n"), ""),
+        ((0, b"T4, 100, 50\n", b""), "T4"),
+        ((9, b"T4, 100, 50\n", b""), ""),
+        ((0, b"\xff, 100, 50\n", b""), ""),
         (FileNotFoundError("nvidia-smi"), ""),
-        (subprocess.TimeoutExpired("nvidia-smi", 5), ""),
+        (TimeoutError("it took longer than 5 s"), ""),
     ],
 )
 def test_a_program_that_is_missing_fails_or_hangs_says_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: Any, name: str
 ):
-    def run(*_: Any, **__: Any) -> Ended:
+    def answer_of(*_: Any) -> Any:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(hardware, "answer_of", answer_of)
     found = detect(tmp_path, platform="linux").gpus
     assert [gpu.name for gpu in found] == ([name] if name else [])
 

@@ -76,7 +76,7 @@ class TestWithTheStarter:
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
         assert isinstance(events[-1], AssistantSaid)
-        assert local.endpoint != running.endpoint or server.running(this_host()) != running
+        assert local.endpoint != running.socket or server.running(this_host()) != running
 
     async def test_a_slow_start_is_announced(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("FAKE_SERVE", "slow")

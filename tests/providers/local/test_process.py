@@ -76,5 +76,5 @@ async def test_nothing_else_waits_for_ps(
 
 def test_without_a_ps_no_process_is_known(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(process, "HAS_PROC", False)
-    monkeypatch.setattr(os, "defpath", "/nowhere")
+    monkeypatch.setattr(process, "named_system_program", lambda _name: None)
     assert process.start_time(os.getpid()) == ""

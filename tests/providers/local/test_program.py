@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +29,6 @@ FOUND = "/usr/bin/llama-server"
         (True, FOUND, (APPLE,), ""),
         (False, FOUND, (), FOUND),
         (False, FOUND, (CARD,), FOUND),
-        (True, "bin/llama-server", (CARD,), ""),
     ],
 )
 def test_the_extra_serves_unless_a_card_wants_another_program(
@@ -41,16 +39,14 @@ def test_the_extra_serves_unless_a_card_wants_another_program(
     expected: str,
 ):
     monkeypatch.setattr(program, "find_spec", lambda _name: has_extra or None)
-    monkeypatch.setattr(shutil, "which", lambda _name, path: in_path)
+    monkeypatch.setattr(program, "persons_program", lambda *_, **__: in_path)
+    monkeypatch.setattr(program, "uses_gpus", lambda _program, _ask: True)
     assert program.find_program(this_host(), None, Machine(cores=2, gpus=gpus)) == expected
 
 
-@every_row("in_path", [None, "llama-server"])
-def test_without_any_program_the_message_names_three_ways(
-    monkeypatch: pytest.MonkeyPatch, in_path: str | None
-):
+def test_without_any_program_the_message_names_three_ways(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(program, "find_spec", lambda _name: None)
-    monkeypatch.setattr(shutil, "which", lambda _name, path: in_path)
+    monkeypatch.setattr(program, "persons_program", lambda *_, **__: None)
     with pytest.raises(ConfigError) as caught:
         program.find_program(this_host(), None, Machine(cores=2))
     for words in (r"pip install 'ybs[local]'", "`llama-server` is in PATH", "local.server"):
@@ -136,8 +132,8 @@ def test_the_program_that_is_asked_for_its_devices_is_the_one_that_is_started(
 ):
     monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, gpus=(CARD,)))
     monkeypatch.setattr(program, "find_spec", lambda _name: True)
-    monkeypatch.setattr(shutil, "which", lambda _name, path: FOUND)
-    monkeypatch.setattr(program, "uses_gpus", lambda asked: asked in can)
+    monkeypatch.setattr(program, "persons_program", lambda *_, **__: FOUND)
+    monkeypatch.setattr(program, "uses_gpus", lambda asked, _ask: asked in can)
     machine = program.this_machine(this_host(), None)
     assert program.find_program(this_host(), None, machine) == expected
     assert (machine.gpus, machine.idle_gpus) == (((CARD,), ()) if can else ((), (CARD,)))
@@ -163,7 +159,7 @@ def test_a_card_counts_where_the_program_can_use_it(
 ):
     monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, gpus=gpus))
     monkeypatch.setattr(program, "find_spec", lambda _name: has_extra or None)
-    monkeypatch.setattr(shutil, "which", lambda _name, path: None)
-    monkeypatch.setattr(program, "uses_gpus", lambda _program: uses)
+    monkeypatch.setattr(program, "persons_program", lambda *_, **__: None)
+    monkeypatch.setattr(program, "uses_gpus", lambda _program, _ask: uses)
     found = program.this_machine(this_host(), None)
     assert (found.gpus, found.idle_gpus) == (used, idle)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 import pytest
@@ -61,6 +62,29 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     subprocess.run([YBS, "models", "stop"], env=environ, capture_output=True, check=True)
 
 
+def forwarded(path: str) -> int:
+    """Return a port whose connections are handed on to the server's socket."""
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError), closing(writer):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+
+    async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(path)
+        await asyncio.gather(copy(reader, back), copy(there, writer))
+
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    async def serve() -> None:
+        async with await asyncio.start_server(hand_on, sock=listening) as server_:
+            await server_.serve_forever()
+
+    Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+    return int(listening.getsockname()[1])
+
+
 async def config_at(host: Host, wire: str) -> Config:
     """Start the server, and return settings that name its endpoint of this format."""
     head = notes_of(host, STARTER).head
@@ -70,7 +94,7 @@ async def config_at(host: Host, wire: str) -> Config:
     )
     running = await server.ensure(host, job, server.Lease(host), told=lambda _: None)
     own = Endpoint(
-        endpoint=f"http://127.0.0.1:{running.port}/v1",
+        endpoint=f"http://127.0.0.1:{forwarded(running.socket)}/v1",
         wire=wire,
         model="starter",
         api_key=running.key,

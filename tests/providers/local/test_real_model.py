@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,14 +85,14 @@ def wanted(model: Path, window: int | None) -> server.Wanted:
 
 async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
     job = wanted(model or models.starter_path(this_host()), window)
-    return await server.ensure(this_host(), job, lease, told=lambda _: None)
+    return await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
 
 
 def ask(path: str, body: Any) -> Any:
     """Ask the server something that is not a chat."""
     running = server.running(this_host())
     assert running is not None
-    connection = HTTPConnection("127.0.0.1", running.port, timeout=60)
+    connection = server.SocketConnection(running.socket, timeout=60)
     headers = {"Authorization": f"Bearer {running.key}", "Content-Type": "application/json"}
     try:
         connection.request("POST", path, msgspec.json.encode(body), headers)
@@ -268,7 +267,7 @@ def test_a_whole_task_is_done_by_the_real_command(shop: Path, name: str):
 
 async def test_nobody_gets_an_answer_without_the_key(shop: Path):
     running = await start()
-    connection = HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection = server.SocketConnection(running.socket, timeout=10)
     connection.request("GET", "/props")
     assert connection.getresponse().status == 401
     connection.close()
@@ -333,7 +332,7 @@ async def test_the_template_of_every_family_is_one_that_llama_cpp_reads_calls_wi
     await server.ensure(this_host(), job, lease, told=lambda _: None)
     running = server.running(this_host())
     assert running is not None
-    connection = HTTPConnection("127.0.0.1", running.port, timeout=60)
+    connection = server.SocketConnection(running.socket, timeout=60)
     connection.request("GET", "/props", headers={"Authorization": f"Bearer {running.key}"})
     caps = msgspec.json.decode(connection.getresponse().read())["chat_template_caps"]
     connection.close()

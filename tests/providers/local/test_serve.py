@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from ybs.providers.local import process, serve
-from ybs.providers.local.server import ServerArguments, command, free_port
+from ybs.providers.local.server import SOCKET, ServerArguments, SocketConnection, command
 
 
 @pytest.fixture
@@ -28,7 +27,6 @@ def job(tmp_path: Path) -> ServerArguments:
         model="m.gguf",
         template="t.jinja",
         alias="m",
-        port=free_port(),
         key="k",
         window=1024,
         threads=1,
@@ -107,7 +105,7 @@ def test_the_server_gets_what_the_job_says(
 ):
     monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
     got = serve.start(replace(job, template=template))
-    assert (got.hostnames, got.port, got.api_keys) == (["127.0.0.1"], job.port, ["k"])
+    assert (got.hostnames, got.api_keys) == ([SOCKET], ["k"])
     assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 2)
     assert got.slot_save_path == f"{job.slots_folder}/"
     assert got.chat_template == served
@@ -144,7 +142,7 @@ class Served:
         self.started = process.start_time(self.pid)
 
     def ask(self, path: str) -> tuple[int, dict[str, Any]]:
-        connection = HTTPConnection("127.0.0.1", self.job.port, timeout=5)
+        connection = SocketConnection(str(Path(self.job.state_file).with_name(SOCKET)), timeout=5)
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {self.job.key}"})
             response = connection.getresponse()
@@ -193,7 +191,7 @@ def test_a_program_of_the_persons_is_served_and_ended(
     )  # what is read once it is up is left out
     served.wait_until(served.is_up)
     _, got = served.ask("/health")
-    assert (got["model"], got["alias"], got["host"]) == ("m.gguf", "m", "127.0.0.1")
+    assert (got["model"], got["alias"], got["host"]) == ("m.gguf", "m", SOCKET)
     assert (got["ctx_size"], got["threads"], got["n_gpu_layers"]) == (1024, 1, 3)
     assert (got["threads_batch"], got["slot_save_path"]) == (2, str(tmp_path))
     assert Path(got["chat_template_file"]).read_text() == "{{ x }}"

@@ -13,10 +13,14 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
+from ybs.config.schema import AgentLimits, Config
 from ybs.core.errors import ConfigError, ProviderDown
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
 from ybs.providers.local import hardware, process, server
 from ybs.providers.local.choice import Shape
 from ybs.providers.local.hardware import Gpu, Machine
+from ybs.providers.registry import Provider, open_model
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("fake_server")]
 
@@ -50,7 +54,7 @@ async def ensure(
 async def test_the_second_run_finds_the_server_of_the_first(starter: Path):
     first = await ensure(starter)
     assert await ensure(starter) == first
-    assert first.endpoint == f"http://127.0.0.1:{first.port}/v1"
+    assert first.socket == str(server.socket_file(this_host()))
 
 
 async def test_two_runs_at_once_start_one_server(starter: Path):
@@ -158,7 +162,7 @@ async def test_the_key_is_readable_by_its_owner_only_and_not_in_the_arguments(st
 
 async def test_a_process_that_only_got_the_same_number_is_left_alone(starter: Path):
     mine = server.Running(
-        pid=os.getpid(), started="1", port=1, key="k", model=str(starter), window=4096
+        pid=os.getpid(), started="1", socket="s", key="k", model=str(starter), window=4096
     )
     server.state_file(this_host()).parent.mkdir(parents=True)
     server.state_file(this_host()).write_bytes(msgspec.json.encode(mine))
@@ -171,7 +175,7 @@ async def test_a_broken_state_file_counts_as_none(starter: Path, content: bytes)
     server.state_file(this_host()).parent.mkdir(parents=True)
     server.state_file(this_host()).write_bytes(content)
     assert server.running(this_host()) is None
-    assert (await ensure(starter)).port
+    assert (await ensure(starter)).key
 
 
 @pytest.mark.slow
@@ -343,3 +347,57 @@ async def test_the_log_of_the_server_before_is_kept(starter: Path):
     server.log_file(this_host()).write_text("the first")
     await ensure(starter, window=2048)
     assert server.log_file(this_host()).with_name("llama.last.log").read_text() == "the first"
+
+
+async def _ask(found: server.Running) -> None:
+    at = Provider(
+        name="llamacpp",
+        wire="openai",
+        endpoint="http://localhost/v1",
+        api_key=found.key,
+        unix_socket=Path(found.socket),
+    )
+    once = Config(agent=AgentLimits(retry_attempts=0))
+    model = open_model(this_host(), at, once, model="small")
+    try:
+        _ = [each async for each in model.stream(Request("", (UserMessage.of("my words"),)))]
+    finally:
+        await model.aclose()
+
+
+async def test_who_takes_a_folder_that_others_write_to_is_asked_nothing(
+    starter: Path, tmp_path: Path
+):
+    running = await ensure(starter)
+    told: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        told.append(await reader.read(1000))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o777)
+    path = open_folder / "llama.sock"
+    async with await asyncio.start_unix_server(answer, path):
+        taken = replace(running, socket=str(path))
+        assert not await asyncio.to_thread(server.is_healthy, taken)
+        with pytest.raises(ProviderDown):
+            await _ask(taken)
+        assert told == []
+        open_folder.chmod(0o700)
+        assert await asyncio.to_thread(server.is_healthy, taken)
+    assert told
+
+
+async def test_a_socket_that_a_killed_server_left_behind_stops_nobody(starter: Path):
+    path = server.socket_file(this_host())
+    path.parent.mkdir(parents=True, mode=0o700)
+    path.write_text("left")
+    assert await asyncio.to_thread(server.is_healthy, await ensure(starter))
+
+
+async def test_the_server_is_at_a_socket_and_at_no_port(starter: Path):
+    running = await ensure(starter)
+    assert await asyncio.to_thread(Path(running.socket).is_socket)

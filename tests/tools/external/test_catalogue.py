@@ -105,7 +105,7 @@ async def test_a_reload_finds_what_is_new_and_forgets_what_is_gone(project: Path
 
 async def test_python_code_needs_no_more_than_a_function(project: Path, home: Path):
     code = (
-        "from ybs import tool\n\n\n@tool\ndef lines(path: str) -> int:\n"
+        'from ybs import tool\n\n\n@tool(cwd="project")\ndef lines(path: str) -> int:\n'
         '    """Count lines."""\n    print("noise")\n    return len(open(path).readlines())\n\n\n'
         '@tool\ndef fail() -> None:\n    """Fail."""\n    raise LookupError("nothing there")\n'
     )

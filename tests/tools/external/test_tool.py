@@ -9,6 +9,7 @@ from processes import is_alive
 from tools.external.programs import install, playing, script
 from trusting import put
 from ybs.core.ports import Answer
+from ybs.security.own_programs import WHY_APART
 
 pytestmark = [
     pytest.mark.integration,
@@ -24,7 +25,7 @@ async def test_one_without_needs_only_reads_and_is_not_asked_about(
     put(home, ".ssh/id_rsa", "private")
     (project / "a.txt").write_text("content")
     tries = (
-        "cat; cat a.txt; touch b.txt; cat ~/.ssh/id_rsa; echo token=$MY_TOKEN;"
+        "cat; cd $YBS_PROJECT_DIR; cat a.txt; touch b.txt; cat ~/.ssh/id_rsa; echo token=$MY_TOKEN;"
         " (exec 3<>/dev/tcp/127.0.0.1/9) && echo connected"
     )
     put(home, ".config/ybs/tools/look", script(tries, shell="/bin/bash"), 0o755)
@@ -46,7 +47,12 @@ async def test_what_it_needs_is_asked_for_once_and_given(
     monkeypatch.setenv("MY_SETTING", "blue")
     put(home, "data/numbers", "1 2 3")
     needs = {"project": "write", "environment": ["MY_SETTING"], "read": ["~/data"]}
-    install(home, "work", "echo $MY_SETTING > made; cat ~/data/numbers", {"needs": needs})
+    install(
+        home,
+        "work",
+        "echo $MY_SETTING > $YBS_PROJECT_DIR/made; cat ~/data/numbers",
+        {"needs": needs},
+    )
     async with playing(project, "auto") as played:
         played.answer = Answer(is_allowed=True, is_for_session=True)
         assert (await played.run("work", n=1)).output == "1 2 3"
@@ -78,9 +84,9 @@ async def test_a_no_is_a_refusal_and_a_rule_allows_it(project: Path, home: Path)
         ("echo '{\"success\": false, \"error\": \"no such page\"}'", "no such page", True),
         ("echo plain text", "plain text", False),
         (":", "It answered nothing.", False),
-        ("echo so far; echo it broke >&2; exit 3", "it failed with exit code 3.\nso far\n[stderr]\nit broke", True),
+        ("echo so far; echo it broke >&2; exit 3", f"it failed with exit code 3.\nso far\n[stderr]\nit broke\n({WHY_APART})", True),
         ("printf '\\377\\033[31mred'", "\ufffdred", False),
-        ("kill -9 $$", "it failed with exit code 137.", True),
+        ("kill -9 $$", f"it failed with exit code 137.\n({WHY_APART})", True),
     ],
 )  # fmt: skip
 async def test_what_it_answers_is_what_the_model_reads(

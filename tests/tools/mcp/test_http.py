@@ -62,10 +62,14 @@ async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
         assert await link.prompt("review", {"what": "this"}) == "Review this."
         assert await held.call("grow") == "there is more"
         async with asyncio.timeout(5):
-            while len(held.one.offer.tools) == 4:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
+        assert len(held.one.offer.tools) == 4
+        held.one.approve()
         assert await held.call("grown") == "grown"
-    assert held.said == []
+    assert [*map(str, held.said)] == [
+        each for each in map(str, held.said) if "has new tools, grown" in each
+    ]
 
 
 async def stream(*pieces: bytes, forever: bytes = b"") -> AsyncIterator[bytes]:
@@ -316,6 +320,29 @@ async def test_a_key_that_is_refused_is_not_a_login(tmp_path: Path):
         )
 
 
+async def test_m08_a_redirect_at_the_first_message_is_named_and_gets_nothing(tmp_path: Path):
+    asked: list[Request] = []
+    elsewhere = scripted(lambda request: asked.append(request) or Answer(200, b"{}"))
+    async with served(elsewhere) as other:
+        # Another port, the same host in another spelling, another scheme, an address with a name in it.
+        for to in (
+            other,
+            other.replace("127.0.0.1", "localhost"),
+            other.replace("http:", "https:"),
+            other.replace("http://", "http://me:words@"),
+            other.replace("http:", ""),
+        ):
+            app = scripted(lambda _, to=to: Answer(307, location=to))
+            async with (
+                served(app) as url,
+                connected(tmp_path, url, headers={"Authorization": "Bearer abc"}) as held,
+            ):
+                await held.one.settled()
+                assert "not followed" in held.one.problem
+                assert "words" not in held.one.problem
+    assert asked == []
+
+
 REDIRECTS = [301, 302, 307, 308]
 
 
@@ -479,6 +506,66 @@ async def test_a_stream_of_news_that_breaks_off_is_opened_again(
             await begun.wait()
             server.add_tool(review, name="later")  # and nobody says so
             opened[0].cancel()
-            while len(held.one.offer.tools) == 4:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
         assert len(opened) == 2
+
+
+async def test_a_server_of_the_older_transport_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its address ends in /sse, or its entry says so."""
+    monkeypatch.setattr("logging.debug", print)  # the SDK's server would set up logging
+    app = real_server().sse_app()
+    async with served(app) as url:
+        base = url.rpartition("/")[0]
+        async with connected(tmp_path, f"{base}/sse") as held:
+            await held.one.settled()
+            assert held.one.problem == ""
+            assert [each.name for each in held.one.offer.tools] == [
+                "add",
+                "work",
+                "grow",
+                "headers",
+            ]
+            assert await held.call("add", a=2, b=3) == "5"
+        async with connected(tmp_path, f"{base}/nowhere", type="sse") as held:
+            await held.one.settled()
+            assert held.one.problem == "there is no MCP server at this address (404 Not Found)"
+
+
+async def test_a_stream_of_the_older_transport_that_ends_is_told(tmp_path: Path):
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+
+    def answer(request: Request) -> Answer:
+        return (
+            Answer(pieces=pieces(), kind="text/event-stream")
+            if request.method == "GET"
+            else Answer(202)
+        )
+
+    async with served(scripted(answer)) as url, connected(tmp_path, url, type="sse") as held:
+        async with asyncio.timeout(5):
+            await held.one.settled()
+        assert held.one.state == "failed"
+        assert "it ended the stream of its answers" in held.one.problem
+
+
+async def test_a_message_that_the_older_transport_refuses_is_told_at_once(tmp_path: Path):
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await asyncio.Event().wait()
+
+    def answer(request: Request) -> Answer:
+        is_stream = request.method == "GET"
+        return (
+            Answer(pieces=pieces(), kind="text/event-stream")
+            if is_stream
+            else Answer(403, {"message": "no plan"})
+        )
+
+    async with served(scripted(answer)) as url, connected(tmp_path, url, type="sse") as held:
+        async with asyncio.timeout(5):
+            await held.one.settled()
+        assert "no plan" in held.one.problem

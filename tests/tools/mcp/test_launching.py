@@ -8,6 +8,7 @@ import pytest
 
 from hosts import host_at
 from rows import every_row
+from ybs.security.own_programs import Start, project_variables
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
@@ -36,7 +37,11 @@ class Place:
         self.workspace = Workspace(roots)
 
     def resident(self, **entry: Any) -> Resident:
-        return resident_of(server_of("demo", entry), self.workspace, "key")
+        return resident_of(server_of("demo", entry), self.workspace, "key", self.start(**entry))
+
+    def start(self, **entry: Any) -> Start:
+        in_project = server_of("demo", entry).in_project
+        return self.workspace.own_programs.start("key", in_project=in_project)
 
 
 @pytest.fixture
@@ -108,7 +113,11 @@ def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
     place.workspace = Workspace(roots)
     with pytest.raises(BadServer, match="tool is not on your PATH"):
         place.resident(command="tool")
-    assert place.resident(command="./bin/tool").command == (str(tool),)
+    with pytest.raises(BadServer, match=r"no file \./bin/tool: it started outside of the project"):
+        place.resident(command="./bin/tool")
+    asked_for = place.resident(command="./bin/tool", cwd="project")
+    assert asked_for.command == (str(tool),)
+    assert asked_for.start == Start(folder=place.project, environ=host.environ, is_apart=False)
 
 
 @pytest.mark.integration
@@ -164,20 +173,25 @@ def test_more_is_given_where_the_entry_says_so(place: Place):
 
 def test_packages_come_from_where_the_person_has_them_from_without_logins(place: Place):
     (place.home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
-    assert place.resident(command="npx").declared == {"npm_config_registry": "https://npm.example/"}
+    assert place.resident(command="npx").declared == {
+        "npm_config_registry": "https://npm.example/",
+        **project_variables(place.project),
+    }
     (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
-    assert place.resident(command="npx").declared == {}
+    assert place.resident(command="npx").declared == project_variables(place.project)
 
 
 def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: Place):
     os.mkfifo(place.home / ".npmrc")
-    assert place.resident(command="npx").declared == {}
+    assert place.resident(command="npx").declared == project_variables(place.project)
 
 
 def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
     server = server_of("demo", {"command": "npx", "sandbox": False, "env": {"KEY": "1"}})
-    launch = launch_bare(server, place.workspace)
-    assert launch.argv == (f"{place.home}/bin/npx",)
+    start = place.start(command="npx")
+    launch = launch_bare(server, place.workspace, start)
+    assert launch.argv[3:] == (str(start.folder), f"{place.home}/bin/npx")
+    assert launch.environ["YBS_PROJECT_DIR"] == str(place.project)
     assert (launch.environ["HOME"], launch.environ["KEY"]) == (str(place.home), "1")
 
 

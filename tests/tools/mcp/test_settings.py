@@ -48,7 +48,7 @@ def test_the_spellings_of_other_agents_are_understood(
         ("demo", {}, "either a command or a url"),
         ("demo", {**STDIO, "url": "https://host"}, "either a command or a url"),
         ("demo", {"url": "ftp://host"}, "does not begin with"),
-        ("demo", {"type": "sse", "url": "https://host"}, "'sse'"),
+        ("demo", {"type": "ws", "url": "https://host"}, "'ws'"),
         ("demo", {"type": "http", "command": "x"}, "does not go with"),
         ("demo", {"command": 3}, "Expected `str`"),
         ("demo", {"command": "x", "project": "all"}, "Invalid enum value"),

@@ -2,44 +2,21 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from anyio import BrokenResourceError, ClosedResourceError
 
-from mcp_servers import entry_of
+from mcp_running import running
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import Link, connected, words_of
+from ybs.tools.mcp.link import Link, words_of
 from ybs.tools.mcp.transport import ProcessTransport
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.watch import Watch
 
 pytestmark = pytest.mark.integration
-
-
-@asynccontextmanager
-async def running(
-    folder: Path, more: str = "", seconds: float = 20.0
-) -> AsyncGenerator[tuple[Link, ProcessTransport]]:
-    """Start a server and connect to it."""
-    entry = entry_of(folder, more)
-
-    def start() -> tuple[Launch, Mark]:
-        mark = Mark.new()
-        environ = mark.put_on({"PATH": os.environ["PATH"], "MARKER": str(folder)})
-        return Launch((entry["command"], *entry["args"]), environ), mark
-
-    watch = Watch("ybs-test")
-    try:
-        transport = ProcessTransport(start, watch)
-        async with connected(transport, seconds=seconds, elicit=None, changed=_nothing) as link:
-            yield link, transport
-    finally:
-        watch.close()
 
 
 def _nothing(*_: Any) -> None:
@@ -170,8 +147,7 @@ async def test_m04_one_that_does_not_read_holds_nothing_up(
 async def test_half_a_character_does_not_stop_what_comes_after_it(tmp_path: Path):
     async with running(tmp_path, seconds=1.0) as (link, _):
         async with asyncio.timeout(5):
-            with pytest.raises(ToolError, match="did not answer in time"):
-                await echoed(link, "\ud800")
+            assert await echoed(link, "a \ud800 b") == "a \ufffd b"
             assert await echoed(link) == "hello"
 
 
@@ -189,7 +165,7 @@ async def test_much_on_standard_error_holds_nothing_up(tmp_path: Path):
     more = "def call(name, given):\n sys.stderr.write('noise ' * 1_000_000); return text('done')\n"
     async with running(tmp_path, more) as (link, transport):
         assert await echoed(link) == "done"
-        assert len(transport.said) < 5_000
+        assert len(transport.said) <= 16_000
 
 
 async def test_one_that_ignores_every_polite_end_is_killed_with_all_that_it_started(

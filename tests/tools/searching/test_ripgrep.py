@@ -48,7 +48,7 @@ def test_s20_an_rg_of_path_does_not_count_where_the_project_could_have_put_it(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(ripgrep, "_beside_ybs", lambda: iter(()))
-    monkeypatch.setattr("ybs.security.sandbox.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
     inside = fake_rg(project / "bin", "true")
     linked = tmp_path / "linked"
     linked.mkdir()

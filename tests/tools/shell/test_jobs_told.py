@@ -13,6 +13,7 @@ from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Need
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell.jobs import Job
@@ -197,7 +198,7 @@ async def test_the_oldest_that_have_ended_are_forgotten(
         await jobs.adopt("x", shell, Output(10)).stop()
     assert [job.name for job in jobs.all] == ["job-1", "job-3", "job-4", "job-5"]
     shell = FakeShell(Ended(exit_code=0))
-    attempts = shells.starter.attempts()
+    attempts = Attempts(())
     last = jobs.adopt("x", shell, Output(10), attempts)
     assert last._need is not None
     assert last._need.args == (attempts,)

@@ -272,7 +272,7 @@ async def test_a_shell_that_cannot_start_leaves_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     before = open_descriptors()
-    monkeypatch.setattr(process, "Popen", no_process)
+    monkeypatch.setattr("subprocess.Popen", no_process)
     with pytest.raises(OSError, match="temporarily"):
         await place.run("true")
     assert open_descriptors() == before

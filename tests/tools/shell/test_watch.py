@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from processes import ends, is_alive, open_descriptors
-from ybs.tools.shell import watch as room
 from ybs.tools.shell.watch import Watch
 
 Start = Callable[..., int]
@@ -121,7 +120,7 @@ def test_a_watch_that_cannot_start_is_done_without(monkeypatch: pytest.MonkeyPat
         raise OSError
 
     before = open_descriptors()
-    monkeypatch.setattr(room, "Popen", broken)
+    monkeypatch.setattr("subprocess.Popen", broken)
     watch = Watch("x")
     watch.begin(1)
     watch.close()

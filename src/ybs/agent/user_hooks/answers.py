@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ybs.agent.user_hooks.definitions import Hook
 from ybs.config.tree import is_object
+from ybs.security.own_programs import WHY_APART
 from ybs.tools.external.program import Ran
 from ybs.tools.shell.terminal_text import as_seen
 
@@ -16,6 +17,7 @@ BLOCKS: Final = 2
 #: What is told to the model of one hook, in characters.
 MOST_CHARS: Final = 10_000
 _MOST_NOTE = 500
+_MOST_SAID = 240  # of its errors, so that the reason behind them is read too
 #: Events whose plain text is told to the model, and those at which nothing can be held up any more.
 _TELLING = ("SessionStart", "UserPromptSubmit")
 _ONLY_TOLD = ("SessionStart", "SessionEnd", "Notification")
@@ -47,7 +49,8 @@ def read_answer(hook: Hook, ran: Ran) -> HookAnswer:
         return HookAnswer(blocked=why)
     if ran.exit_code:
         said = f": {ran.errors}" if ran.errors else ""
-        return HookAnswer(notes=(_note(hook, f"failed with {ran.how}{said}"),))
+        why = f" ({WHY_APART})" if ran.is_apart else ""
+        return HookAnswer(notes=(_note(hook, f"failed with {ran.how}{said[:_MOST_SAID]}{why}"),))
     if ran.answer is None or not ran.answer.lstrip().startswith(b"{"):
         return HookAnswer(context=ran.text[:MOST_CHARS] if hook.event in _TELLING else "")
     # Some print first that they will take their time, and the answer in a line of its own.

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.names import names_of
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
+from ybs.security.own_programs import IN_PROJECT
 from ybs.trust.grants import ORIGIN_MARK
 
 EventName: TypeAlias = Literal[
@@ -45,8 +46,12 @@ class Hook(Struct, frozen=True, kw_only=True):
     source: Source = "own"
     root: str = ""
     condition: str = ""
+    #: What a hook of the project may do with that. Empty: change it, unless it runs files of it that cannot be known.
+    project: Literal["", "read", "write"] = ""
     #: Nobody waits for it or reads its answer.
     is_async: bool = False
+    #: It starts in the project, trusted or not.
+    in_project: bool = False
 
     @property
     def shown(self) -> str:
@@ -149,6 +154,9 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
     command, seconds = entry.get("command"), entry.get("timeout")
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         raise ValueError("a hook in it has no command")
+    project = entry.get("project", "")
+    if project not in ("", "read", "write"):
+        raise ValueError('its "project" is neither "read" nor "write"')
     usual = AT_THE_END_SECONDS if event == "SessionEnd" else DEFAULT_SECONDS
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0:
         seconds = usual
@@ -159,6 +167,8 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
         seconds=min(seconds, MOST_SECONDS),
         source=source,
         root=root,
+        project=project,
         condition=entry["if"] if isinstance(entry.get("if"), str) else "",
         is_async=bool(entry.get("async") or entry.get("asyncRewake")),
+        in_project=source == "project" or (source == "own" and entry.get("cwd") == IN_PROJECT),
     )

@@ -80,7 +80,13 @@ def _sessions(arguments: "Namespace", options: "Options") -> int:
 def _trust(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.trust import trust
 
-    return trust(options.host, arguments.action, options.folder, is_json=arguments.format == "json")
+    return trust(
+        options.host,
+        arguments.action,
+        options.folder,
+        grants=arguments.grant,
+        is_json=arguments.format == "json",
+    )
 
 
 def _hooks(arguments: "Namespace", options: "Options") -> int:

@@ -44,7 +44,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     yield from look_at_providers(loaded.host, loaded.config, needed)
     yield look_at_starter(loaded.host)
     yield from look_at_machine(loaded.host, loaded.config)
-    yield from look_at_screen(loaded.host.environ)
+    yield from look_at_screen(loaded.host.environ, loaded.host.roots)
 
 
 def why_no_start(loaded: Loaded) -> YbsError | None:

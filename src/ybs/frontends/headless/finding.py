@@ -1,6 +1,6 @@
 """What `ybs doctor` found of one thing, with what mends it."""
 
-import shutil
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ybs.frontends.tty import NARROW, columns, fit_width, is_dumb
 from ybs.security.gate import put
+from ybs.security.launcher import persons_program
 
 State: TypeAlias = Literal["ok", "missing", "warning", "error"]
 _INDENT: Final = " " * 9
@@ -61,7 +62,12 @@ def summary(findings: Sequence[Finding]) -> str:
             return f"{count} problems to fix."
 
 
+def is_installed(program: str) -> bool:
+    """Return whether this machine has a program, so that the person can be told to use it; it is not run."""
+    return persons_program(program, away_from=(), environ=os.environ) is not None
+
+
 def install(package: str) -> str:
     """Return the command that installs a package on this system."""
-    there = (command for program, command in _INSTALLERS.items() if shutil.which(program))
+    there = (command for program, command in _INSTALLERS.items() if is_installed(program))
     return f"{next(there, 'install')} {package}"

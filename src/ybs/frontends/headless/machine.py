@@ -13,6 +13,7 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.frontends.headless.finding import Finding, install
+from ybs.security.launcher import trusted_program
 
 _LEAST_FREE_BYTES: Final = 1_000_000_000
 _DAY_SECONDS: Final = 86_400
@@ -29,9 +30,11 @@ def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     yield look_at_sandbox(host, config)
     from ybs.tools.searching.ripgrep import program  # with the sandbox
 
-    rg = program(host.environ, [Path.cwd()])
+    away_from = [Path.cwd(), *host.roots]
+    rg = program(host.environ, away_from)
+    git = trusted_program("git", away_from=away_from, environ=host.environ)
     yield look_at_program("rg", rg, "what search_files searches with", "ripgrep")
-    yield look_at_program("git", shutil.which("git"), "branch and history", "git")
+    yield look_at_program("git", str(git or ""), "branch and history", "git")
     yield look_at_project(Path.cwd())
     if config.session.auto_save and not config.incognito.enabled:
         yield look_at_sessions(host.expand(config.session.storage_path, Path.cwd()))
@@ -45,7 +48,7 @@ def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     yield look_at_clock(time.time())
 
 
-def look_at_program(name: str, path: str | None, purpose: str, package: str) -> Finding:
+def look_at_program(name: str, path: str, purpose: str, package: str) -> Finding:
     """Say where a program is that ybs uses."""
     if path:
         return Finding(name=name, state="ok", detail=f"{path} ({purpose})")

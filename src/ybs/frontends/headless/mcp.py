@@ -35,6 +35,7 @@ def mcp(arguments: "Namespace", options: "Options") -> int:
     actions: dict[str, Callable[[], int]] = {
         "list": lambda: _list(options, is_json=is_json),
         "add": lambda: _add(arguments, options),
+        "add-json": lambda: _add(arguments, options),
         "import": lambda: import_servers(options, words, is_yes=is_yes),
         "remove": lambda: _remove(options, words[0]),
         "test": lambda: _with(options, lambda each: _test(each, words, is_json=is_json)),
@@ -167,8 +168,10 @@ def _write_tested(each: Connection, seconds: float) -> None:
     write_cut([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
-    for _, new in each.judged.changed:
-        tell(f"  {new.name} has changed: ybs mcp trust {server.name} shows how")
+    for old, new in each.judged.changed:
+        tell(
+            f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how"
+        )
 
 
 async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:
@@ -210,7 +213,7 @@ def _show_address(url: str, place: str) -> None:
 
 
 def _add(arguments: "Namespace", options: "Options") -> int:
-    name, entry = arguments.words[0], _entry(arguments)
+    name, entry = arguments.words[0], _entry(arguments, options)
     server = server_of(name, entry)
     if not all(c.isalnum() or c in "-_" for c in name):
         raise BadServer("a name has letters, digits, - and _")
@@ -219,16 +222,19 @@ def _add(arguments: "Namespace", options: "Options") -> int:
         raise BadServer("there is one of that name; remove it first, or add --yes")
     path = write_settings({f"mcpServers.{name}": entry}, options.host.user_config_file)
     write(f"Added {name} to {options.host.short(str(path))}. It {given(server.needs)}.")
-    return _with(options, lambda each: _test(each, [name], is_json=False))
+    code = _with(options, lambda each: _test(each, [name], is_json=False))
+    if code:
+        tell(f"{name} stays in your settings all the same; to take it out: ybs mcp remove {name}")
+    return code
 
 
-def _entry(arguments: "Namespace") -> dict[str, Any]:
+def _entry(arguments: "Namespace", options: "Options") -> dict[str, Any]:
     """Return what the words of `add` say as an entry of the settings. Raises UsageError."""
     words = [*arguments.words[1:], *arguments.command]
     if not words:
         raise UsageError("something is missing: ybs mcp add NAME URL, or NAME -- COMMAND ARGUMENTS")
     entry: dict[str, Any]
-    if words[0].lstrip().startswith("{"):
+    if words[0].lstrip().startswith("{") or arguments.action == "add-json":
         try:
             entry = msgspec.json.decode(" ".join(words), type=dict[str, Any])
         except msgspec.DecodeError as error:
@@ -241,11 +247,16 @@ def _entry(arguments: "Namespace") -> dict[str, Any]:
         entry["env"] = dict(_pairs(arguments.env, "=", "--env NAME=VALUE"))
     if arguments.header:
         entry["headers"] = dict(_pairs(arguments.header, ":", "--header 'NAME: VALUE'"))
-    if arguments.project:
-        entry["project"] = arguments.project
-    entry |= {"network": False} if arguments.no_network else {}
-    entry |= {"sandbox": False} if arguments.no_sandbox else {}
-    return entry
+    return {**entry, **_access(arguments, options)}
+
+
+def _access(arguments: "Namespace", options: "Options") -> dict[str, Any]:
+    """Return what the options of `add` give to a server, or take from it."""
+    written = [str(options.host.expand(each, options.folder)) for each in arguments.write]
+    given: dict[str, Any] = {"write": written} if written else {}
+    given |= {"project": arguments.project} if arguments.project else {}
+    given |= {"network": False} if arguments.no_network else {}
+    return given | ({"sandbox": False} if arguments.no_sandbox else {})
 
 
 def _pairs(texts: Sequence[str], sign: str, usage: str) -> list[tuple[str, str]]:

@@ -191,14 +191,12 @@ async def status(_name: str, loaded: Loaded) -> Report:
         "is_running": True,
         "is_ready": is_ready,
         "pid": found.pid,
-        "endpoint": found.endpoint,
+        "endpoint": found.socket,
         "model": found.model,
         "window": found.window,
     }
     state = "ready" if is_ready else "starting, or not answering"
-    line = (
-        f"{state}: {found.model} at {found.endpoint}, window {found.window:,}, process {found.pid}"
-    )
+    line = f"{state}: {found.model} at {found.socket}, window {found.window:,}, process {found.pid}"
     return data, [line], 0
 
 

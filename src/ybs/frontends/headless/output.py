@@ -224,7 +224,7 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
             return f"{event.level}: {noticed(event)}"
         case RequestRetried():
             what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
-            return f"retry {event.attempt} in {event.wait_seconds:.1f} s: {what}"
+            return f"{what.removesuffix('.')}; trying again in {event.wait_seconds:.0f} s"
         case ToolFinished(is_refused=True):
             # Not folded: it may hold a rule that has to be typed as it stands.
             output = event.output.removeprefix("Refused: ")

@@ -9,7 +9,7 @@ from ybs.plugins.archives import read_archive
 from ybs.plugins.cloning import STARTS, clone
 from ybs.plugins.content import BadPlugin, Content, read_folder
 from ybs.plugins.needs import needs_of
-from ybs.plugins.parts import Parts, named_plugins, parts_of
+from ybs.plugins.parts import Parts, named_plugins, parts_of, plugin_in
 from ybs.plugins.store import Plugin, PluginStore
 from ybs.security.gate import ask_line
 from ybs.security.unicode import printable
@@ -94,8 +94,7 @@ def _add(store: PluginStore, options: "Options", source: str, inner: str, *, is_
     content, shown = _fetched(source, options)
     name = _name_of(inner or source)
     if inner:
-        folder = dict(named_plugins(content)).get(inner, inner)
-        content, shown = content.below(folder), f"{shown} {inner}"
+        content, shown = plugin_in(content, inner), f"{shown} {inner}"
     parts = parts_of(content, name)
     if parts.is_empty:
         raise BadPlugin(_several(content) if not inner else "nothing in it is known to ybs")
@@ -121,7 +120,7 @@ def _enable(store: PluginStore, name: str, *, is_yes: bool) -> int:
 def _fetched(source: str, options: "Options") -> tuple[Content, str]:
     """Return the files of a source, and how the source is kept. Raises BadPlugin and OSError."""
     if source.startswith(STARTS):
-        return clone(source, options.host.environ, options.folder), source
+        return clone(source, options.host.environ, options.host.roots), source
     if "://" in source or source.startswith("git@"):
         raise BadPlugin("only addresses with https:// and file:// are fetched")
     path = options.host.expand(source, Path.cwd())

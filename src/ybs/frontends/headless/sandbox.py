@@ -2,18 +2,21 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from subprocess import DEVNULL, PIPE
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 
 from ybs.frontends.headless.output import tell
-from ybs.security.sandbox.launch import Access
+from ybs.security.launcher import persons_program, start
+from ybs.security.sandbox.launch import Access, Launch
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from subprocess import Popen
     from types import FrameType
 
     from ybs.session.options import Options
@@ -34,26 +37,19 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
     )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.
-    stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
-    out, errors = (subprocess.PIPE if os.isatty(number) else None for number in (1, 2))
+    stdin = DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
+    out, errors = (PIPE if os.isatty(number) else None for number in (1, 2))
     try:
-        child = subprocess.Popen(
-            launch.argv,
+        child = start(
+            _found(launch, environment.folder),
+            folder=environment.folder,
             stdin=stdin,
             stdout=out,
             stderr=errors,
-            env=dict(launch.environ),
-            cwd=environment.folder,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-            start_new_session=True,
         )
     except FileNotFoundError:
         tell(f"ybs: {command[0]}: not found")
         return _NOT_FOUND
-    finally:
-        for descriptor in launch.descriptors:
-            os.close(descriptor)
     handed_on = [
         _hand_on(pipe, number)
         for number, pipe in ((1, child.stdout), (2, child.stderr))
@@ -63,6 +59,16 @@ def execute(options: "Options", command: Sequence[str], *, network: bool = False
     for thread in handed_on:
         thread.join()
     return code
+
+
+def _found(launch: Launch, folder: "Path") -> Launch:
+    """Return a launch with the whole path of its program, which may be one of the project: the person named it."""
+    program = launch.argv[0]
+    if "/" in program:
+        found = os.path.join(folder, program)  # noqa: PTH118 - `./x` stays as it was typed
+    else:
+        found = persons_program(program, away_from=(), environ=launch.environ) or program
+    return Launch((found, *launch.argv[1:]), launch.environ, launch.descriptors, launch.before_exec)
 
 
 def _hand_on(pipe: IO[bytes], number: int) -> Thread:
@@ -79,7 +85,7 @@ def _hand_on(pipe: IO[bytes], number: int) -> Thread:
     return thread
 
 
-def _followed(child: "subprocess.Popen[bytes]") -> int:
+def _followed(child: "Popen[bytes]") -> int:
     """Wait for the child and hand on the signals that should end it."""
 
     def hand_on(number: int, _frame: "FrameType | None") -> None:

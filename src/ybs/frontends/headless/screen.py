@@ -3,11 +3,14 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from ybs.frontends.headless.finding import Finding
 from ybs.frontends.tty import has_colour, is_dumb
+from ybs.security.launcher import SYSTEM_ENVIRON, ask, trusted_program
+from ybs.security.sandbox.launch import Launch
 
 _SIGNS: Final = "›•✗…─⠋"  # noqa: RUF001 - what ybs draws
 _FEWEST_COLUMNS: Final = 40
@@ -23,7 +26,9 @@ _TMUX: Final = {
 }
 
 
-def look_at_screen(environ: Mapping[str, str]) -> Iterator[Finding]:
+def look_at_screen(
+    environ: Mapping[str, str], away_from: Collection[Path] = ()
+) -> Iterator[Finding]:
     """Look at the terminal; where the output goes elsewhere, there is little to say."""
     term, encoding = environ.get("TERM", ""), sys.stdout.encoding or "ascii"
     facts = f"TERM {term or 'not set'}, encoding {encoding}"
@@ -33,7 +38,7 @@ def look_at_screen(environ: Mapping[str, str]) -> Iterator[Finding]:
     yield look_at_kind(facts, environ)
     yield look_at_encoding(encoding)
     if environ.get("TMUX"):
-        yield from look_at_tmux()
+        yield from look_at_tmux(environ, away_from)
 
 
 def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
@@ -72,10 +77,11 @@ def look_at_encoding(encoding: str) -> Finding:
     return Finding(name="signs", state="ok", detail=_SIGNS)
 
 
-def look_at_tmux() -> Iterator[Finding]:
+def look_at_tmux(environ: Mapping[str, str], away_from: Collection[Path]) -> Iterator[Finding]:
     """Ask tmux, which is between ybs and the terminal, what it passes on."""
+    program = trusted_program("tmux", away_from=away_from, environ=environ)
     for option, (good, right, loss) in _TMUX.items():
-        value = _ask_tmux(option)
+        value = None if program is None else _ask_tmux(program, option, environ)
         if value is None or value in good:
             continue
         fix = f"tmux set -s {option} {right}"
@@ -83,17 +89,12 @@ def look_at_tmux() -> Iterator[Finding]:
         yield Finding(name="tmux", state="warning", detail=detail, fix=fix)
 
 
-def _ask_tmux(option: str) -> str | None:
+def _ask_tmux(program: Path, option: str, environ: Mapping[str, str]) -> str | None:
     """Return the value of a server option, or None where tmux does not say."""
-    from subprocess import DEVNULL, PIPE, SubprocessError, run  # only inside of tmux
-
-    if (program := shutil.which("tmux")) is None:
-        return None
+    kept = {name: environ[name] for name in ("TMUX", "TMUX_TMPDIR", "HOME") if name in environ}
+    words = (str(program), "show-options", "-sv", option)
     try:
-        done = run(
-            (program, "show-options", "-sv", option),
-            stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=_PATIENCE_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, SubprocessError):
+        printed = ask(Launch(words, {**SYSTEM_ENVIRON, **kept}), _PATIENCE_SECONDS)[1]
+    except OSError:
         return None
-    return os.fsdecode(done.stdout).strip() or None
+    return os.fsdecode(printed).strip() or None

@@ -142,28 +142,38 @@ async def _settled(environment: ToolEnvironment, work: "Awaitable[None]") -> Non
         await environment.aclose()
 
 
-def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Sequence[Tool]":
+async def _foreign(environment: ToolEnvironment, options: "Options", name: str) -> "Sequence[Tool]":
     """Return the tools that are not built in, the programs and those of MCP servers among them where a name may be of one."""
     if name.startswith("mcp__") and environment.has_mcp():
-        return (*options.tools, *mcp_tools(environment))
+        return (*options.tools, *await _offered(environment))
     if name in NAMES or not environment.has_external_tools():
         return options.tools
     catalogue = environment.external_tools
-    asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
+    try:
+        await catalogue.load(DESCRIBE_SECONDS)
+    finally:
+        await catalogue.aclose()
     return (*options.tools, *catalogue.usable)
 
 
-def mcp_tools(environment: ToolEnvironment) -> "Sequence[McpTool]":
+async def _offered(environment: ToolEnvironment) -> "Sequence[McpTool]":
     """Return the tools of the MCP servers; those that nobody has seen yet are started to say what they offer."""
     servers = environment.mcp
-
-    async def look() -> None:
-        await servers.known()
-        await servers.aclose()
-
-    asyncio.run(look())
+    await servers.known()
     warn([advised(each.text, each.remedies, separator=" ") for each in servers.news()])
     return servers.tools()
+
+
+def mcp_tools(environment: ToolEnvironment) -> "Sequence[McpTool]":
+    """Return the tools of the MCP servers, which are ended."""
+
+    async def look() -> "Sequence[McpTool]":
+        try:
+            return await _offered(environment)
+        finally:
+            await environment.mcp.aclose()
+
+    return asyncio.run(look())
 
 
 def call_tool(
@@ -180,16 +190,32 @@ def call_tool(
             confirming = _asking(confirm, lambda: environment.sandbox.word)
         options = with_plugins(options, installed())
         environment = environment_of(options, ready_settings(options), confirming)
-        context = PromptContext(environment)
-        foreign = _foreign(environment, options, name)
+    except (UsageError, ToolError) as error:
+        return _senseless(name, error)
+    return asyncio.run(_called(environment, options, call))
+
+
+async def _called(environment: ToolEnvironment, options: "Options", call: ToolCall) -> int:
+    """Find the tool, and run the call in the same loop: servers and programs live in the loop that started them."""
+    context = PromptContext(environment)
+    try:
+        foreign = await _foreign(environment, options, call.name)
         toolbox = make_toolbox(environment, context, foreign=foreign)
         toolbox.check(call)
-    except (UsageError, ToolError) as error:
-        tell(f"ybs: {error}")
-        write_json({"tool": name, "success": False, "error": str(error)})
-        return 2
+    except BaseException as error:
+        await context.aclose()
+        await environment.aclose()
+        if isinstance(error, UsageError | ToolError):
+            return _senseless(call.name, error)
+        raise
     warn(environment.loaded.warnings)
-    return asyncio.run(SingleCall(environment, context, toolbox).go(call))
+    return await SingleCall(environment, context, toolbox).go(call)
+
+
+def _senseless(name: str, error: Exception) -> int:
+    tell(f"ybs: {error}")
+    write_json({"tool": name, "success": False, "error": str(error)})
+    return 2
 
 
 def arguments_of(json: str | None) -> Raw:

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ybs.frontends.headless.output import write, write_json
+from ybs.trust.decision import review_of, revoke
 from ybs.trust.settings import load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ybs.config.host import Host
@@ -14,24 +16,28 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["show", "give", "revoke"]
 
 
-def trust(host: "Host", action: Action, folder: "Path", *, is_json: bool = False) -> int:
-    """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
+def trust(
+    host: "Host",
+    action: Action,
+    folder: "Path",
+    *,
+    grants: "Sequence[str]" = (),
+    is_json: bool = False,
+) -> int:
+    """Do it and return the exit code; `grants` are variables that MCP servers of the project may have. Raises ConfigError for a project that cannot be trusted, and OSError."""
     if action == "revoke":
         return _revoke(host, folder, is_json=is_json)
-    review = load(host, folder=folder).review
-    if action == "give" and review is not None and not review.is_trusted:
-        from ybs.trust.decision import give
+    review = review_of(load(host, folder=folder), folder)
+    if action == "give" and (grants or not review.is_trusted):
+        from ybs.trust.decision import grant
 
-        give(host, review)
-        _say(review, is_json=is_json, is_trusted=True)
-    else:
-        _say(review, is_json=is_json, is_trusted=review is not None and review.is_trusted)
+        grant(host, review, grants)
+        review = review_of(load(host, folder=folder), folder)
+    _say(review, is_json=is_json, is_trusted=review.is_trusted)
     return 0
 
 
 def _revoke(host: "Host", folder: "Path", *, is_json: bool) -> int:
-    from ybs.trust.decision import revoke
-
     was_trusted = revoke(host, folder)
     if is_json:
         write_json({"folder": str(folder.resolve()), "is_trusted": False, "was": was_trusted})
@@ -42,23 +48,19 @@ def _revoke(host: "Host", folder: "Path", *, is_json: bool) -> int:
     return 0
 
 
-def _say(review: "Review | None", *, is_json: bool, is_trusted: bool) -> None:
-    if review is None:
-        if is_json:
-            write_json({"is_trusted": False, "wants": []})
-        else:
-            write("This project asks for nothing that needs your trust.")
-        return
-    from ybs.trust.wording import lines_of
+def _say(review: "Review", *, is_json: bool, is_trusted: bool) -> None:
+    from ybs.trust.wording import lines_of, state_of
 
     lines = lines_of(review)
     if is_json:
-        answer = {"folder": str(review.folder), "is_trusted": is_trusted, "wants": lines}
-        write_json({**answer, "files": list(review.files)})
+        answer = {"folder": str(review.folder), "is_trusted": is_trusted}
+        wants = lines if review.files or review.items else []
+        write_json({**answer, "wants": wants, "files": list(review.files)})
         return
     for line in lines:
         write(line)
-    if is_trusted:
-        write("Trusted as it is now. If any of it changes, ybs asks again.")
-    elif not review.problem:
-        write("Not trusted, so all of this is ignored. Trust it with: ybs trust give")
+    for use in review.grantable if is_trusted else ():
+        write(f"Grant it with: ybs trust give --grant {use.name}")
+    if is_trusted or not review.problem:
+        how = "" if is_trusted else " Trust it with: ybs trust give"
+        write(state_of(review, is_trusted=is_trusted) + how)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from prompt_toolkit.output import Output
@@ -44,7 +44,7 @@ def programs(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
     return found
 
 
-async def copy(text: str, output: Output, *, away_from: Path) -> str:
+async def copy(text: str, output: Output, *, away_from: Collection[Path]) -> str:
     """Copy by a program of this machine, else by the terminal, which may stand elsewhere; say what was done."""
     sequence = ""
     program = await copy_by_program(text, away_from=away_from)
@@ -54,18 +54,18 @@ async def copy(text: str, output: Output, *, away_from: Path) -> str:
 
 
 async def copy_by_program(
-    text: str, environ: Mapping[str, str] = os.environ, *, away_from: Path
+    text: str, environ: Mapping[str, str] = os.environ, *, away_from: Collection[Path]
 ) -> str:
     """Give the text to the first program that takes it and return its name; "" where none does.
 
-    Programs of the project (`away_from`) do not count, whatever PATH says.
+    Programs of the project (what lies in `away_from`) do not count, whatever PATH says.
     """
+    from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.environment import build_open  # few copy
-    from ybs.security.sandbox.programs import trusted_program
 
     data = printable(text).encode()
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = build_open(environ, declared=desktop)
+    variables = environ_away(build_open(environ, declared=desktop), away_from)
     for name, *options in programs(environ):
         path = trusted_program(name, away_from=away_from, environ=environ)
         if path is not None and await _feed([str(path), *options], data, variables):
@@ -86,12 +86,13 @@ def said(text: str, program: str, *, is_sent: bool) -> str:
 async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> bool:
     """Run a program with the text as its input; return whether it did its work."""
     import asyncio
-    from asyncio.subprocess import DEVNULL, PIPE
+    from asyncio.subprocess import PIPE
+
+    from ybs.security.launcher import start_in_loop
+    from ybs.security.sandbox.launch import Launch
 
     try:
-        program = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=variables
-        )
+        program = await start_in_loop(Launch(command, variables), stdin=PIPE)
     except OSError:
         return False
     try:

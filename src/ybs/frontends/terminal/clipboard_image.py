@@ -5,8 +5,8 @@ import atexit
 import os
 import shutil
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from asyncio.subprocess import PIPE
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -34,16 +34,18 @@ def readers(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
     return found
 
 
-async def save_image(environ: Mapping[str, str] = os.environ, *, away_from: Path) -> Path:
+async def save_image(
+    environ: Mapping[str, str] = os.environ, *, away_from: Collection[Path]
+) -> Path:
     """Write the clipboard's image into a file and return its path. Raises NoImage."""
+    from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.environment import build_open
-    from ybs.security.sandbox.programs import trusted_program
 
     commands = readers(environ)
     if not commands:
         raise NoImage("there is no clipboard with images here; type or drop the path of an image")
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = build_open(environ, declared=desktop)
+    variables = environ_away(build_open(environ, declared=desktop), away_from)
     missing: list[str] = []
     for name, *options in commands:
         program = trusted_program(name, away_from=away_from, environ=environ)
@@ -57,10 +59,11 @@ async def save_image(environ: Mapping[str, str] = os.environ, *, away_from: Path
 
 
 async def _output(command: list[str], variables: dict[str, str]) -> bytes:
+    from ybs.security.launcher import start_in_loop
+    from ybs.security.sandbox.launch import Launch
+
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=variables
-        )
+        process = await start_in_loop(Launch(command, variables), stdout=PIPE)
     except OSError:
         return b""
     try:

@@ -1,5 +1,7 @@
 """What the prompt, its keys and its menus ask of the terminal that they belong to."""
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Protocol
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -142,6 +144,11 @@ class Desk(Protocol):
     @property
     def state(self) -> Status:
         """Where things stand."""
+        ...
+
+    @property
+    def roots(self) -> Collection[Path]:
+        """The folders that hold a project: none of their programs is run for the person."""
         ...
 
     def is_waiting(self) -> bool:

@@ -22,6 +22,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ybs.security.launcher import spawn
 from ybs.session.own_commands import OwnRun, RunOwn
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ QUIET_SECONDS = 0.05
 GRACE_SECONDS = 1.0
 #: Shells that know `-i` beside `-c`: aliases and functions are the person's own too.
 _INTERACTIVE = frozenset(("bash", "zsh", "fish", "ksh", "mksh"))
-_IN_FOLDER = 'cd -- "$1" && shift && exec "$@"'
 _CHUNK = 65_536
 _MODE = re.compile(rb"\x1b\[\?([0-9;]{1,20})([hl])")
 _LONGEST_MODE = 24
@@ -71,9 +71,9 @@ async def run_own(
 ) -> OwnRun:
     """Run a command in the person's shell on a terminal (its keys, its screen). Raises OSError where it cannot be started."""
     passing = PassThrough(terminal)
-    argv = ["/bin/sh", "-c", _IN_FOLDER, "sh", str(folder), *shell_of(environ), command]
+    argv = [*shell_of(environ), command]
     loop = asyncio.get_running_loop()
-    work = loop.run_in_executor(None, passing.run, argv, dict(environ))
+    work = loop.run_in_executor(None, passing.run, argv, dict(environ), folder)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -112,11 +112,11 @@ class PassThrough:
         with suppress(OSError):
             os.write(self._waker, b"x")
 
-    def run(self, argv: list[str], environ: dict[str, str]) -> OwnRun:
+    def run(self, argv: list[str], environ: dict[str, str], folder: Path) -> OwnRun:
         """Run the program to its end; the terminal is then as it was, however the program left it. Raises OSError."""
         modes = termios.tcgetattr(self._keys)
         try:
-            self._start(argv, environ, modes)
+            self._start(argv, environ, folder, modes)
             tty.setraw(self._keys, termios.TCSADRAIN)
             code = self._pass()
         finally:
@@ -127,7 +127,9 @@ class PassThrough:
                     os.close(descriptor)
         return OwnRun(exit_code=code, output=self._kept.text())
 
-    def _start(self, argv: list[str], environ: dict[str, str], modes: list[Any]) -> None:
+    def _start(
+        self, argv: list[str], environ: dict[str, str], folder: Path, modes: list[Any]
+    ) -> None:
         self._master, slave = os.openpty()
         try:
             termios.tcsetattr(slave, termios.TCSANOW, modes)
@@ -135,9 +137,9 @@ class PassThrough:
             # The first terminal that the leader of a session opens is the one that controls it.
             opened = (os.POSIX_SPAWN_OPEN, 0, os.ttyname(slave), os.O_RDWR, 0)
             copied = [(os.POSIX_SPAWN_DUP2, 0, number) for number in (1, 2)]
-            self._pid = os.posix_spawn(
-                argv[0], argv, environ, file_actions=(opened, *copied), setsid=True,
-                setsigmask=(), setsigdef=_DEFAULTS,
+            self._pid = spawn(
+                argv, environ, opened, *copied, folder=folder,
+                setsid=True, setsigmask=(), setsigdef=_DEFAULTS,
             )  # fmt: skip
         finally:
             os.close(slave)

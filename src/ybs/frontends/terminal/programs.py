@@ -1,15 +1,27 @@
 """Subcommands of ybs that run on the terminal of a chat, as programs of their own."""
 
-import sys
 from pathlib import Path
 
 from ybs.config.host import Host
+from ybs.security.sandbox.launch import Launch
 from ybs.session.status import Status
 
 
-def command_of(name: str) -> list[str]:
-    """Return the command that runs a subcommand with the Python and the ybs of this process."""
-    return [sys.executable, "-m", "ybs", name]
+async def run_subcommand(name: str, host: Host, folder: Path, *, has_input: bool = True) -> int:
+    """Run a subcommand with the Python and the ybs of this process, for a project's folder; return its exit code."""
+    from asyncio.subprocess import DEVNULL
+
+    from ybs.security.launcher import environ_away, python, start_in_loop
+
+    words = python("-m", "ybs", name, "--folder", str(folder))
+    process = await start_in_loop(
+        Launch(words, environ_away(host.environ, (folder, *host.roots))),
+        stdin=None if has_input else DEVNULL,
+        stdout=None,
+        stderr=None,
+        has_own_group=False,
+    )
+    return await process.wait()
 
 
 def chosen_line(host: Host, state: Status) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
@@ -28,7 +28,7 @@ from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act, begin_line
 from ybs.frontends.terminal.own_shell import own_runner
-from ybs.frontends.terminal.programs import chosen_line, command_of
+from ybs.frontends.terminal.programs import chosen_line, run_subcommand
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
@@ -79,10 +79,7 @@ class Terminal:
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
         self.canvas = Canvas(self._put, self._width, paint, signs)
         self.live = LiveArea(paint, signs, clock)
-        retries = session.config.agent.retry_attempts
-        self.renderer = Renderer(
-            self.canvas, self.live, session.config.ui, retries=retries, view=session.view
-        )
+        self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
         self.asking, self.picking = Asking(self, clock), Picking(self, clock)
         self.window = Prompt(
             self,
@@ -270,8 +267,7 @@ class Terminal:
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
         if reply.clipboard:
-            folder = Path(self.state.folder)
-            self.renderer.note(await copy(reply.clipboard, self._output, away_from=folder))
+            self.renderer.note(await copy(reply.clipboard, self._output, away_from=self.roots))
         if reply.draft and not self.work.has_more:
             self.window.draft.offer(reply.draft)
         if reply.wants_quit:
@@ -285,9 +281,15 @@ class Terminal:
         elif lines := lines_of(reply, self._width() - 1):
             self.renderer.say("\n".join(lines))
 
+    @property
+    def roots(self) -> Collection[Path]:
+        """The folders that hold a project."""
+        return self.session.host.roots
+
     async def _run_program(self, name: str) -> None:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
-        code = await self.window.lend(command_of(name), Path(self.state.folder))
+        async with self.window.away():
+            code = await run_subcommand(name, self.session.host, Path(self.state.folder))
         if name == "setup" and code == 0 and (line := chosen_line(self.session.host, self.state)):
             self.work.choose(line)
 

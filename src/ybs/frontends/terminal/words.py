@@ -196,10 +196,9 @@ def reason_of(message: str) -> str:
     return shorten(one_line(found[1] if found else first), MOST_MESSAGE).removesuffix(".")
 
 
-def retry_words(event: RequestRetried, reason: str, retries: int) -> str:
-    """Say when a request is sent again, how often it was, and why."""
-    times = f" ({event.attempt} of {retries})" if event.attempt <= retries else ""
-    return f"retrying in {duration(event.wait_seconds)}{times}: {reason}"
+def retry_words(event: RequestRetried) -> str:
+    """Say why a request is sent again, and when."""
+    return f"{reason_of(event.message)}, trying again in {duration(event.wait_seconds)}"
 
 
 def compaction_words(event: Compacted, arrow: str = "->") -> str:

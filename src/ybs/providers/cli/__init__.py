@@ -1,6 +1,5 @@
 """CLI agents as providers: Claude Code, built in, and by configuration alone any other whose output ybs can read."""
 
-from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.host import Host
@@ -8,6 +7,7 @@ from ybs.config.own_providers import CliAgent
 from ybs.config.schema import Config
 from ybs.providers.builtin import import_built_in
 from ybs.providers.registry import Provider
+from ybs.security.launcher import persons_program
 
 if TYPE_CHECKING:
     from ybs.providers.cli.model import CliModel
@@ -57,7 +57,9 @@ def provider_of(
         window=agent.window,
         start_advice=advice or f"install `{program}`",
         make=make,
-        is_installed=lambda host: which(program, path=host.environ.get("PATH")) is not None,
+        is_installed=lambda host: (
+            persons_program(program, away_from=host.roots, environ=host.environ) is not None
+        ),
     )
 
 

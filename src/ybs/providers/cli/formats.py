@@ -10,11 +10,11 @@ import msgspec
 
 from ybs.config.own_providers import CliOutput
 from ybs.core.events import Event
-from ybs.core.messages import StopReason
 from ybs.providers.wire.adapter import Frame
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.loose_json import as_count, as_list, as_object, as_text
+from ybs.providers.wire.thoughts import without_thoughts
 
 
 class Complaint(Exception):
@@ -93,7 +93,7 @@ class ClaudeReader(Reader):
             raise Complaint(words, status=status, kind=self._kind)
         _compare(as_text(frame.get("result")), draft)
         if draft.stop_reason is None:
-            draft.stop("end")
+            draft.stop("stop")
         draft.end()
 
 
@@ -116,7 +116,7 @@ class CodexReader(Reader):
                     cached_tokens=as_count(usage.get("cached_input_tokens")),
                 )
                 self.is_over = True
-                draft.stop("end")
+                draft.stop("stop")
                 draft.end()
             case "turn.failed":
                 raise Complaint(_words_of(frame) or self.trouble)
@@ -147,13 +147,10 @@ class GeminiReader(Reader):
                     cached_tokens=as_count(stats.get("cached")),
                 )
                 self.is_over = True
-                draft.stop("end")
+                draft.stop("stop")
                 draft.end()
             case _:
                 pass
-
-
-_PI_STOPS: Final[Mapping[str, StopReason]] = {"stop": "end", "length": "length"}
 
 
 class PiReader(Reader):
@@ -191,7 +188,7 @@ class PiReader(Reader):
         )
         cost = as_object(usage.get("cost")).get("total")
         self.cost_usd = float(cost) if isinstance(cost, int | float) else None
-        draft.stop(_PI_STOPS.get(reason, "end"))
+        draft.stop(reason)
 
 
 def _pi_piece(piece: Frame, draft: Assembly) -> Iterator[Event]:
@@ -214,7 +211,7 @@ class TextReader(Reader):
 
     def close(self, draft: Assembly) -> None:
         """Take what came for the whole answer."""
-        draft.stop("end")
+        draft.stop("stop")
         draft.end()
 
 
@@ -229,7 +226,7 @@ READERS: Final[Mapping[CliOutput, Callable[[], Reader]]] = {
 
 def _compare(whole: str, draft: Assembly) -> None:
     """Raise Complaint where the text that was streamed does not end as the program says that it does."""
-    if not draft.message().text.rstrip().endswith(whole.rstrip()):
+    if not draft.message().text.rstrip().endswith(without_thoughts(whole).rstrip()):
         raise Complaint("pieces of its answer are missing")
 
 

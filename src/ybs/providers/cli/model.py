@@ -1,5 +1,6 @@
 """CliModel: a Model behind the program of another agent, which answers with its own login and without its own tools."""
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from fnmatch import fnmatchcase
@@ -27,6 +28,7 @@ from ybs.providers.http import failures
 from ybs.providers.http.failures import NotServed, Site, clean
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
+from ybs.security.launcher import environ_away, persons_program
 
 #: What every program may see: where things are, how to show them, and how to reach the network.
 _USUAL: Final = (
@@ -61,7 +63,7 @@ class CliModel:
         self, host: Host, config: Config, provider: str, agent: CliAgent, model: str, advice: str
     ) -> None:
         self.provider, self._agent, self._model, self._advice = provider, agent, model, advice
-        self._config, self._environ = config, _visible(host, agent)
+        self._config, self._host, self._environ = config, host, _visible(host, agent)
         self._calls = TextCalls()
         self._folder: Path | None = None
         self._resumable = _Resumable()
@@ -160,17 +162,21 @@ class CliModel:
             system.write(written.system.encode(errors="replace"))
             system.flush()
             system.seek(0)
-            argv, takes_system = self._argv(system.fileno(), session)
-            program = Program(argv, self._place(), self._environ)
+            descriptor = os.dup(system.fileno())  # closed when the program has it
+            argv, takes_system = self._argv(descriptor, session)
+            environ = environ_away(self._environ, self._host.roots)
+            program = Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
                 async with aclosing(
-                    self._read(program, words, (system.fileno(),), reader, draft)
+                    self._read(program, words, (descriptor,), reader, draft)
                 ) as events:
                     async for event in events:
                         yield event
             finally:
                 kept.name = reader.session
+        for event in draft.close_text():
+            yield event
         message = draft.message()
         usage = replace(message.usage, cost_usd=reader.cost_usd)
         yield AssistantSaid.of(replace(message, usage=usage))
@@ -209,6 +215,9 @@ class CliModel:
             each.replace("{system_file}", file).replace("{model}", self._model)
             for each in self._agent.command
         ]
+        host = self._host
+        found = persons_program(argv[0], away_from=host.roots, environ=host.environ)
+        argv[0] = found or argv[0]  # one without a path is not started
         if self._agent.output == "claude":
             argv += ["--resume", session] if session else []
             argv += [] if self._keeps else ["--no-session-persistence"]

@@ -6,7 +6,11 @@ import signal
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
+from subprocess import PIPE
 from typing import Final
+
+from ybs.security.launcher import start_in_loop
+from ybs.security.sandbox.launch import Launch
 
 _CHUNK_BYTES: Final = 65_536
 LONGEST_LINE_BYTES: Final = 16 * 1024 * 1024
@@ -39,17 +43,11 @@ class Program:
     ) -> AsyncGenerator[bytes, None]:
         """Start it with `words` as its standard input and yield its lines, the last one with or without an end.
 
-        Raises OSError where it cannot be started, TimeoutError where it is silent for so long, and TooLong. Closing the generator kills it and all that it started.
+        `files` are descriptors for it; they are closed on this side. Raises OSError where it cannot be started, TimeoutError where it is silent for so long, and TooLong. Closing the generator kills it and all that it started.
         """
-        process = self._process = await asyncio.create_subprocess_exec(
-            *self._argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=self._folder,
-            env=self._environ,
-            start_new_session=True,
-            pass_fds=files,
+        launch = Launch(self._argv, self._environ, tuple(files))
+        process = self._process = await start_in_loop(
+            launch, folder=self._folder, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
         work = [asyncio.create_task(self._feed(words)), asyncio.create_task(self._listen())]
         try:

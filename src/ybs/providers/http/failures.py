@@ -48,6 +48,8 @@ _ID_HEADERS: Final = (
     *("x-amzn-requestid", "mistral-correlation-id", "x-ds-trace-id", "x-generation-id", "cf-ray"),
 )
 _LONGEST_ID: Final = 120
+#: Words of servers about pictures.
+_PICTURE: Final = r"image|picture|photo|vision|multi.?modal|media|mime|mmproj|png|jpe?g"
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
@@ -126,23 +128,31 @@ def of_status(
     site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: str | None = None
 ) -> ModelError:
     """Say what an answer with an error status means."""
+    error, said = _of_status(site, status, headers, body, secret)
+    error.status, error.server_words = status, said
+    return error
+
+
+def _of_status(
+    site: Site, status: int, headers: Mapping[str, str], body: bytes, secret: str | None
+) -> tuple[ModelError, str]:
     kind, text, rest, request_id = _read_body(body)
     site = replace(answered(site, headers, secret), **_id(request_id, secret))
     said = clean(f"{text} {rest}", secret)
     words = f"{kind} {text}"
     if (error := _of_words(site, status, words, said)) is not None:
-        return error
+        return error, said
     if status in {401, 403}:
-        return _refused_key(site, status, said)
+        return _refused_key(site, status, said), said
     if status == 404:
-        return _not_found(site, said)
+        return _not_found(site, said), said
     is_of_template = "roles must alternate" in said  # of llama.cpp, as a 500; it would never pass
     if status == 429 or (status in _PASSING and not is_of_template):
-        return _busy(site, status, said, retry_after_seconds(headers))
+        return _busy(site, status, said, retry_after_seconds(headers)), said
     if 300 <= status < 400:
         to = clean(headers.get("location", ""), secret) or "another address"
-        return ModelError(f"{site.name} redirects to {to}.", remedies=(_SET_ENDPOINT,))
-    return _bad_request(site, status, said)
+        return ModelError(f"{site.name} redirects to {to}.", remedies=(_SET_ENDPOINT,)), said
+    return _bad_request(site, status, said), said
 
 
 def of_frame(
@@ -230,6 +240,35 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None)
     except ValueError:
         return None
     return max(0.0, then - (time() if now is None else now))
+
+
+def names_a_picture(error: ModelError) -> bool:
+    """Return whether a server speaks of pictures where it fails."""
+    return search(_PICTURE, error.server_words[:_TELLING_CHARACTERS], IGNORECASE) is not None
+
+
+def may_be_a_picture(error: ModelError, *, is_repeated: bool) -> bool:
+    """Return whether a server that fails so may refuse a picture, whatever it says; `is_repeated`: it failed before.
+
+    Not where it is clearly about something else: the key, a quota, the length. What may pass by itself is tried once more
+    first, unless the server speaks of pictures.
+    """
+    match error.status:
+        case 400 | 415 | 422:
+            return isinstance(error, BadRequest)
+        case 404:
+            return True
+        case 413:
+            return search("token|context|prompt", error.server_words, IGNORECASE) is None
+        case 500:
+            return is_repeated or names_a_picture(error)
+        case _:
+            return False
+
+
+def asked_seconds(error: ModelError) -> float | None:
+    """Return the pause that the server asks for, or None."""
+    return error.retry_after_seconds if isinstance(error, RateLimited | Unavailable) else None
 
 
 def _of_words(site: Site, status: int, words: str, said: str) -> ModelError | None:

@@ -1,12 +1,16 @@
-"""HTTP/1.1 over asyncio streams, for http:// endpoints without a proxy.
+"""HTTP/1.1 over asyncio streams, for http:// endpoints without a proxy, and for servers at a Unix socket.
 
-It does what a chat request needs and no more: no redirects, no cookies, no compression (it asks for none).
+It does what a chat request needs and no more: no redirects, no cookies. It asks for no compression, and reads what comes all the same.
 https://www.rfc-editor.org/rfc/rfc9112
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from errno import EACCES
+from pathlib import Path
+from socket import AF_UNIX, socket
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,6 +20,7 @@ _CHUNK_BYTES: Final = 65_536
 _HEAD_BYTES: Final = 65_536
 #: `localhost` is tried as these, which saves a name lookup in a thread.
 _LOCALHOST: Final = ("127.0.0.1", "::1")
+_LONGEST_SOCKET: Final = 100
 _NO_BODY: Final = frozenset({204, 304})
 
 
@@ -54,9 +59,11 @@ class PlainResponse:
         if (link := self._link) is None:
             return
         try:
+            encoding = self.headers.get("content-encoding", "").lower()
+            unpack = _unpacker(encoding) if encoding not in ("", "identity") else None
             async with aclosing(self._body(link.reader)) as body:
                 async for chunk in body:
-                    yield chunk
+                    yield unpack(chunk) if unpack is not None else chunk
             if self._may_stay_open():
                 self._link = None
                 self._transport.keep(link)
@@ -89,14 +96,16 @@ class PlainResponse:
 
 
 class PlainTransport:
-    """Connections to one http:// endpoint; idle ones are used again."""
+    """Connections to one http:// endpoint, or to the Unix socket of a server; idle ones are used again."""
 
-    def __init__(self, endpoint: str, *, connect_seconds: float) -> None:
+    def __init__(
+        self, endpoint: str, *, connect_seconds: float, unix_socket: Path | None = None
+    ) -> None:
         parts = urlsplit(endpoint)
         self._host = parts.hostname or ""
         self._port = parts.port or 80
         self._host_header = parts.netloc
-        self._connect_seconds = connect_seconds
+        self._connect_seconds, self._unix_socket = connect_seconds, unix_socket
         self._idle: list[_Connection] = []
 
     async def warm_up(self) -> None:
@@ -132,6 +141,14 @@ class PlainTransport:
         return None
 
     async def _connect(self) -> _Connection:
+        if self._unix_socket is not None:
+            try:
+                link = await asyncio.to_thread(
+                    connect_unix, self._unix_socket, self._connect_seconds
+                )
+                return _Connection(*await asyncio.open_unix_connection(sock=link))
+            except OSError as error:
+                raise Unreachable(reason_of(error)) from error
         hosts = _LOCALHOST if self._host == "localhost" else (self._host,)
         failure: Exception | None = None
         for host in hosts:
@@ -166,6 +183,29 @@ class PlainTransport:
             headers["content-length"] = str(len(call.body))
         lines = [f"{call.method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def connect_unix(path: Path, seconds: float) -> socket:
+    """Connect to a Unix socket that nobody but this user can have put there. Raises OSError."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    link = socket(AF_UNIX)
+    try:
+        _check_owner(os.fstat(folder))
+        link.settimeout(seconds)
+        # The system takes paths of about 100 bytes only.
+        is_long = len(os.fsencode(path)) > _LONGEST_SOCKET
+        link.connect(f"/proc/self/fd/{folder}/{path.name}" if is_long else str(path))
+    except BaseException:
+        link.close()
+        raise
+    finally:
+        os.close(folder)
+    return link
+
+
+def _check_owner(facts: os.stat_result) -> None:
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        raise PermissionError(EACCES, "other users can write in its folder")
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
@@ -250,6 +290,24 @@ class _Unchunked:
             raise ValueError("a chunk of less than nothing")
         else:
             self._left, self._is_behind_last = size, not size
+
+
+def _unpacker(encoding: str) -> Callable[[bytes], bytes]:
+    """Return what unpacks a body in this encoding, which was not asked for. Raises CutOff for one that is not known."""
+    from zlib import MAX_WBITS, decompressobj
+    from zlib import error as ZlibError
+
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise CutOff(f"it answers in the encoding {encoding}, which was not asked for")
+    stream = decompressobj(MAX_WBITS | 32)  # of gzip or zlib, as its head says
+
+    def unpack(chunk: bytes) -> bytes:
+        try:
+            return stream.decompress(chunk)
+        except ZlibError as error:
+            raise CutOff("its compressed answer is damaged") from error
+
+    return unpack
 
 
 def _what_broke(error: Exception) -> str:

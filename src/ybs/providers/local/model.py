@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -80,7 +81,7 @@ class LlamaCppModel:
     @property
     def endpoint(self) -> str:
         """Where the server answers, once it runs."""
-        return self._server.endpoint if self._server else "(starts when needed)"
+        return self._server.socket if self._server else "(starts when needed)"
 
     async def warm_up(self) -> None:
         """Do nothing: a gigabyte is read into memory only when a question needs it."""
@@ -248,7 +249,8 @@ class LlamaCppModel:
         quirks = replace(FACTS.quirks, streams=self._streams, takes_tools=self._has_calls)
         at = replace(
             FACTS,
-            endpoint=self._server.endpoint,
+            endpoint="http://localhost/v1",
+            unix_socket=Path(self._server.socket),
             api_key=self._server.key,
             window=self._server.window,
             quirks=quirks,

@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.local.server import Running, slots_folder
+from ybs.providers.local.server import Running, SocketConnection, slots_folder
 from ybs.providers.remote import RemoteModel
 
 #: A longer beginning has the folder and its documents in it, which no other session has.
@@ -97,7 +97,7 @@ async def _post(
     running: Running, path: str, body: Any, *, seconds: float = _QUICK_SECONDS
 ) -> dict[str, Any]:
     """Ask the server; when this is cancelled the connection is cut, which ends the server's work. Raises OSError, HTTPException."""
-    connection = HTTPConnection("127.0.0.1", running.port, timeout=seconds)
+    connection = SocketConnection(running.socket, timeout=seconds)
 
     def ask() -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {running.key}", "Content-Type": "application/json"}

@@ -6,12 +6,15 @@ A number alone proves nothing, since numbers are used again; so the start time i
 import asyncio
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import ParamSpec, TypeVar
+
+from ybs.security import launcher
+from ybs.security.launcher import SYSTEM_ENVIRON, ask, named_system_program
+from ybs.security.sandbox.launch import Launch
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,13 +41,11 @@ def start_time(pid: int) -> str:
 
 def _start_time_of_ps(pid: int) -> str:
     """Ask `ps`, which every system has that has no `/proc`, such as macOS."""
-    words = ("ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid))
-    settings = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # a name for it, not for people
+    words = (named_system_program("ps") or "", "-o", "stat=", "-o", "lstart=", "-p", str(pid))
+    settings = {**SYSTEM_ENVIRON, "TZ": "UTC"}  # a name for it, not for people
     try:
-        said = subprocess.run(
-            words, capture_output=True, text=True, env=settings, timeout=PS_SECONDS, check=False
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+        said = ask(Launch(words, settings), PS_SECONDS)[1].decode(errors="replace")
+    except OSError:
         return ""
     state, _, started = said.strip().partition(" ")
     return "" if state.startswith("Z") else " ".join(started.split())
@@ -70,7 +71,7 @@ def spawn(argv: list[str], words: bytes, log: Path, environ: Mapping[str, str]) 
     ends = ((reading, 0), (output, 1), (output, 2))
     actions = [(os.POSIX_SPAWN_DUP2, mine, its) for mine, its in ends]
     try:
-        pid = os.posix_spawn(argv[0], argv, environ, file_actions=actions, setsid=True)
+        pid = launcher.spawn(argv, environ, *actions, setsid=True)
     finally:
         os.close(reading)
         os.close(output)

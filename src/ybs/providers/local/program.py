@@ -1,10 +1,7 @@
 """Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`; and what it can use."""
 
-import os
 import re
-import shutil
-import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -15,6 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.local import hardware
 from ybs.providers.local.hardware import Ask, Machine, output_of
+from ybs.security.launcher import environ_away, persons_program, python
 
 NAME: Final = "llama-server"
 #: Prints the kinds of the devices that the extra was built for. Wheels with support for other cards are on separate package indexes.
@@ -31,18 +29,20 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     Raises ConfigError where there is no program.
     """
     if configured:
-        path = Path(host.with_home(configured))
-        if not (path.is_absolute() and path.is_file() and os.access(path, os.X_OK)):
+        path = host.with_home(configured)
+        named = persons_program(path, away_from=host.roots, environ={}) if "/" in path else None
+        if named is None:
             raise ConfigError(
-                f"The setting local.server is not the absolute path of a program: {configured}"
+                "The setting local.server is not the absolute path of a program outside of this project: "
+                f"{configured}"
             )
-        return str(path)
+        return named
     has_extra = find_spec("xllamacpp") is not None
     wants_other = any(gpu.maker != "apple" for gpu in machine.gpus)
     if has_extra and not wants_other:
         return ""
-    found = shutil.which(NAME, path=host.environ.get("PATH", os.defpath))
-    if found and Path(found).is_absolute() and (not has_extra or uses_gpus(found)):
+    found = persons_program(NAME, away_from=host.roots, environ=host.environ)
+    if found and (not has_extra or uses_gpus(found, asking(host))):
         return found
     if has_extra:
         return ""
@@ -65,7 +65,17 @@ def this_machine(host: Host, configured: str | None) -> Machine:
         program = find_program(host, configured, machine)
     except ConfigError:
         return machine
-    return machine if uses_gpus(program) else replace(machine, gpus=(), idle_gpus=machine.gpus)
+    return (
+        machine
+        if uses_gpus(program, asking(host))
+        else replace(machine, gpus=(), idle_gpus=machine.gpus)
+    )
+
+
+@lru_cache(maxsize=16)
+def asking(host: Host) -> Ask:
+    """Return what asks a server program with the variables of a host; always the same one, since answers are kept by it."""
+    return partial(output_of, environ=environ_away(host.environ, host.roots))
 
 
 def uses_gpus(program: str, ask: Ask = output_of) -> bool:
@@ -79,7 +89,7 @@ def uses_gpus(program: str, ask: Ask = output_of) -> bool:
 @lru_cache(maxsize=16)
 def _devices(program: str, _modified_ns: int, ask: Ask) -> str:
     """Return what a program says of its devices. It is asked once, for as long as its file stays the same."""
-    return ask((program, "--list-devices") if program else (sys.executable, "-P", "-c", _KINDS))
+    return ask((program, "--list-devices") if program else python("-c", _KINDS))
 
 
 def _modified_ns(program: str) -> int:

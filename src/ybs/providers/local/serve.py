@@ -7,20 +7,25 @@ of the extra `local`, in this process, or a program that this process starts and
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
+from subprocess import PIPE, STDOUT, TimeoutExpired
 from threading import Event, Thread
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ybs.providers.local.server import ServerArguments
+from ybs.providers.local.server import SOCKET, ServerArguments, SocketConnection
 from ybs.security.incognito import leave_no_dump
+from ybs.security.launcher import start as start_program
+from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 LOOK_SECONDS = 10.0
 CHILD_SECONDS = 5.0
@@ -42,7 +47,7 @@ def main() -> None:
         code = run_program(job, ended)
     else:
         server = start(job)
-        end_log(f"ready on port {job.port}\n")
+        end_log("ready\n")
         wait_until_unused(job, ended, is_working=lambda: is_working(job))
         del server
         code = 0
@@ -52,14 +57,9 @@ def main() -> None:
 
 def run_program(job: ServerArguments, ended: Event) -> int:
     """Serve with a program of the person's until the end, or until it ends; return the exit code."""
-    child = subprocess.Popen(
-        program_arguments(job),
-        env={**os.environ, "LLAMA_API_KEY": job.key},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        preexec_fn=_end_with_parent,
-    )
+    environ = {**os.environ, "LLAMA_API_KEY": job.key}
+    launch = Launch(program_arguments(job), environ, before_exec=_end_with_parent)
+    child = start_program(launch, stdout=PIPE, stderr=STDOUT, has_own_group=False)
     log = Thread(target=_keep_log, args=(child, job), daemon=True)
     log.start()
     Thread(target=lambda: (child.wait(), ended.set()), daemon=True).start()
@@ -70,7 +70,7 @@ def run_program(job: ServerArguments, ended: Event) -> int:
     child.terminate()
     try:
         child.wait(CHILD_SECONDS)
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         child.kill()
     return 0
 
@@ -78,7 +78,7 @@ def run_program(job: ServerArguments, ended: Event) -> int:
 def program_arguments(job: ServerArguments) -> list[str]:
     """Return the command of llama.cpp's own server; the key is not in it, since arguments are visible."""
     words = [job.program, "--model", job.model, "--alias", job.alias]
-    words += ["--host", "127.0.0.1", "--port", str(job.port), "--jinja", "--parallel", "1"]
+    words += ["--host", SOCKET, "--jinja", "--parallel", "1"]
     words += ["--ctx-size", str(job.window), "--n-gpu-layers", str(job.gpu_layers)]
     words += ["--threads", str(job.threads), "--threads-batch", str(job.reading_threads)]
     if job.slots_folder:
@@ -96,7 +96,7 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _keep_log(child: "subprocess.Popen[bytes]", job: ServerArguments) -> None:
+def _keep_log(child: "Popen[bytes]", job: ServerArguments) -> None:
     """Hand on what the program says until it is ready: what follows would be about requests."""
     assert child.stdout is not None  # noqa: S101 - asked for above
     is_ready = False
@@ -123,8 +123,7 @@ def start(job: ServerArguments) -> Any:
     parameters = llama.CommonParams()
     parameters.model.path = job.model
     parameters.model_alias = {job.alias}
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = job.port
+    parameters.hostnames = [SOCKET]
     parameters.ui = False
     parameters.api_keys = [job.key]
     parameters.n_ctx = job.window
@@ -183,7 +182,7 @@ def is_up(job: ServerArguments) -> bool:
 
 
 def _asked(job: ServerArguments, path: str) -> tuple[int, bytes]:
-    connection = HTTPConnection("127.0.0.1", job.port, timeout=5)
+    connection = SocketConnection(str(Path(job.state_file).with_name(SOCKET)), timeout=5)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {job.key}"})
         response = connection.getresponse()

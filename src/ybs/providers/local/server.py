@@ -1,6 +1,7 @@
 """The managed server: one llama.cpp process for all runs of ybs, found again by the next one, ended when nobody uses it.
 
-Its key and port stand in a file that only its owner can read. Whoever uses it holds a lease, so that no run ends
+It listens on a Unix socket in a folder that only its owner can enter, so that nobody else can answer in its place, or be asked.
+Its key stands in a file there. Whoever uses it holds a lease, so that no run ends
 the server of another one.
 """
 
@@ -8,8 +9,6 @@ import asyncio
 import os
 import re
 import secrets
-import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
@@ -25,13 +24,17 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
+from ybs.providers.http.plain_http import connect_unix
 from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
 from ybs.providers.local.lock import held, open_private
 from ybs.providers.local.program import find_program, this_machine
+from ybs.security.launcher import environ_away, python
 
 START_SECONDS = 300.0
 LOOK_SECONDS = 0.2
+#: llama.cpp listens on a Unix socket where its address ends in `.sock`.
+SOCKET: Final = "llama.sock"
 LOG_LINES = 4
 #: A start that fails for want of memory is tried again so often, each time with less.
 SMALLER_STARTS: Final = 3
@@ -67,7 +70,6 @@ class ServerArguments(Struct, frozen=True, kw_only=True):
     model: str
     template: str
     alias: str
-    port: int
     key: str
     window: int
     threads: int
@@ -84,18 +86,13 @@ class Running(Struct, frozen=True, kw_only=True):
 
     pid: int
     started: str
-    port: int
+    socket: str
     key: str
     model: str
     window: int
     template: str = ""
     asked_window: int | None = None
     plan: Plan | None = None
-
-    @property
-    def endpoint(self) -> str:
-        """Where it answers."""
-        return f"http://127.0.0.1:{self.port}/v1"
 
     def serves(self, model: Path) -> bool:
         """Return whether it runs this model file, resolving symbolic links."""
@@ -140,6 +137,11 @@ class Lease:
 def state_file(host: Host) -> Path:
     """Return the file that says what runs."""
     return host.state_folder / "llama.json"
+
+
+def socket_file(host: Host) -> Path:
+    """Return the Unix socket of the server; its name is that of `SOCKET`, in the folder of the state file."""
+    return host.state_folder / SOCKET
 
 
 def log_file(host: Host) -> Path:
@@ -206,9 +208,21 @@ def mark_used(host: Host) -> None:
         os.utime(state_file(host))
 
 
+class SocketConnection(HTTPConnection):
+    """A connection to the server at its Unix socket, which no other user can reach or take."""
+
+    def __init__(self, path: str, *, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = Path(path)
+
+    def connect(self) -> None:
+        """Connect. Raises OSError, also where other users could have put the socket there."""
+        self.sock = connect_unix(self._path, float(self.timeout or 0))
+
+
 def is_healthy(server: Running) -> bool:
     """Ask the server whether it is ready."""
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=5)
+    connection = SocketConnection(server.socket, timeout=5)
     try:
         connection.request("GET", "/health", headers={"Authorization": f"Bearer {server.key}"})
         return connection.getresponse().status == 200
@@ -218,19 +232,9 @@ def is_healthy(server: Running) -> bool:
         connection.close()
 
 
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def command() -> list[str]:
-    """Return the command of the server's process.
-
-    -P keeps Python from importing modules out of the folder that it stands in, which is the person's project.
-    """
-    return [sys.executable, "-P", "-m", "ybs.providers.local.serve"]
+    """Return the command of the server's process."""
+    return python("-m", "ybs.providers.local.serve")
 
 
 async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
@@ -313,7 +317,6 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
         model=wanted.model,
         template=wanted.template,
         alias=wanted.alias,
-        port=free_port(),
         key=secrets.token_urlsafe(24),
         window=made.window,
         threads=made.threads,
@@ -325,12 +328,14 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
         idle_seconds=wanted.idle_seconds,
     )
     private_file.make_folder(slots_folder(host))  # the server asks for it
-    pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), host.environ)
+    socket_file(host).unlink(missing_ok=True)  # left by a server that was killed
+    environ = environ_away(host.environ, host.roots)
+    pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), environ)
     try:
         server = Running(
             pid=pid,
             started=await process.unblocked(process.start_time, pid),
-            port=job.port,
+            socket=str(socket_file(host)),
             key=job.key,
             model=job.model,
             window=job.window,

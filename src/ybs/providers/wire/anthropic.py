@@ -14,7 +14,6 @@ from ybs.core.messages import (
     AssistantPart,
     Image,
     Message,
-    StopReason,
     Text,
     Thinking,
     ToolCall,
@@ -32,15 +31,6 @@ from ybs.providers.wire.pictures import base64_of, without_pictures
 from ybs.providers.wire.quirks import Quirks
 
 _VERSION: Final = "2023-06-01"
-_STOP_REASONS: Final[dict[str, StopReason]] = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-    "pause_turn": "cut_off",  # only where server-side tools run, which ybs never asks for
-}
 _IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 #: The API refuses a smaller one.
@@ -292,7 +282,7 @@ def _decode_whole(frame: Frame, draft: Assembly) -> Iterator[Event]:
 
 def _note_stop(holder: dict[str, Any], draft: Assembly) -> None:
     if reason := as_text(holder.get("stop_reason")):
-        draft.stop(_STOP_REASONS.get(reason, "end"))
+        draft.stop(reason)
 
 
 def _note_usage(holder: dict[str, Any], draft: Assembly) -> None:

@@ -1,6 +1,6 @@
 """Assembly: collects the pieces of an answer into one AssistantMessage that is always valid to send back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +21,27 @@ from ybs.core.messages import (
 from ybs.core.remedies import Remedy
 from ybs.providers.wire.bare_escapes import doubled
 from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wire.thoughts import LeadingThoughts, split_unopened
 
+#: Why servers say that an answer ended, in lower case. Gateways pass on the words of other formats, so there is one table for
+#: all. What is not in it has failed: `error`, `abort`, `MALFORMED_FUNCTION_CALL`, and words that are still to be invented.
+_STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    **dict.fromkeys(("stop", "end_turn", "end", "eos", "eos_token", "stop_sequence"), "end"),
+    **dict.fromkeys(("complete", "completed", "done", "load", "unload"), "end"),
+    **dict.fromkeys(
+        ("tool_calls", "tool_call", "tool_use", "tooluse", "function_call"), "tool_calls"
+    ),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(
+        ("refusal", "content_filter", "content_filtered", "safety", "sensitive"), "refusal"
+    ),
+    **dict.fromkeys(
+        ("recitation", "language", "blocklist", "prohibited_content", "spii"), "refusal"
+    ),
+    **dict.fromkeys(("guardrail_intervened", "image_safety", "error_toxic"), "refusal"),
+}
+_LONGEST_DETAIL: Final = 200
 #: A token is rarely longer than this; what is longer in sum belongs to a model that never stops.
 _CHARACTERS_PER_TOKEN: Final = 64
 _FEWEST_CHARACTERS: Final = 262_144
@@ -50,6 +70,11 @@ class _Call:
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def is_name_continued(self, index: int | None, given_id: str, name: str, text: str) -> bool:
+        """Return whether a piece under this one's index has the rest of its name."""
+        is_of_this = index is not None and given_id in ("", self.given_id)
+        return is_of_this and bool(self.name and name) and name != self.name and not self.pieces
 
     def begins_anew(self, given_id: str, name: str, arguments: str) -> bool:
         """Return whether a piece belongs to another call although it came under this one's index.
@@ -83,12 +108,14 @@ class Assembly:
         self.model, self.wire, self.account = model, wire, account
         #: The server's quirks, for `Adapter.decode`.
         self.quirks = quirks or Quirks()
-        #: Why the model stopped; None until the server said so.
+        #: Why the model stopped; None until the server said so. `stop_detail` is its own word for a failure.
         self.stop_reason: StopReason | None = None
+        self.stop_detail = ""
         #: True once the server said that nothing more will come.
         self.has_ended = False
         self.usage = Usage()
         self.messages = messages
+        self._thoughts: LeadingThoughts | None = LeadingThoughts()
         self._taken: set[str] | None = None
         self._parts: list[_Prose | _Call] = []
         self._calls: dict[int | str, _Call] = {}
@@ -98,7 +125,7 @@ class Assembly:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was said and nothing called."""
-        return not self._parts
+        return not (self._parts or (self._thoughts is not None and self._thoughts.is_holding))
 
     @property
     def progress(self) -> tuple[object, ...]:
@@ -106,9 +133,30 @@ class Assembly:
         return (self._room, len(self._parts), self.stop_reason, self.has_ended)
 
     def add_text(self, text: str) -> tuple[Event, ...]:
-        """Add a piece of the answer's text."""
+        """Add a piece of the answer's text. What is thinking at its beginning becomes that."""
         if not text:
             return ()
+        if self._thoughts is not None:
+            return self._sorted(self._thoughts, self._thoughts.feed(text))
+        return self._say(text)
+
+    def close_text(self) -> tuple[Event, ...]:
+        """Take what was held back of the text for decided: something else follows, or nothing more."""
+        if self._thoughts is None:
+            return ()
+        return self._sorted(self._thoughts, self._thoughts.close())
+
+    def _sorted(
+        self, thoughts: LeadingThoughts, pieces: Iterable[tuple[str, bool]]
+    ) -> tuple[Event, ...]:
+        events: list[Event] = []
+        for piece, is_thinking in pieces:
+            events += self._think(piece) if is_thinking else self._say(piece)
+        if thoughts.is_over:
+            self._thoughts = None
+        return tuple(events)
+
+    def _say(self, text: str) -> tuple[Event, ...]:
         last = self._parts[-1] if self._parts else None
         if type(last) is not _Prose or last.is_thinking:
             last = self._prose(is_thinking=False)
@@ -122,6 +170,10 @@ class Assembly:
         """Add a piece of the model's thinking."""
         if not text:
             return ()
+        is_held = self._thoughts is not None and self._thoughts.is_holding
+        return (*(self.close_text() if is_held else ()), *self._think(text))
+
+    def _think(self, text: str) -> tuple[Event, ...]:
         prose = self._prose(is_thinking=True)
         self._count(text)
         prose.pieces.append(text)
@@ -155,17 +207,31 @@ class Assembly:
         The piece belongs to the call that has its index; without one to the call that has its id; without
         both to the last one. A piece that names a tool may begin a new call, see `_Call.begins_anew`.
         """
+        events = self.close_text()
         text = arguments if isinstance(arguments, str) else _encode(arguments)
         call = self._find_call(index, id, name)
-        if call is None or call.begins_anew(id, name, text):
+        if self._is_repeated(self._calls.get(id) if id else call, id, name, text):
+            return events  # some servers send each call whole again at the end
+        if call is not None and call.is_name_continued(index, id, name, text):
+            call.name = name if name.startswith(call.name) else call.name + name
+        elif call is None or call.begins_anew(id, name, text):
             call = self._start_call(index, id, name)
         elif name and not call.name:
             call.name = name
         if not text:
-            return ()
+            return events
         self._count(text)
         call.pieces.append(text)
-        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+        return (*events, ToolCallStreamed(id=call.id, name=call.name, text=text))
+
+    def _is_repeated(self, call: _Call | None, given_id: str, name: str, text: str) -> bool:
+        """Return whether a piece says nothing but what the whole call says already."""
+        if call is None or not name or (given_id, name) != (call.given_id, call.name):
+            return False
+        said, known = _read_object(text), _read_object(call.text)
+        if not text.strip() or not call.pieces or said is None or known is None:
+            return False
+        return msgspec.json.decode(said) == msgspec.json.decode(known)
 
     def has_call_at(self, index: int | None) -> bool:
         """Return whether a call has begun at this place."""
@@ -179,11 +245,12 @@ class Assembly:
         self, *, id: str = "", name: str, arguments: str | Mapping[str, Any] | None = None
     ) -> tuple[Event, ...]:
         """Add a whole tool call, as servers do that never send one in pieces."""
+        events = self.close_text()
         call = self._start_call(None, id, name)
         text = arguments if isinstance(arguments, str) else _encode(arguments)
         self._count(text)
         call.pieces.append(text)
-        return (ToolCallStreamed(id=call.id, name=call.name, text=text),)
+        return (*events, ToolCallStreamed(id=call.id, name=call.name, text=text))
 
     def set_usage(
         self,
@@ -204,9 +271,12 @@ class Assembly:
             ),
         )
 
-    def stop(self, reason: StopReason) -> None:
-        """Note why the model stopped. Usage may still come."""
-        self.stop_reason = reason
+    def stop(self, word: str, explanation: str = "") -> None:
+        """Note why the model stopped, in the server's own word. Usage may still come."""
+        self.stop_reason = _STOP_REASONS.get(word.lower(), "failed")
+        if self.stop_reason in ("refusal", "failed"):
+            said = f"{word}: {explanation}" if explanation else word
+            self.stop_detail = "".join(filter(str.isprintable, said))[:_LONGEST_DETAIL]
 
     def end(self) -> None:
         """Note that the server said its last word."""
@@ -217,17 +287,40 @@ class Assembly:
         return all(_read_object(call.text) is not None for call in self._all_calls())
 
     def message(self) -> AssistantMessage:
-        """Return the answer: parts in the order they began, ids unique, arguments valid."""
-        content = tuple(part for each in self._parts if (part := self._finished(each)) is not None)
+        """Return the answer: parts in the order they began, ids unique, arguments valid; no calls in one that failed."""
+        self.close_text()
+        content = self._sorted_out(
+            part for each in self._parts if (part := self._finished(each)) is not None
+        )
         reason = self.stop_reason or "end"
+        if reason in ("refusal", "failed"):
+            content = tuple(part for part in content if not isinstance(part, ToolCall))
         has_calls = any(isinstance(part, ToolCall) for part in content)
         if has_calls and reason == "end":
             reason = "tool_calls"
         elif reason == "tool_calls" and not has_calls:
             reason = "end"
         return AssistantMessage(
-            content=content, stop_reason=reason, model=self.model, usage=self.usage
+            content=content,
+            stop_reason=reason,
+            model=self.model,
+            usage=self.usage,
+            stop_detail=self.stop_detail,
         )
+
+    def _sorted_out(self, parts: Iterable[AssistantPart]) -> tuple[AssistantPart, ...]:
+        """Return the parts, with what is thinking in the first text apart, where its opening tag is missing."""
+        content = tuple(parts)
+        place = next((n for n, part in enumerate(content) if isinstance(part, Text)), None)
+        if place is None:
+            return content
+        text = content[place]
+        split = split_unopened(text.text) if isinstance(text, Text) else None
+        if split is None:
+            return content
+        thought = Thinking(text=split[0], provider=self.wire)
+        said = (Text(text=split[1]),) if split[1] else ()
+        return (*content[:place], thought, *said, *content[place + 1 :])
 
     def _all_calls(self) -> list[_Call]:
         return [part for part in self._parts if isinstance(part, _Call)]

@@ -3,20 +3,21 @@
 httpx2's EventSource is not used: it insists on the content type `text/event-stream`, which local servers do not
 always send, and cannot read an answer that came in one piece. Lines are split on bytes, so a character cut
 between two chunks is whole again before anything is decoded. Only `data` counts: no format needs event names.
-Bare carriage returns as line ends, which SSE allows and nobody sends, are not recognised.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from ybs.providers.wire.adapter import Frame
-from ybs.providers.wire.loose_json import as_list
+from ybs.providers.wire.loose_json import as_list, as_object
 
 #: What `data: [DONE]` becomes: the server's last word. Compare with `is`.
 DONE: Final[Frame] = {}
 _decode_any: Final = msgspec.json.Decoder[Any]().decode
+#: Where a text stands in a frame.
+_Path: TypeAlias = tuple[str | int, ...]
 _LARGEST_FRAME_BYTES: Final = 16 * 1024 * 1024
 
 
@@ -34,11 +35,12 @@ class FrameReader:
     def __init__(self) -> None:
         self._rest = bytearray()  # a line without its end
         self._value = b""  # a JSON value without its end
+        self._has_return = False  # a carriage return came last: a line feed may belong to it
+        self._halves: dict[_Path, str] = {}  # of characters whose other half the next frame has
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         """Yield the frames that the chunk completes. Raises BrokenFrame."""
-        if len(self._rest) + len(self._value) + len(chunk) > _LARGEST_FRAME_BYTES:
-            raise BrokenFrame(b"a frame of more than 16 MB")
+        chunk = self._with_line_feeds(chunk)
         if b"\n" not in chunk:
             self._rest += chunk
             return
@@ -63,6 +65,18 @@ class FrameReader:
         yield from self._read_line(bytes(self._rest))
         yield from self._read_line(b"")
 
+    def _with_line_feeds(self, chunk: bytes) -> bytes:
+        """Return the chunk with every line end as one character; a carriage return at its end waits for what follows."""
+        if len(self._rest) + len(self._value) + len(chunk) > _LARGEST_FRAME_BYTES:
+            raise BrokenFrame(b"a frame of more than 16 MB")
+        if not self._has_return and b"\r" not in chunk:
+            return chunk
+        if self._has_return:
+            chunk = b"\r" + chunk
+        self._has_return = chunk.endswith(b"\r")
+        chunk = chunk[:-1] if self._has_return else chunk
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
     def _read_line(self, line: bytes) -> Iterator[Frame]:
         if data := _data_of(line):
             self._value = self._value + b"\n" + data if self._value else data
@@ -77,7 +91,7 @@ class FrameReader:
             yield DONE
             return
         try:
-            values = _decode(self._value)
+            values = self._decode(self._value)
         except (ValueError, RecursionError) as error:
             if must_be_whole:
                 raise BrokenFrame(self._value) from error
@@ -85,36 +99,47 @@ class FrameReader:
         self._value = b""
         yield from values
 
+    def _decode(self, value: bytes) -> list[Frame]:
+        """Decode a JSON object, several on one line, or a list of them. Raises ValueError."""
+        try:
+            found: list[Any] = [msgspec.json.decode(value)]
+        except ValueError:
+            found = [self._joined(each, ()) for each in _decode_loosely(value.decode())]
+        if isinstance(found[0], list):
+            found = as_list(found[0])
+        if not all(isinstance(each, dict) for each in found):
+            raise ValueError("not a JSON object")
+        return found
+
+    def _joined(self, value: Any, path: _Path) -> Any:
+        """Return the value without half surrogates, which msgspec refuses: two halves in a row, at one place, are a character."""
+        if isinstance(value, dict):
+            return {k: self._joined(each, (*path, k)) for k, each in as_object(value).items()}
+        if isinstance(value, list):
+            return [self._joined(each, (*path, n)) for n, each in enumerate(as_list(value))]
+        if not isinstance(value, str):
+            return value
+        half = self._halves.pop(path, "")
+        if value and "\ud800" <= value[-1] <= "\udbff":
+            self._halves[path], value = value[-1], value[:-1]
+        return (half + value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
 
 def _data_of(line: bytes) -> bytes:
     """Return what a line says: the value of `data:`, or the line itself where it is JSON."""
-    line = line.strip()
+    line = line.strip().removeprefix(b"\xef\xbb\xbf")
     if line.startswith(b"data:"):
         return line[5:].strip()
     is_field = line.startswith((b":", b"event:", b"id:", b"retry:"))
-    return b"" if is_field else line.removeprefix(b"\xef\xbb\xbf")
-
-
-def _decode(value: bytes) -> list[Frame]:
-    """Decode a JSON object, several on one line, or a list of them. Raises ValueError."""
-    try:
-        found: list[Any] = [msgspec.json.decode(value)]
-    except ValueError:
-        found = list(_decode_loosely(value.decode()))
-    if isinstance(found[0], list):
-        found = as_list(found[0])
-    if not all(isinstance(each, dict) for each in found):
-        raise ValueError("not a JSON object")
-    return found
+    return b"" if is_field else line
 
 
 def _decode_loosely(text: str) -> Iterator[Any]:
-    """Decode values that stand side by side, and half surrogates, which msgspec refuses."""
+    """Decode values that stand side by side, and half surrogates."""
     import json  # needed for odd servers only
 
     decoder, position = json.JSONDecoder(), 0
     while position < len(text):
         value, end = decoder.raw_decode(text, position)
-        clean = json.dumps(value, ensure_ascii=False).encode(errors="replace")
-        yield msgspec.json.decode(clean)
+        yield value
         position = end + (len(text[end:]) - len(text[end:].lstrip()))

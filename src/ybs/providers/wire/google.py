@@ -14,7 +14,6 @@ from ybs.core.messages import (
     AssistantMessage,
     Image,
     Message,
-    StopReason,
     Text,
     Thinking,
     ToolCall,
@@ -31,13 +30,6 @@ from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count
 from ybs.providers.wire.pictures import base64_of, without_pictures
 from ybs.providers.wire.quirks import Quirks
 
-_STOP_REASONS: Final[dict[str, StopReason]] = {
-    "STOP": "end",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "refusal"
-    ),
-}
 #: Stands for the signature of a call that another model made; Gemini 3 refuses the first call of a message without one.
 #: https://ai.google.dev/gemini-api/docs/thought-signatures
 _UNSIGNED: Final = "skip_thought_signature_validator"
@@ -111,9 +103,9 @@ class GoogleAdapter:
         if usage := as_object(frame.get("usageMetadata")):
             _note_usage(usage, draft)
         if reason := as_text(candidate.get("finishReason")):
-            draft.stop(_STOP_REASONS.get(reason, "end"))
-        elif at(frame, "promptFeedback.blockReason"):
-            draft.stop("refusal")
+            draft.stop(reason, as_text(candidate.get("finishMessage")))
+        elif reason := as_text(at(frame, "promptFeedback.blockReason")):
+            draft.stop("refusal", reason)
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: the key where there is one."""

@@ -101,7 +101,7 @@ class OllamaAdapter:
                 self._has_warned = True
                 events += (Noticed(level="warning", text=notice),)
             draft.set_usage(input_tokens=read, output_tokens=count_at(frame, "eval_count"))
-            draft.stop("length" if frame.get("done_reason") == "length" else "end")
+            draft.stop(as_text(frame.get("done_reason")) or "stop")
             draft.end()
         return events
 

@@ -12,7 +12,6 @@ from ybs.core.messages import (
     AssistantMessage,
     Image,
     Message,
-    StopReason,
     Text,
     Thinking,
     ToolCall,
@@ -38,15 +37,6 @@ from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks
 
-_STOP_REASONS: Final[dict[str, StopReason]] = {
-    "stop": "end",
-    "length": "length",
-    "model_length": "length",  # Mistral
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-}
 _LONGEST_ID: Final = 40  # OpenAI refuses longer ones; ids of other servers may be
 
 
@@ -106,11 +96,14 @@ class OpenAIAdapter:
         _note_usage(frame, draft)
         choices = frame.get("choices")
         choice = as_object(choices[0]) if isinstance(choices, list) and choices else {}  # pyright: ignore[reportUnknownArgumentType] - JSON
-        yield from _decode_delta(as_object(choice.get("delta") or choice.get("message")), draft)
+        message = choice.get("message") if draft.is_empty else None  # some repeat it all at the end
+        yield from _decode_delta(as_object(choice.get("delta") or message), draft)
         if reason := as_text(choice.get("finish_reason")):
-            draft.stop(_STOP_REASONS.get(reason, "end"))
+            native = as_text(choice.get("native_finish_reason"))  # OpenRouter says `stop` of it all
+            is_native = draft.is_empty and bool(native)
+            draft.stop(native if is_native else reason, as_text(at(choice, "error.message")))
         elif choice.get("message"):
-            draft.stop("end")  # a whole answer needs no reason
+            draft.stop("stop")  # a whole answer needs no reason
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers: a bearer token where there is a key."""
@@ -244,6 +237,8 @@ def _decode_delta(delta: Mapping[str, Any], draft: Assembly) -> Iterator[Event]:
         yield from draft.add_text(as_text(refusal))
     for call in as_list(delta.get("tool_calls")):
         yield from _decode_call(as_object(call), draft)
+    if call := as_object(delta.get("function_call")):  # as it was before tools
+        yield from _decode_call({"index": 0, **call}, draft)
 
 
 def _decode_content(content: Any, draft: Assembly) -> Iterator[Event]:

@@ -17,7 +17,6 @@ from ybs.core.messages import (
     AssistantPart,
     Image,
     Message,
-    StopReason,
     Text,
     Thinking,
     ToolCall,
@@ -46,7 +45,6 @@ _LONGEST_ID: Final = 64
 _TEXTS: Final = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS: Final = ("response.completed", "response.incomplete")
-_INCOMPLETE: Final[dict[str, StopReason]] = {"content_filter": "refusal"}
 
 #: The whole response has come already, in one frame, so it may be as long as it is.
 _NO_LIMIT: Final = 10_000_000
@@ -305,9 +303,7 @@ def _finish(response: dict[str, Any], draft: Assembly) -> None:
         output_tokens=count_at(response, "usage.output_tokens"),
         cached_tokens=count_at(response, "usage.input_tokens_details.cached_tokens"),
     )
-    if response.get("status") == "incomplete":
-        why = as_text(at(response, "incomplete_details.reason"))
-        draft.stop(_INCOMPLETE.get(why, "length"))
-    else:
-        draft.stop("end")
+    status = as_text(response.get("status")).replace("in_progress", "") or "completed"
+    why = as_text(at(response, "incomplete_details.reason")) or "max_output_tokens"
+    draft.stop(why if status == "incomplete" else status)
     draft.end()

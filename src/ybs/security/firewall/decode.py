@@ -123,12 +123,17 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)
     if last != HIDDEN and (not data.isascii() or b"\x1b" in data or b"<U+" in data):
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
-    glued = data.translate(_GLUED, _BETWEEN)
-    if last != GLUE and (
-        b"aqqa" in glued or b"aqaqa" in glued or (b"\t" in data and _NUMBERED().search(data))
-    ):
+    if last != GLUE and _may_be_joined(data):
         found = [m for sign, each in _JOINTS.items() if sign in data for m in each().finditer(data)]
         yield substituted(GLUE, data, _ordered(found), _nothing)
+
+
+def _may_be_joined(data: bytes) -> bool:
+    """Return whether literals may stand side by side."""
+    glued = data.translate(_GLUED, _BETWEEN)
+    if b"aqqa" in glued or b"aqaqa" in glued:
+        return True
+    return b"\t" in data and _NUMBERED().search(data) is not None
 
 
 def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
@@ -187,6 +192,22 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
         if after := _END_AFTER().match(data, end):
             done = after.end()
             yield from _LINE_END().finditer(data, end, done)
+
+
+def goes_on_at(data: bytes, cores: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the places of line ends that may stand within a token, an encoded word or a dump."""
+    for match in line_ends(data, cores):
+        yield data.index(b"\n", match.start())
+    patterns = [each for sign, each in _ESCAPES.items() if sign in data]
+    if _may_be_joined(data):
+        patterns += [each for sign, each in _JOINTS.items() if sign in data]
+    for pattern in patterns:
+        for match in pattern().finditer(data):
+            if b"\n" in match[0]:
+                yield data.index(b"\n", match.start())
+    mapped = data.translate(_IS_HEX)
+    if b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped:
+        yield from (place for place, code in enumerate(data) if code == 10)
 
 
 def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:

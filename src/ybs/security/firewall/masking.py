@@ -1,7 +1,7 @@
 """The firewall of a session: finds secrets in a text and puts placeholders in their place."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -13,6 +13,7 @@ from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LINES, views
 from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, engine_of, merged
+from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.memory import Finding, Memory
 from ybs.security.firewall.report import Report
 from ybs.security.firewall.rules import ASSIGNED, KINDS
@@ -33,17 +34,18 @@ _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 class _Search:
     """One search of a text and of what it says underneath; `room` is how many bytes may be decoded for it in all."""
 
-    def __init__(self, engine: Engine, known: list[tuple[bytes, str]], room: int) -> None:
-        self._engine, self._known, self._room = engine, known, room
+    def __init__(self, engine: Engine, vault: Vault, room: int) -> None:
+        self._engine, self._room = engine, room
+        self._known, self._parts = list(vault.known()), vault.parts()
 
     def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
         """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
         cores = cores_in(data)
         plain = self._engine.spans(data, cores, only_tokens=last == LINES)
         plain += exact(data, self._known)
+        found = plain + exact(data, self._parts) if self._parts else list(plain)
         if depth == _DEPTH:
-            return plain
-        found = list(plain)
+            return found
         for view in views(data, cores, last):
             self._room -= len(view)
             if not len(view) or self._room < 0:
@@ -88,6 +90,7 @@ class Firewall:
         value = self.vault.value(placeholder)
         if value is not None:
             self._allowed.add(value)
+            self.vault.forget_parts(value)
             self._memory.clear()
 
     def find(self, text: str) -> Sequence[Finding]:
@@ -135,7 +138,7 @@ class Firewall:
     def spans(self, data: bytes) -> list[Span]:
         """Return the secrets in the bytes, also in what they say when encodings and disguises are undone."""
         room = _MOST_TIMES * len(data) + _LEAST_ROOM
-        found = _Search(self.engine, list(self.vault.known()), room).spans(data)
+        found = _Search(self.engine, self.vault, room).spans(data)
         if b"[ybs:secret:" in data:
             found = _outside_placeholders(data, found)
         return _on_characters(data, merged(found)) if found else found
@@ -159,8 +162,10 @@ class Firewall:
 
     def mask_json(self, raw: Raw, place: str = "") -> Raw:
         """Mask the texts in a piece of JSON after decoding them; the same piece where nothing was masked."""
-        if b"\\" not in bytes(raw) and not self.spans(bytes(raw)):
-            return raw  # it says what it reads, so one look at all of it does
+        # Without escapes it says what it reads, so one look at all of it does, but for what goes on in another value.
+        is_plain = b"\\" not in bytes(raw) and not self.spans(bytes(raw))
+        if is_plain and not any(map(self.find, joined(_decoded(raw)))):
+            return raw
         try:
             data = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -171,13 +176,37 @@ class Firewall:
         return raw if masked == data else Raw(msgspec.json.encode(masked))
 
     def mask_data(self, data: Any, place: str = "") -> Any:
-        """Mask the texts in plain data. Names of members are part of what says that a text is a secret."""
+        """Mask the texts in plain data, each alone and all as one text, in which a secret may go on in the next value."""
+        return self._mask_each(self._mask_across(data, place), place)
+
+    def _mask_across(self, data: Any, place: str) -> Any:
+        """Mask the parts of secrets that stand in several texts."""
+        leaves = Leaves(data)
+        texts, is_changed = leaves.texts, False
+        for order in leaves.runs():
+            whole = "\n".join(texts[number] for number in order)
+            sizes = [len(texts[number]) for number in order]
+            for finding in reversed(self.find(whole)):  # so that the places before it stay right
+                parts = [*_parts_of(finding, sizes)]
+                if len(parts) < 2:
+                    continue
+                secret = whole[finding.start : finding.end]
+                placeholder = self.vault.placeholder(finding.kind, secret)
+                self.report.add(finding.kind, place, placeholder)
+                for index, start, end in parts:
+                    text = texts[order[index]]
+                    texts[order[index]] = text[:start] + placeholder + text[end:]
+                is_changed = True
+        return leaves.rebuilt() if is_changed else data
+
+    def _mask_each(self, data: Any, place: str) -> Any:
+        """Mask each text in plain data. Names of members are part of what says that a text is a secret."""
         match data:
             case str():
                 return self.mask(data, place)
             case list():
                 items = cast("list[Any]", data)
-                return [self.mask_data(item, place) for item in items]
+                return [self._mask_each(item, place) for item in items]
             case dict():
                 members = cast("dict[str, Any]", data)
                 return {
@@ -188,7 +217,7 @@ class Firewall:
                 return data
 
     def _mask_member(self, name: str, value: Any, place: str) -> Any:
-        masked = self.mask_data(value, place)
+        masked = self._mask_each(value, place)
         if not isinstance(masked, str) or len(masked) > _LONGEST_MEMBER:
             return masked
         text = member_text(name, masked)
@@ -207,6 +236,23 @@ def member_text(name: str, value: str) -> str:
     """Return a member of plain data as it is searched. The value is in place at its end, before a quote."""
     within = value.translate(_WITHIN) if len(value) <= _LONGEST_MEMBER else value
     return f'"{name}": "{within}"'
+
+
+def _parts_of(finding: Finding, sizes: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield which of the texts of these sizes, joined by line ends, a finding has a part in, and where in each."""
+    begins = 0
+    for index, size in enumerate(sizes):
+        start, end = max(finding.start - begins, 0), min(finding.end - begins, size)
+        if start < end:
+            yield index, start, end
+        begins += size + 1
+
+
+def _decoded(raw: Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

@@ -8,6 +8,7 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
 from ybs.security.firewall.images import metadata, stripped
+from ybs.security.firewall.leaves import joined
 from ybs.security.firewall.masking import Firewall, member_text
 
 _T = TypeVar("_T")
@@ -31,9 +32,12 @@ def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
 
     Thinking stays as it came: it goes back to the one who thought it, and its signature covers every letter.
     """
-    if isinstance(value, Struct) and is_clean(firewall, value):
-        return value
-    return cast("_T", _masked(firewall, value, place))
+    while not (isinstance(value, Struct) and is_clean(firewall, value)):
+        seen = _masked(firewall, value, place)
+        if seen is value or not isinstance(value, Struct):
+            return cast("_T", seen)
+        value = cast("_T", seen)  # what one text taught may stand in one before it
+    return value
 
 
 def is_clean(firewall: Firewall, value: Struct) -> bool:
@@ -71,6 +75,7 @@ def _gather(value: Any, texts: list[str]) -> bool:
             return _gather_fields(value, texts)
         case dict():
             _gather_data(cast("dict[str, Any]", value), texts)
+            texts += joined(cast("dict[str, Any]", value))
         case _:
             pass
     return True
@@ -92,13 +97,15 @@ def _fields_of(kind: type[Struct]) -> tuple[str, ...]:
 
 
 def _gather_raw(raw: bytes, texts: list[str]) -> bool:
-    if b"\\" not in raw:
-        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
-        return True
     try:
-        _gather_data(json.decode(raw), texts)
+        data = json.decode(raw)
     except (DecodeError, UnicodeDecodeError):
         return False
+    if b"\\" in raw:
+        _gather_data(data, texts)
+    else:
+        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
+    texts += joined(data)
     return True
 
 

@@ -32,6 +32,8 @@ _SECRET_ENDS = (
 )
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
 _LOGIN = lazy(r"://[^\s:/@]*:([^\s/@]+)@")
+#: What is long and has a digit in it; shorter parts would be found in ordinary text.
+_PART = lazy(r"(?=[A-Za-z_+/.=-]*[0-9])[0-9A-Za-z_+/.=-]{12,}")
 _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
 
 
@@ -44,6 +46,7 @@ class Vault:
             self._own |= dict.fromkeys(_forms(value))
         self._placeholders: dict[str, str] = {}
         self._values: dict[str, str] = {}
+        self._parts: dict[bytes, str] = {}
         self._counts: dict[str, int] = {}
         #: How many values were learned: with each of them a text may hold more secrets than before.
         self.learned = 0
@@ -63,6 +66,8 @@ class Vault:
             number = self._counts[kind] = self._counts.get(kind, 0) + 1
             known = self._placeholders[value] = f"[ybs:secret:{kind}#{number}]"
             self._values[known] = value
+            if "\n" in value:  # a part of it may stand in another text, by itself
+                self._parts |= {part.encode(): kind for part in _PART().findall(value)}
             self.learned += 1
         return known
 
@@ -87,6 +92,15 @@ class Vault:
                     value.encode("utf-8", "surrogatepass"),
                     placeholder.split(":")[2].split("#")[0],
                 )
+
+    def forget_parts(self, value: str) -> None:
+        """Take the parts of a value for no secrets any more."""
+        for part in _PART().findall(value):
+            self._parts.pop(part.encode(), None)
+
+    def parts(self) -> list[tuple[bytes, str]]:
+        """Return the long parts of values that stood in several lines, with their kinds."""
+        return list(self._parts.items())[-_MOST_KNOWN:] if self._parts else []
 
 
 def is_placeholder(text: str) -> bool:

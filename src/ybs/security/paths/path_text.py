@@ -21,6 +21,11 @@ def path_of(text: str) -> str:
     return real_name(text)
 
 
+def lies_in(path: str, folder: str) -> bool:
+    """Compare part by part: `/work2` does not lie in `/work`."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
 def _problem_of(text: str) -> str:
     scheme, is_address, _ = text.partition("://")
     problems = (

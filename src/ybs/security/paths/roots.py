@@ -19,7 +19,8 @@ from ybs.security.paths.later import part_of
 from ybs.security.paths.links import BlockedFiles
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import Place, held
-from ybs.security.paths.path_text import path_of
+from ybs.security.paths.own_code import OWN_CODE, code_in
+from ybs.security.paths.path_text import lies_in, path_of
 
 # What the first path needs is loaded when it comes: a start has none.
 
@@ -81,11 +82,11 @@ class Roots:
 
     def may_read(self, real: str) -> bool:
         """Return whether a path outside of the folders was allowed to be read."""
-        return any(_lies_in(real, each) for each in self._reading)
+        return any(lies_in(real, each) for each in self._reading)
 
     def holds(self, path: Path) -> bool:
         """Return whether the resolved path lies in one of the folders."""
-        return any(_lies_in(str(path), root) for root in self._roots)
+        return any(lies_in(str(path), root) for root in self._roots)
 
     @property
     def reading(self) -> tuple[Path, ...]:
@@ -121,7 +122,7 @@ class Roots:
         if not is_write and self._is_readable(real):
             return Path(real)
         self._check_blocked(shown, os.path.normpath(asked), real)
-        root = next((root for root in self._roots if _lies_in(real, root)), None)
+        root = next((root for root in self._roots if lies_in(real, root)), None)
         if root is None and not is_write and self.may_read(real):
             return Path(real)
         if root is None:
@@ -132,6 +133,8 @@ class Roots:
                 self,
             )
         if is_write:
+            if any(map(self.is_own_code, (real, os.path.normpath(asked)))):
+                raise Refused(f"{shown} is read-only: {OWN_CODE}")
             _check_repository(name, real, root)
         return Path(real)
 
@@ -165,19 +168,24 @@ class Roots:
         key = _key(real)
         return _is_among(key, self._always) or _is_among(key, self._named)
 
+    def is_own_code(self, path: str) -> bool:
+        """Return whether the absolute path is of the code that ybs itself runs from."""
+        code = frozenset(_key(each) for root in self._roots for each in code_in(root))
+        return bool(code) and _is_among(_key(path), code)
+
     def blocked_in(self, folder: str) -> list[str]:
         """Return the blocked paths in a folder that are there now, and are not links that somebody has put there."""
         return [
             path
             for path in (*self._blocked, *self._never)
-            if _lies_in(path, folder) and os.path.lexists(path) and os.path.realpath(path) == path
+            if lies_in(path, folder) and os.path.lexists(path) and os.path.realpath(path) == path
         ]
 
     def holds_blocked(self, folder: Path) -> bool:
         """Return whether a blocked path lies in the folder, or the folder in one."""
         key = _key(str(folder))
         return self.is_blocked(str(folder)) or any(
-            _lies_in(path, key) for paths in (self._always, self._named) for path in paths
+            lies_in(path, key) for paths in (self._always, self._named) for path in paths
         )
 
     def show(self, path: Path) -> str:
@@ -198,7 +206,7 @@ class Roots:
         from ybs.security.paths.git_settings import named_by_git
 
         named = (path for root in self._roots for path in named_by_git(self.host, root))
-        return next((self.show(Path(path)) for path in named if _lies_in(real, path)), "")
+        return next((self.show(Path(path)) for path in named if lies_in(real, path)), "")
 
     @cached_property
     def _never(self) -> tuple[str, ...]:
@@ -217,10 +225,10 @@ class Roots:
         text, folder = str(path), str(self.folder)
         if text == folder:
             return "."
-        return text[len(folder.rstrip("/")) + 1 :] if _lies_in(text, folder) else text
+        return text[len(folder.rstrip("/")) + 1 :] if lies_in(text, folder) else text
 
     def _in_its_root(self, path: str) -> str:
-        root = max((root for root in self._roots if _lies_in(path, root)), key=len, default="/")
+        root = max((root for root in self._roots if lies_in(path, root)), key=len, default="/")
         return path[len(root.rstrip("/")) + 1 :]
 
     def _links_to(self, real: str) -> Iterable[str]:
@@ -230,7 +238,7 @@ class Roots:
                 links = [entry for entry in entries if entry.is_symlink()]
         except OSError:
             return
-        yield from (link.name for link in links if _lies_in(real, os.path.realpath(link.path)))
+        yield from (link.name for link in links if lies_in(real, os.path.realpath(link.path)))
 
     def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
         for path in paths:
@@ -243,7 +251,7 @@ class Roots:
         )
 
     def _is_readable(self, real: str) -> bool:
-        return any(_lies_in(real, root) for root in self._readable)
+        return any(lies_in(real, root) for root in self._readable)
 
     def _check_blocked(self, shown: str, asked: str, real: str) -> None:
         for path in (real,) if asked == real else (real, asked):
@@ -276,7 +284,7 @@ def _credentials(host: Host) -> Iterable[str]:
 
 def _check_magic(shown: str, asked: str, real: str) -> None:
     for one in (asked, real):
-        if any(_lies_in(one, folder) for folder in _MAGIC):
+        if any(lies_in(one, folder) for folder in _MAGIC):
             raise Refused(
                 f"{shown} is not a regular file: files of /proc, /dev and /sys are not used"
             )
@@ -302,10 +310,6 @@ def _real_entry(asked: str) -> str:
     if name in ("", ".", ".."):
         return os.path.realpath(asked)
     return f"{os.path.realpath(folder).rstrip('/')}/{name}"
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
 
 
 def _is_among(key: str, keys: frozenset[str]) -> bool:

@@ -20,10 +20,7 @@ from contextlib import suppress
 from posixpath import join, normpath
 from threading import Thread
 
-from msgspec.structs import replace
-
 from ybs.security.paths.bulk import is_cache
-from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import lies_in
 from ybs.security.sandbox.seccomp import CHANGING, OPENING, changing, is_known, telling
 
@@ -61,14 +58,13 @@ class Attempts:
         self._mine: socket.socket | None = None
         self._its: socket.socket | None = None
 
-    def watch(self, launch: Launch) -> Launch:
-        """Return the launch with the filter; as it was where this machine has none."""
+    def watch(self, before_exec: Callable[[], None] | None) -> Callable[[], None] | None:
+        """Return what the child has to do before the command, with the filter after it; as it was where this machine has none."""
         machine = os.uname().machine
         if sys.platform != "linux" or not is_known(machine):
-            return launch
+            return before_exec
         self._mine, self._its = socket.socketpair()
-        install = _Install(telling(machine), _SYSCALL[machine], self._its, launch.before_exec)
-        return replace(launch, before_exec=install)
+        return _Install(telling(machine), _SYSCALL[machine], self._its, before_exec)
 
     @property
     def is_watching(self) -> bool:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
+from ybs.security.launcher import BUBBLEWRAP, ask, system_program
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
-from ybs.security.sandbox.programs import BUBBLEWRAP, system_program
 from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
@@ -147,31 +148,28 @@ def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
 
 def _try(program: str, options: tuple[str, ...]) -> str:
     """Return what bwrap says against it, or nothing."""
-    from subprocess import DEVNULL, PIPE, SubprocessError, run  # when the first command is near
-
     descriptor = _filter_file()
     given = (*_NAMESPACES, "--unshare-net", *options, *_BOUND)
     seen = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    trying = ("--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":")
     try:
-        done = run(
-            (program, *given, *seen, "--seccomp", str(descriptor), "--", "/bin/sh", "-c", ":"),
-            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={}, pass_fds=(descriptor,),
-            timeout=_TRY_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, SubprocessError) as error:
+        code, _, said = ask(
+            Launch((program, *given, *seen, *trying), {}, (descriptor,)), _TRY_SECONDS
+        )
+    except OSError as error:
         return str(error)
-    finally:
-        os.close(descriptor)
-    if done.returncode == 0:
+    if code == 0:
         return ""
-    return os.fsdecode(done.stderr).strip() or f"exit code {done.returncode}"
+    return os.fsdecode(said).strip() or f"exit code {code}"
 
 
 def _filter_file(*, has_unix_sockets: bool = True) -> int:
-    """Return a descriptor to read the filter from. Whoever spawns closes it."""
-    descriptor = os.memfd_create("ybs-filter")
-    os.write(descriptor, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
-    os.lseek(descriptor, 0, os.SEEK_SET)
+    """Return a descriptor to read the filter from, of a pipe: no limit on files is one on it. Whoever spawns closes it."""
+    descriptor, writer = os.pipe()
+    try:
+        os.write(writer, confining(os.uname().machine, has_unix_sockets=has_unix_sockets))
+    finally:
+        os.close(writer)
     return descriptor
 
 
@@ -235,13 +233,16 @@ def _resolver() -> Iterator[str]:
 def _writable(places: Places, top: str) -> Iterator[str]:
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
-    in_pieces = list(dict.fromkeys(folder for root in roots for folder in linked(root)))
-    for folder in in_pieces:
+    in_pieces = {folder for root in roots for folder in linked(root)}
+    # In order of depth: a mount covers those that were made below it before.
+    for folder in sorted({*in_pieces, *_pins(places, top)}):
+        if folder not in in_pieces:
+            yield from _bind("--bind", (folder,))
+            continue
         # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
         # itself is read-only, and what lies in it is writable piece by piece.
         yield from ("--ro-bind", folder, folder)
         yield from _bind("--bind", _pieces(folder))
-    yield from _bind("--bind", (path for path in _pins(places, top) if path not in in_pieces))
     for root in roots:
         yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
 
@@ -253,10 +254,10 @@ def _read_only(places: Places, top: str) -> Iterator[str]:
 
 
 def _pins(places: Places, top: str) -> list[str]:
-    """Return the folders on the way to blocked paths: what is mounted cannot be renamed, to be found bare next time."""
+    """Return the folders on the way to blocked paths and ybs's code: what is mounted cannot be renamed, to be found bare next time."""
     way = (
         str(folder)
-        for path in places.hidden
+        for path in (*places.hidden, *code_in(top))
         if lies_in(path, top)
         for folder in reversed(Path(path).parents)
         if lies_in(str(folder), top)

@@ -3,10 +3,11 @@
 import asyncio
 import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process, create_subprocess_exec
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 
+from ybs.security.launcher import start_in_loop
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.stuck import is_stuck
 
@@ -38,21 +39,14 @@ async def run_child(
 
     Without a group of its own it dies with the group of this process, but what it starts may live on.
     """
-    try:
-        process = await create_subprocess_exec(
-            *launch.argv,
-            cwd=folder,
-            env=dict(launch.environ),
-            stdin=DEVNULL if stdin is None else PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=has_own_group,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-        )
-    finally:
-        for descriptor in launch.descriptors:
-            os.close(descriptor)
+    process = await start_in_loop(
+        launch,
+        folder=folder,
+        stdin=DEVNULL if stdin is None else PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        has_own_group=has_own_group,
+    )
     watch = _Watch(process, has_own_group=has_own_group)
     try:
         async with asyncio.timeout(timeout_seconds):

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.security.launcher import BUBBLEWRAP, system_program
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, lies_in, system_folders
-from ybs.security.sandbox.programs import BUBBLEWRAP, system_program
 from ybs.security.sandbox.view import View
 
 if TYPE_CHECKING:

@@ -99,8 +99,9 @@ class Starter(Protocol):
         """
         ...
 
-    def attempts(self) -> "Attempts":
-        """Return what notes the attempts of one command that runs read-only."""
+    @property
+    def opened(self) -> Sequence[str]:
+        """The folders that commands may write in, where something stands around them."""
         ...
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
@@ -166,11 +167,10 @@ class Bare:
         del output, network, read_only
         return ""
 
-    def attempts(self) -> "Attempts":
-        """Return what notes nothing: no command runs read-only without a sandbox."""
-        from ybs.security.sandbox.attempts import Attempts
-
-        return Attempts(())
+    @property
+    def opened(self) -> Sequence[str]:
+        """None: nothing stands around commands."""
+        return ()
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
         """Return None: no sandbox can be the reason."""

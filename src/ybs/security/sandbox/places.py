@@ -9,6 +9,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
+from ybs.security.paths.path_text import lies_in
 
 #: Programs, libraries and their settings: the same for everybody on the machine.
 SYSTEM = (
@@ -186,11 +187,6 @@ def system_folders() -> Iterator[tuple[str, str]]:
             yield folder, str(Path(folder).readlink())
         elif Path(folder).is_dir():
             yield folder, ""
-
-
-def lies_in(path: str, folder: str) -> bool:
-    """Compare part by part: `/work2` does not lie in `/work`."""
-    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
 
 
 def _lies_in_one(path: str, folders: Set[str]) -> bool:

@@ -11,6 +11,7 @@ from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.later import NAMES as LATER
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.places import lies_in
 
 GIT = ".git"
@@ -22,7 +23,7 @@ _LONGEST_POINTER = 4096
 
 
 def protected(host: Host, root: str) -> list[str]:
-    """Return what a sandboxed program may not change: repositories at any depth, and what runs later at the top.
+    """Return what a sandboxed program may not change: repositories at any depth, what runs later at the top, ybs's own code.
 
     What the person's git settings name in the project belongs to it.
 
@@ -32,12 +33,16 @@ def protected(host: Host, root: str) -> list[str]:
     found = index_of(root).look()
     named = [path for path in named_by_git(host, root) if os.path.lexists(path)]
     held = sorted({*found.held, *named})
-    return [*held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+    return [*code_in(root), *held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
 
 
 def linked(root: str) -> list[str]:
-    """Return the folders whose `.git` is a link, which a mount cannot protect: it can be swapped for a folder."""
-    return sorted(index_of(root).look().linked)
+    """Return the folders around a protected link, which a mount cannot protect: it can be swapped for a folder.
+
+    Such a link is a `.git`, or leads to ybs's own code (`.venv`).
+    """
+    links = (path for path in code_in(root) if os.path.islink(path))  # noqa: PTH114 - texts throughout
+    return sorted({*index_of(root).look().linked, *(path.rpartition("/")[0] for path in links)})
 
 
 def _folded(paths: list[str], root: str, most: int) -> list[str]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import Refused
+from ybs.security.own_programs import Start, entering
 from ybs.security.sandbox.choice import choose
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places, see, switched_on
@@ -23,15 +24,13 @@ _WORK = "work"
 _NOTHING = ".nothing"
 #: In bubblewrap the folder of temporary files is mounted at /tmp, and the home folder lies in it.
 _HOME_INSIDE = "/tmp/home"  # noqa: S108 - the sandbox's own
-#: Enters the folder that stands before the command.
-_ENTER = 'cd "$0" && exec "$@"'
 
 
 class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
     `key` names its home; one that was started before finds there what it left. `shown` may be read, and `own`, which lies in
-    a folder of ybs's, `writable` changed, `declared` are variables.
+    a folder of ybs's, `writable` changed, `declared` are variables. Without a `start` it begins in the project, where it sees that.
     """
 
     key: str
@@ -42,6 +41,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     own: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
+    start: Start | None = None
 
 
 class KeptFolder(PrivateFolder):
@@ -98,16 +98,19 @@ def start_resident(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
         resident = replace(resident, project="none")
-    places = _places(host, project, resident, blocked, kept.work)
+    start = resident.start or Start(folder=project, environ=host.environ, is_apart=False)
+    if start.is_apart:
+        resident = replace(resident, own=(*resident.own, start.folder))
+    places = _places(host, project, resident, blocked, kept.work, start.environ)
     backend = choose(places, kept)
     declared = dict(resident.declared)
     if backend.name == "bubblewrap":
         declared.setdefault("HOME", _HOME_INSIDE)
-    folder = kept.work if resident.project == "none" else places.project
+    folder = str(start.folder) if start.is_apart else places.project
     launch = backend.launch(
-        ("/bin/sh", "-c", _ENTER, folder, *resident.command),
+        entering(kept.work if resident.project == "none" else folder, resident.command),
         Path(kept.work),
-        host.environ,
+        start.environ,
         network=resident.network,
         declared=declared,
     )
@@ -124,13 +127,18 @@ def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:
 
 
 def _places(
-    host: Host, project: Path, resident: Resident, blocked: Sequence[str], work: str
+    host: Host,
+    project: Path,
+    resident: Resident,
+    blocked: Sequence[str],
+    work: str,
+    environ: Mapping[str, str],
 ) -> Places:
     """Return what it sees. ybs's own folders stay hidden, but for the one to work in."""
     is_seen = resident.project != "none"
     top = project if is_seen else host.home / _NOTHING
     writable = [*([project] if resident.project == "write" else []), *resident.writable]
-    chains = [path for path in switched_on(host.environ) if may_open(host, path, blocked)]
+    chains = [path for path in switched_on(environ) if may_open(host, path, blocked)]
     places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
     may_write = tuple(os.path.realpath(path) for path in writable)
     readable = [each for each in places.readable if each not in may_write]

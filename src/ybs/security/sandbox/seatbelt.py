@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.places import Places
+from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES, git_folders
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
 
@@ -114,6 +115,7 @@ def profile(
         f"(allow file-read* file-write-data file-ioctl {_devices()})",
         f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
         *(_writable(names, root) for root in places.writable if not read_only),
+        *(_own_code(names, root) for root in places.writable if code_in(root)),
         # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folder.
         f"(deny file-read* file-write* {hidden})",
         f"(allow file-read* {_subpaths(names, 'OWN', (private,))})",
@@ -183,6 +185,19 @@ def _writable(names: _Names, root: str) -> str:
         f" (require-not {_below(parameter, f'({top})')})"
         f" (require-not {_below(parameter, f'(.*/)?{_any_case(GIT)}')})))"
     )
+
+
+def _own_code(names: _Names, root: str) -> str:
+    """Deny writing to ybs's own code below a root, and renaming a folder on the way to it."""
+    code = code_in(root)
+    way = {str(folder) for path in code for folder in Path(path).parents}
+    kept = "".join(
+        f' (literal (param "{names.add("WAY", path)}"))'
+        for path in sorted(way)
+        if lies_in(path, root)
+    )
+    denied = f"(deny file-write* {_subpaths(names, 'CODE', code)})"
+    return f"{denied}\n(deny file-write-unlink{kept})" if kept else denied
 
 
 def _below(parameter: str, pattern: str) -> str:

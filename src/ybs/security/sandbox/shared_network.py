@@ -13,10 +13,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from select import select
-from subprocess import DEVNULL, PIPE, Popen, SubprocessError, run
+from subprocess import PIPE
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
-from ybs.security.sandbox.programs import system_program
+from ybs.security.launcher import ask, start, system_program
+from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 ENTER = ("/usr/bin/nsenter", "/bin/nsenter")
 _MAKE = (
@@ -88,7 +93,7 @@ class SharedNetwork:
     def prefix(self, bubblewrap: str) -> tuple[str, ...]:
         """Return what stands before a command so that it starts in the network; nothing where there is none."""
         if self.is_wanted and not self._prefix and not self._has_failed:
-            with suppress(OSError, SubprocessError, ValueError):
+            with suppress(OSError, ValueError):
                 self._make(bubblewrap)
             self._has_failed = not self._prefix
         return self._prefix
@@ -97,9 +102,8 @@ class SharedNetwork:
         enter = system_program(ENTER)
         if enter is None:
             return
-        with Popen(
-            (bubblewrap, *_MAKE, *_TELL_AND_WAIT), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={}
-        ) as made:
+        making = Launch((bubblewrap, *_MAKE, *_TELL_AND_WAIT), {})
+        with start(making, stdin=PIPE, stdout=PIPE, has_own_group=False) as made:
             assert made.stdout is not None  # noqa: S101 - it is a pipe
             ready, _, _ = select([made.stdout], [], [], _SECONDS)
             pid = int(made.stdout.readline() if ready else b"")
@@ -126,16 +130,8 @@ class SharedNetwork:
         """Return the ports on which something inside takes connections; it may wait for a process."""
         if not self._prefix:
             return []
-        done = run(
-            (*self._prefix, "/bin/cat", *_TABLES),
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env={},
-            timeout=_SECONDS,
-            check=False,
-        )
-        rows = [line.split() for line in done.stdout.decode().splitlines()]
+        _, printed, _ = ask(Launch((*self._prefix, "/bin/cat", *_TABLES), {}), _SECONDS)
+        rows = [line.split() for line in printed.decode().splitlines()]
         found = {
             int(row[1].rpartition(":")[2], 16)
             for row in rows
@@ -167,18 +163,11 @@ class SharedNetwork:
             except OSError:
                 taken.bind((_LOOPBACK, 0))
             taken.listen()
-            script = (sys.executable, "-I", "-S", "-c", _FORWARD, str(taken.fileno()), str(port))
-            process = Popen(
-                (*self._prefix, *script),
-                stdin=PIPE,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                env={},
-                cwd="/",
-                pass_fds=(taken.fileno(),),
-                start_new_session=True,
-            )
-            self._forwards[port] = taken.getsockname()[1], process
+            outside: int = taken.getsockname()[1]
+            inner = taken.detach()  # closed once the process has it
+            script = (sys.executable, "-I", "-S", "-c", _FORWARD, str(inner), str(port))
+            process = start(Launch((*self._prefix, *script), {}, (inner,)), stdin=PIPE)
+            self._forwards[port] = outside, process
         return self._forwards[port][0]
 
     def end(self, port: int) -> bool:
@@ -201,13 +190,4 @@ class SharedNetwork:
 def _works(prefix: Sequence[str], bubblewrap: str) -> bool:
     """Return whether a sandbox can be built in there."""
     inside = ("--unshare-user", "--ro-bind", "/", "/", "--", "/bin/sh", "-c", ":")
-    done = run(
-        (*prefix, bubblewrap, *inside),
-        stdin=DEVNULL,
-        stdout=DEVNULL,
-        stderr=DEVNULL,
-        env={},
-        timeout=_SECONDS,
-        check=False,
-    )
-    return done.returncode == 0
+    return ask(Launch((*prefix, bubblewrap, *inside), {}), _SECONDS)[0] == 0

@@ -26,6 +26,7 @@ _STOP: dict[StopReason, str] = {
     "length": "max_tokens",
     "refusal": "refusal",
     "cut_off": "pause_turn",
+    "failed": "error",
 }
 _KINDS = {
     400: "invalid_request_error",

@@ -17,6 +17,7 @@ _FINISH: dict[StopReason, str] = {
     "length": "MAX_TOKENS",
     "refusal": "SAFETY",
     "cut_off": "OTHER",
+    "failed": "MALFORMED_FUNCTION_CALL",
 }
 _KINDS = {
     400: "INVALID_ARGUMENT",

@@ -19,7 +19,7 @@ from ybs.core.messages import (
 from ybs.testing.script import ScriptedAnswer
 
 _CREATED_AT = "2026-01-01T00:00:00.000000Z"
-_DONE: dict[StopReason, str] = {"length": "length", "cut_off": "length"}
+_DONE: dict[StopReason, str] = {"length": "length", "cut_off": "length", "failed": "error"}
 _NANOSECONDS = 1_000_000
 
 

@@ -16,6 +16,7 @@ _FINISH: dict[StopReason, str] = {
     "length": "length",
     "refusal": "content_filter",
     "cut_off": "length",
+    "failed": "error",
 }
 
 

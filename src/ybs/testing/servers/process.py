@@ -1,16 +1,21 @@
 """ServerProcess: a scripted server in a process of its own, for tests that start the real command."""
 
-import subprocess
-import sys
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
+from ybs.security.launcher import environ_away, python, start
+from ybs.security.sandbox.launch import Launch
 from ybs.testing.script import Entry, ScriptOver
 from ybs.testing.servers.http import RecordedRequest
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 
 class ServerProcess:
@@ -31,15 +36,15 @@ class ServerProcess:
         self._script.write_bytes(msgspec.json.encode(script))
         self._record.write_bytes(b"")
         files = ("--script", str(self._script), "--record", str(self._record))
-        self._command = (sys.executable, "-m", "ybs.testing.servers", "--wire", wire, *files)
+        self._command = python("-m", "ybs.testing.servers", "--wire", wire, *files)
         self._options = options
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        command = (*self._command, *self._options)
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        launch = Launch((*self._command, *self._options), environ_away(os.environ, ()))
+        self._process = start(launch, stdout=PIPE, stderr=None, has_own_group=False)
         if self._process.stdout is not None:
-            self.url = self._process.stdout.readline().strip()
+            self.url = self._process.stdout.readline().decode().strip()
         if not self.url:
             self._end()
             raise RuntimeError("the scripted server did not start; its words are on stderr")

@@ -21,7 +21,12 @@ from ybs.core.messages import (
 from ybs.testing.script import ScriptedAnswer
 from ybs.testing.servers.wire import CREATED_AT_SECONDS, model_list
 
-_WHY = {"length": "max_output_tokens", "refusal": "content_filter", "cut_off": "max_output_tokens"}
+_WHY = {
+    "length": "max_output_tokens",
+    "refusal": "content_filter",
+    "cut_off": "max_output_tokens",
+    "failed": "error",
+}
 
 
 class _Named(Struct):

@@ -107,8 +107,12 @@ class RunShell(BuiltInTool):
         self, arguments: Arguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
         """Run the command with the project read-only; say what it lacked."""
+        from ybs.security.sandbox.attempts import (
+            Attempts,  # the first request of a session needs none
+        )
+
         starter = self.workspace.shells.starter
-        attempts = starter.attempts()
+        attempts = Attempts(starter.opened)
         output = await self._run(arguments, print_live, attempts)
         ran: dict[str, Any] = output.display
         if ran["exit_code"] is None:  # it goes on in the background

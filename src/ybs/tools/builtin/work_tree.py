@@ -14,7 +14,10 @@ class WorkTree:
 
     def __init__(self, workspace: Workspace) -> None:
         self.roots = workspace.roots
-        self.git = Git(self.roots.host.environ, self.roots.folder, sandbox=workspace.git_sandbox)
+        host = self.roots.host
+        self.git = Git(
+            host.environ, self.roots.folder, roots=host.roots, sandbox=workspace.git_sandbox
+        )
 
     @property
     def top(self) -> str:

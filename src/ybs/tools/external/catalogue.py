@@ -6,10 +6,12 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.config.review import Review
 from ybs.config.schema import Tools
 from ybs.core.errors import ToolError
+from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.external.cache import Saying, SchemaCache
 from ybs.tools.external.definition import BadDefinition, InputForm, defined, from_settings
 from ybs.tools.external.finding import Candidate, candidates
@@ -134,7 +136,11 @@ class Catalogue:
         try:
             # It runs without network and with the project read-only: it may not know what it is asked.
             program = found.candidate.program
-            job = Run(program=program, words=("--schema",), seconds=DESCRIBE_SECONDS)
+            entry = found.candidate.entry
+            job = Run(
+                program=program, words=("--schema",), seconds=DESCRIBE_SECONDS,
+                in_project=entry is not None and entry.cwd == IN_PROJECT,
+            )  # fmt: skip
             ran = await run(job, self._workspace)
         except (ToolError, OSError) as error:
             return Saying(problem=str(error))
@@ -165,6 +171,9 @@ class _Found:
     def read(self, cache: SchemaCache, *, again: bool) -> None:
         """Take what it says from where that needs no run of it. Raises OSError."""
         candidate, entry = self.candidate, self.candidate.entry
+        if candidate.problem:
+            self.saying = Saying(problem=candidate.problem)
+            return
         if candidate.sidecar is not None:
             self.saying = Saying(answer=candidate.sidecar.read_bytes())
             return
@@ -180,7 +189,7 @@ class _Found:
         """Return the tools that it is: one, or for Python code several. Raises BadDefinition."""
         candidate, entry, saying = self.candidate, self.candidate.entry, self.saying
         assert saying is not None  # noqa: S101 - it was read or asked before
-        if saying.problem and entry is None:
+        if candidate.problem or (saying.problem and entry is None):
             raise BadDefinition(saying.problem)
         program = candidate.program
         usual: InputForm = "argv" if candidate.sidecar is not None else "stdin"
@@ -191,6 +200,10 @@ class _Found:
         ]
         if entry is not None:
             definitions = [from_settings(entry, definitions[0] if definitions else None)]
+        elif program.path.is_relative_to(
+            (workspace.roots.host.config_folder / "plugins").resolve()
+        ):
+            definitions = [replace(each, in_project=False) for each in definitions]
         return [ExternalTool(each, program, workspace, review) for each in definitions]
 
 

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 from ybs.config.schema import ExternalTool
 from ybs.config.tool_needs import ToolNeeds
 from ybs.config.tree import is_object
+from ybs.security.own_programs import IN_PROJECT
 
 #: A schema of a tool is sent with every request.
 MOST_BYTES = 16_000
@@ -34,6 +35,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     needs: ToolNeeds = ToolNeeds()
     input: InputForm = "stdin"
     timeout_seconds: int = 0
+    #: It starts in the project, trusted or not.
+    in_project: bool = False
 
 
 class _Said(Struct, frozen=True, kw_only=True):
@@ -45,6 +48,7 @@ class _Said(Struct, frozen=True, kw_only=True):
     needs: ToolNeeds = ToolNeeds()
     input: InputForm | None = None
     timeout_seconds: int = 0
+    cwd: str = ""
 
 
 def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
@@ -67,6 +71,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
         needs=said.needs,
         input=said.input or usual,
         timeout_seconds=max(said.timeout_seconds, 0),
+        in_project=said.cwd == IN_PROJECT,
     )
 
 
@@ -83,6 +88,7 @@ def from_settings(entry: ExternalTool, described: Definition | None) -> Definiti
         needs=entry.needs if entry.needs != ToolNeeds() else own.needs,
         input=entry.input or own.input,
         timeout_seconds=entry.timeout_seconds or own.timeout_seconds,
+        in_project=entry.cwd == IN_PROJECT or own.in_project,
     )
 
 

@@ -19,18 +19,21 @@ SIDECAR = ".tool.json"
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
 MOST_FILES = 500  # of a folder
+_NOT_TRUSTED = "it lies in the project and is not among the programs that you trust"
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
     """A program that may be a tool. `sidecar` is the file beside it that describes it; without one it is asked.
 
     `entry` is that of the settings, where it stands there. `is_expected`: it is meant to be a tool, so what is wrong with it matters.
+    `problem` says why it is not run.
     """
 
     program: Program
     sidecar: Path | None = None
     entry: ExternalTool | None = None
     is_expected: bool = True
+    problem: str = ""
 
 
 def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Candidate]:
@@ -51,8 +54,14 @@ def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candi
     path = roots.host.expand(entry.path, roots.folder).resolve()
     inside = _in_project(path, roots)
     program = Program(path, entry.path, is_python=_is_python(path), in_project=inside)
+    if inside and not _is_trusted(inside, review):
+        return Candidate(program=program, entry=entry, problem=_NOT_TRUSTED)
     sidecar = path.with_name(path.name + SIDECAR)
     return Candidate(program=program, sidecar=sidecar if sidecar.is_file() else None, entry=entry)
+
+
+def _is_trusted(path: str, review: Review | None) -> bool:
+    return review is not None and review.is_trusted and path in review.files
 
 
 def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> Iterator[Candidate]:
@@ -71,7 +80,7 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
             continue
         real = path.resolve() if entry.is_symlink() else path
         inside = _in_project(real, roots)
-        if is_projects and (review is None or inside not in review.files):
+        if (is_projects or inside) and not _is_trusted(inside, review):
             continue
         sidecar = path.with_name(each + SIDECAR)
         program = Program(
@@ -80,10 +89,7 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         has_sidecar = (
             sidecar.name in names
             and sidecar.is_file()
-            and (
-                not is_projects
-                or (review is not None and _in_project(sidecar, roots) in review.files)
-            )
+            and (not is_projects or _is_trusted(_in_project(sidecar, roots), review))
         )
         yield Candidate(
             program=program,

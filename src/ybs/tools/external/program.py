@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ybs.config.tool_needs import ToolNeeds
 from ybs.core.errors import ToolError
+from ybs.security.own_programs import Start, project_variables
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import Output
 from ybs.tools.shell.process import Command, Shell, run_command
@@ -42,6 +43,8 @@ class Run(Struct, frozen=True, kw_only=True):
     given: bytes = b""
     needs: ToolNeeds = ToolNeeds()
     seconds: float
+    #: It starts in the project, trusted or not.
+    in_project: bool = False
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -53,6 +56,8 @@ class Ran(Struct, frozen=True, kw_only=True):
     text: str
     errors: str
     timed_out: bool = False
+    #: It did not start in the project.
+    is_apart: bool = False
 
 
 def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
@@ -63,12 +68,14 @@ def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
         return any(line.startswith(_MARK) for line in file.read(most_bytes).splitlines())
 
 
-def command_of(program: Program, workspace: Workspace) -> list[str]:
-    """Return the words that start a program. Its interpreter is the one of the person's PATH, never one of the project.
+def command_of(
+    program: Program, away_from: Iterable[Path], environ: Mapping[str, str]
+) -> list[str]:
+    """Return the words that start a program. Its interpreter is the one of the person's PATH, never one in a root (`away_from`).
 
     Raises ToolError and OSError.
     """
-    from ybs.security.sandbox.programs import persons_program
+    from ybs.security.launcher import persons_program
 
     if program.is_python:
         return [sys.executable, "-I", str(_RUNNER), str(program.path)]
@@ -80,8 +87,7 @@ def command_of(program: Program, workspace: Workspace) -> list[str]:
     words = words[2:] if words[1:2] == ["-S"] else words[1:]
     if not words:
         return [str(program.path)]
-    roots = workspace.roots
-    found = persons_program(words[0], away_from=roots.folder, environ=roots.host.environ)
+    found = persons_program(words[0], away_from=away_from, environ=environ)
     if found is None:
         raise ToolError(f"{words[0]}, which runs it, is not on your PATH.")
     return [found, *words[1:], str(program.path)]
@@ -111,7 +117,9 @@ async def run(job: Run, workspace: Workspace) -> Ran:
         raise ToolError("The arguments are too long for this tool.")
     shells = workspace.shells
     shells.starter.check()
-    launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace))
+    own_programs = workspace.own_programs
+    start = await asyncio.to_thread(own_programs.start, "tools", in_project=job.in_project)
+    launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
     output = Output(MOST_CHARS)
     command = Command(
         launch=launch,
@@ -131,20 +139,28 @@ async def run(job: Run, workspace: Workspace) -> Ran:
         text=output.stdout.text(workspace.max_output_chars).strip(),
         errors=output.stderr.text(workspace.max_output_chars // 2).strip(),
         timed_out=ended.timed_out,
+        is_apart=start.is_apart,
     )
 
 
-def _launch(job: Run, workspace: Workspace) -> Launch:
-    roots, needs = workspace.roots, job.needs
-    environ = roots.host.environ
+def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
+    folder, needs, environ = workspace.roots.folder, job.needs, start.environ
     access = Access(
         network=needs.network,
         read_only=needs.project == "read",
-        shown=tuple(shown_to(job.program, needs, workspace)),
-        declared={name: environ[name] for name in needs.environment if name in environ},
+        shown=(
+            *shown_to(job.program, needs, workspace),
+            *([start.folder] if start.is_apart else []),
+        ),
+        declared={
+            **project_variables(folder),
+            **{name: environ[name] for name in needs.environment if name in environ},
+        },
     )
-    command = [*command_of(job.program, workspace), *job.words]
-    return workspace.shells.starter.start(command, roots.folder, environ, access)
+    command = start.command(
+        [*command_of(job.program, workspace.roots.folders, environ), *job.words]
+    )
+    return workspace.shells.starter.start(command, folder, environ, access)
 
 
 def input_of(given: bytes) -> BinaryIO | None:

@@ -8,6 +8,7 @@ import msgspec
 from ybs.config.review import Review
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.own_programs import WHY_APART
 from ybs.security.policy.policy import Subject
 from ybs.tools.external.definition import Definition
 from ybs.tools.external.program import Program, Ran, Run, run
@@ -60,8 +61,9 @@ class ExternalTool:
         try:
             needs = self.definition.needs
             job = Run(
-                program=self.program, words=words, given=data, needs=needs, seconds=self.seconds
-            )
+                program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
+                in_project=self.definition.in_project,
+            )  # fmt: skip
             ran = await run(job, self._workspace)
         except OSError as error:
             raise ToolError(
@@ -113,4 +115,5 @@ def _text_of(value: Any) -> str:
 def _with(what: str, ran: Ran) -> str:
     """Add what a program said to what became of it."""
     said = [part for part in (ran.text, ran.errors and f"[stderr]\n{ran.errors}") if part]
-    return "\n".join([f"{what}.", *said])
+    why = [f"({WHY_APART})"] if ran.is_apart else []
+    return "\n".join([f"{what}.", *said, *why])

@@ -4,7 +4,9 @@ The SDK reads bodies of any size, and says of every failure that the server retu
 """
 
 import asyncio
+import re
 import ssl
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from http.client import responses
@@ -12,14 +14,16 @@ from importlib.metadata import version
 from os import strerror
 from socket import gaierror
 from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 import msgspec
 
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, origin_of
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.tools.mcp.listed import cleaned
+from ybs.tools.mcp.repair import messages_of
 
 #: One answer may have so many bytes, and one event of a stream as many.
 MOST_BYTES: Final = 16_000_000
@@ -29,11 +33,17 @@ MOST_STREAMED: Final = 128_000_000
 _GRACE_SECONDS = 30.0
 CONNECT_SECONDS: Final = 15.0
 _SHORT_SECONDS = 30.0
+_UNAUTHORIZED = 401  # the login answers it
 #: What is said at the end of a session is not waited for.
 _FAREWELL_SECONDS = 3.0
 _SESSION = "mcp-session-id"
 _EVENTS = "text/event-stream"
 _INTERNAL_ERROR = -32603
+#: Escapes in JSON: a backslash, a whole surrogate pair, and half of one.
+_ESCAPE = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_HALF_LENGTH: Final = 6
 PROGRAM: Final = f"ybs/{version('ybs')}"
 _STATUSES: Final[Mapping[int, str]] = {
     401: "it does not accept the key in its headers",
@@ -54,8 +64,10 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         *,
         address: str,
         seconds: float,
+        is_sse: bool = False,
     ) -> None:
         self._inner, self._lost, self._seconds = inner, lost, seconds
+        self._is_sse = is_sse
         self._home = httpx2.URL(address)
         #: Why nothing more is sent.
         self._gone = ""
@@ -91,14 +103,35 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if self._gone:
             raise httpx2.ConnectError(self._gone)
         if _EVENTS in request.headers.get("accept", ""):
-            return await self._exchange(request)
+            return await self._listened(request) if self._is_sse else await self._exchange(request)
         short = _FAREWELL_SECONDS if request.method == "DELETE" else _SHORT_SECONDS
         limits = dict.fromkeys(("connect", "read", "write", "pool"), short)
         request.extensions = {**request.extensions, "timeout": limits}
         try:
-            return await self._exchange(request)
-        except (httpx2.TransportError, _Unusable) as error:
+            response = await self._exchange(request)
+        except _Unusable as error:
+            raise ToolError(f"{request.url.host} cannot be used: {error}") from error
+        except httpx2.TransportError as error:
             raise ToolError(f"{request.url.host} cannot be reached: {reason_of(error)}") from error
+        is_message = self._is_sse and request.headers.get("content-type") == "application/json"
+        if is_message and response.status_code >= 400 and response.status_code != _UNAUTHORIZED:
+            self._lost(_words_for(response.status_code, _decoded(response.content)))
+        return response
+
+    async def _listened(self, request: httpx2.Request) -> httpx2.Response:
+        """Open the one stream on which a server of the older transport answers; without it, it is lost. Raises ToolError."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._exchange(request)
+        except (httpx2.TransportError, _Unusable, TimeoutError) as error:
+            raise ToolError(f"it cannot be reached: {reason_of(error)}") from error
+        if response.status_code >= 400 and response.status_code != _UNAUTHORIZED:
+            raise ToolError(_words_for(response.status_code, _decoded(response.content)))
+        if isinstance(response.stream, _BoundedStream):
+            response.stream.ended = lambda: self._lost("it ended the stream of its answers")
+        elif response.status_code == 200:
+            raise ToolError("it did not answer with a stream of events: check its url")
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -115,6 +148,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         request.headers["accept-encoding"] = "identity"  # what is packed has no limit
         request.headers.setdefault("user-agent", PROGRAM)
         response = await self._inner.handle_async_request(request)
+        if there := _leads_elsewhere(request.url, response):
+            await response.aclose()
+            raise _Unusable(f"Redirect to {there} not followed")
         if encoding := response.headers.get("content-encoding", ""):
             await response.aclose()
             raise _Unusable(f"it answered in the encoding {encoding}, which was not asked for")
@@ -140,8 +176,11 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             return response
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         message = _decoded(body)
-        if is_object(message) and message.get("jsonrpc") == "2.0":
+        if is_object(message) and message.get("jsonrpc") == "2.0" and _is_whole(message):
             return response
+        if b'"jsonrpc"' in body and (found := messages_of(body)):
+            text = found[0].model_dump_json(by_alias=True, exclude_unset=True)
+            return httpx2.Response(status, headers=_plain(response), content=text.encode())
         if status >= 400:
             challenge = response.headers.get("www-authenticate", "")
             return _refusal(status, _words_for(status, message), challenge)
@@ -150,6 +189,20 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         return _refusal(
             502, f"it answered with {what}, which is not a message of the protocol: check its url"
         )
+
+
+def _leads_elsewhere(asked: httpx2.URL, response: httpx2.Response) -> str:
+    """Return the address to which a redirect leads, where that has another origin; nothing else."""
+    to = response.headers.get("location", "") if 300 <= response.status_code < 400 else ""
+    if not to:
+        return ""
+    try:
+        address = urljoin(str(asked), to)
+        there = origin_of(address)
+    except ValueError:
+        return "what is not an http address"
+    path = cleaned(urlsplit(address).path, 300)  # what stands behind it may be secret
+    return f"{there}{path}" if there != origin_of(str(asked)) else ""
 
 
 class _Unusable(httpx2.StreamError):
@@ -161,14 +214,35 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     def __init__(self, inner: Any, seconds: float | None) -> None:
         self._inner = inner
+        #: Called when the stream has ended.
+        self.ended: Callable[[], None] = lambda: None
         self._ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(self._pieces()) as pieces:
-            async for piece in pieces:
-                yield piece
+        try:
+            async with aclosing(self._pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self.ended()
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
+        """Yield whole lines, in which halves of surrogate pairs are replaced."""
+        held, length, is_first = list[bytes](), 0, True
+        async with aclosing(self._raw()) as pieces:
+            async for piece in pieces:
+                piece = piece.removeprefix(BOM_UTF8) if is_first else piece
+                is_first = False
+                end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+                held.append(piece[:end] if end else piece)
+                length += len(piece)
+                if end or length > MOST_BYTES:
+                    yield _without_halves(b"".join(held))
+                    held, length = [piece[end:]] if end else [], len(piece) - end if end else 0
+        if held:
+            yield _without_halves(b"".join(held))
+
+    async def _raw(self) -> AsyncGenerator[bytes]:
         length, pieces = 0, aiter(self._inner)
         while True:
             try:
@@ -186,6 +260,31 @@ class _BoundedStream(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Close the answer."""
         await self._inner.aclose()
+
+
+def _without_halves(lines: bytes) -> bytes:
+    """Return lines of JSON with U+FFFD in place of an escaped half of a surrogate pair, which the SDK does not read."""
+    return _ESCAPE.sub(
+        lambda found: rb"\ufffd" if len(found[0]) == _HALF_LENGTH else found[0], lines
+    )
+
+
+def _is_whole(message: Mapping[str, Any]) -> bool:
+    """Return whether a message is of the form that the SDK reads."""
+    error = message.get("error")
+    is_error = (
+        is_object(error)
+        and isinstance(error.get("code"), int)
+        and isinstance(error.get("message"), str)
+    )
+    return "method" in message or is_error or is_object(message.get("result"))
+
+
+def _plain(response: httpx2.Response) -> httpx2.Headers:
+    headers = httpx2.Headers(response.headers)
+    headers["content-type"] = "application/json"
+    headers.pop("content-length", None)
+    return headers
 
 
 async def _whole(response: httpx2.Response, stream: Any) -> httpx2.Response:

@@ -27,6 +27,7 @@ LOSS_SECONDS: Final = 0.3
 CALM_SECONDS: Final = 60.0
 #: So long between two looks at what a server offers, however often it says that this has changed.
 LOOK_SECONDS: Final = 1.0
+_MOST_NAMED = 3
 
 
 class Opened(Protocol):
@@ -69,7 +70,7 @@ class Connection:
         self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
         self.judged = Judged(self.offer.tools)
         #: The changes that the person was shown.
-        self.shown: Sequence[tuple[Listed, Listed]] = ()
+        self.shown: Sequence[tuple[Listed | None, Listed]] = ()
         #: What is wrong with tools that it offers.
         self.unfit: Sequence[str] = ()
         self.version = ""
@@ -86,6 +87,7 @@ class Connection:
         self.state, self.problem, self.remedies = "starting", "", ()
         self._settled, self._has_changed = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._live(), name=f"mcp {self.server.name}")
+        self._task.add_done_callback(self._give_up)
 
     async def settled(self) -> None:
         """Wait until it runs or has failed; one that was not started is started."""
@@ -158,6 +160,13 @@ class Connection:
             await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**tries)
             tries += 1
 
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        """Let nobody wait for a server that is not run any more, whatever ended that."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.state, self.problem = "failed", f"{type(error).__name__}: {error}"
+            self._tell(f"The MCP server {self.server.name} does not run: {self.problem}.")
+            self._settled.set()
+
     async def _run(self) -> bool:
         """Run it to its end; return whether it ever answered."""
         is_ready, opened = False, None
@@ -211,12 +220,16 @@ class Connection:
 
     async def _look(self, link: "Link") -> None:
         """Ask what it offers. Raises ToolError."""
-        found, self.unfit = await link.offer()
+        found, unfit = await link.offer()
+        if new := [each for each in unfit if each not in self.unfit]:
+            self._tell(
+                f"The MCP server {self.server.name} offers what cannot be used: {_few(new)}."
+            )
+        self.unfit = unfit
         self._take(found)
-        if self._pins.of(self.server) is None or self.judged.fresh:
-            pinned = replace(found, tools=self.judged.pinned)
+        if self._pins.of(self.server) is None:
             with suppress(ConfigError, OSError):
-                await asyncio.to_thread(self._pins.approve, self.server, pinned)
+                await asyncio.to_thread(self._pins.approve, self.server, found)
 
     def _take(self, found: Offer) -> None:
         self._all = found
@@ -225,11 +238,13 @@ class Connection:
         offer = _narrowed(replace(found, tools=self.judged.usable), self.server)
         if offer != self.offer:
             self.offer = offer
-        if names := [new.name for _, new in self.judged.changed if new.digest not in before]:
-            self._tell(
-                f"The MCP server {self.server.name} describes {', '.join(names)} in another way than before: "
-                "not used until you approve the change."
-            )
+        waiting = [each for each in self.judged.changed if each[1].digest not in before]
+        who, until = f"The MCP server {self.server.name}", "not used until you approve"
+        if names := [new.name for old, new in waiting if old is not None]:
+            listed = ", ".join(names)
+            self._tell(f"{who} describes {listed} in another way than before: {until} the change.")
+        if names := [new.name for old, new in waiting if old is None]:
+            self._tell(f"{who} has new tools, {', '.join(names)}: {until} them.")
 
 
 async def _is_lost(opened: Opened) -> bool:
@@ -238,6 +253,11 @@ async def _is_lost(opened: Opened) -> bool:
         async with asyncio.timeout(LOSS_SECONDS):
             await opened.lost.wait()
     return opened.lost.is_set()
+
+
+def _few(texts: Sequence[str]) -> str:
+    more = len(texts) - _MOST_NAMED
+    return "; ".join([*texts[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _narrowed(offer: Offer, server: Server) -> Offer:
@@ -261,6 +281,11 @@ def _words_of(error: Exception) -> str:
         return str(error).rstrip(".")
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, ImportError):
+        return (
+            f"ybs cannot load the MCP SDK ({type(error).__name__}: {error}); another package of that name may be found "
+            "before it, as through PYTHONPATH"
+        )
     from ybs.tools.mcp.link import words_of  # loaded by now
 
     return words_of(error)

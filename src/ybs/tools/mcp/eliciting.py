@@ -9,9 +9,9 @@ from msgspec import Raw
 from ybs.config.tree import is_list, is_object
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question
-from ybs.tools.mcp.listed import cleaned
+from ybs.tools.mcp.listed import cleaned, server_part
 
-_MOST_FIELDS: Final = 12
+_MOST_FIELDS: Final = 100
 _YES, _NO = "yes", "no"
 
 
@@ -40,7 +40,8 @@ async def _one(server: str, message: str, name: str, field: Any, confirm: Confir
     choices = _choices(field)
     title = f"The MCP server {server} asks"
     body = f"{message}\n{described}".strip() if name else message
-    call = ToolCall(id="", name="ask_user", arguments=Raw(msgspec.json.encode({"question": body})))
+    said = Raw(msgspec.json.encode({"question": body}))
+    call = ToolCall(id="", name=f"mcp__{server_part(server)}", arguments=said)
     question = Question(
         call=call, effect="read", preview=Preview(title=title, body=body), choices=choices
     )

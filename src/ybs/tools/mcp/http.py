@@ -1,8 +1,9 @@
-"""A server at an address: streamable HTTP by the SDK, within limits, with the person's login where it wants one."""
+"""A server at an address: streamable HTTP, or the older SSE, by the SDK, within limits, with the person's login where it wants one."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,9 +36,18 @@ class HttpTransport:
         self._stack = AsyncExitStack()
         self.ended = asyncio.Event()
         self.said = self.how = ""
+        self._read: Any = None
 
     async def __aenter__(self) -> Any:
         client = await asyncio.to_thread(self._client)
+        if self._server.is_sse:
+            from mcp.client.sse import sse_client  # few servers are as old
+
+            streams = await self._stack.enter_async_context(
+                sse_client(self._server.url, httpx_client_factory=partial(_given, client))
+            )
+            self._read = streams[0]
+            return streams
         await self._stack.enter_async_context(client)
         return await self._stack.enter_async_context(
             streamable_http_client(
@@ -49,8 +59,10 @@ class HttpTransport:
         await self._stack.__aexit__(*error)
 
     def _lose(self, why: str) -> None:
-        self.how = why
+        self.how = self.how or why
         self.ended.set()
+        if self._read is not None:  # whoever waits for an answer on it is told that none will come
+            self._read.close()
 
     def _client(self) -> httpx2.AsyncClient:
         """Return the client. Raises BadServer."""
@@ -71,7 +83,11 @@ class HttpTransport:
             headers={"user-agent": PROGRAM, **server.headers},
             auth=self._auth(),
             transport=CheckedTransport(
-                wire, self._lose, address=server.url, seconds=server.timeout_seconds
+                wire,
+                self._lose,
+                address=server.url,
+                seconds=server.timeout_seconds,
+                is_sse=server.is_sse,
             ),
             timeout=httpx2.Timeout(server.timeout_seconds, connect=CONNECT_SECONDS, read=None),
             trust_env=False,
@@ -82,6 +98,10 @@ class HttpTransport:
         if self._server.has_key or _is_open(self._server.url):
             return None
         return Authorization(self._server, self._host, self._hide, self._login)
+
+
+def _given(client: httpx2.AsyncClient, *_: Any, **__: Any) -> httpx2.AsyncClient:
+    return client
 
 
 def check_address(server: Server) -> None:

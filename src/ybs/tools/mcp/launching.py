@@ -8,9 +8,10 @@ from typing import Final
 
 from ybs.config.files import open_regular
 from ybs.config.host import Host
+from ybs.security.launcher import persons_program
+from ybs.security.own_programs import WHY_APART, Start, entering, project_variables
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.places import SYSTEM, lies_in
-from ybs.security.sandbox.programs import persons_program
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
@@ -28,22 +29,21 @@ _REGISTRIES: Final = (
 _REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
 
 
-def launch_bare(server: Server, workspace: Workspace) -> Launch:
+def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
     """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
-    roots = workspace.roots
-    command = (_program_of(server, roots.host, roots.folder), *server.args)
-    return Bare().start(
-        command, roots.folder, roots.host.environ, Access(declared=dict(server.env))
-    )
+    folder = workspace.roots.folder
+    command = entering(str(start.folder), (_program_of(server, workspace, start), *server.args))
+    access = Access(declared={**project_variables(folder), **server.env})
+    return Bare().start(command, start.folder, start.environ, access)
 
 
-def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
+def resident_of(server: Server, workspace: Workspace, key: str, start: Start) -> Resident:
     """Return a server as a program that the sandbox holds; `key` names its home.
 
     Raises BadServer for what may not be shown to it.
     """
     host, folder = workspace.roots.host, workspace.roots.folder
-    program = _program_of(server, host, folder)
+    program = _program_of(server, workspace, start)
     named = [*([Path(program)] if "/" in server.command else []), *_named(server, host)]
     if server.is_projects:  # a link would open more than the person was shown when they trusted it
         named = [path for path in named if not _is_link(path, host)]
@@ -61,6 +61,7 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
                 f"it names {host.short(str(path))}, which no sandbox may open; name a folder in it, "
                 'or say "sandbox": false for this server'
             )
+    where = {} if server.project == "none" else project_variables(folder)
     return Resident(
         key=key,
         command=(program, *(host.with_home(word) for word in server.args)),
@@ -69,19 +70,22 @@ def resident_of(server: Server, workspace: Workspace, key: str) -> Resident:
         shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
         own=tuple(own),
         writable=tuple(writable),
-        declared={**_registries(host), **server.env},
+        declared={**_registries(host), **where, **server.env},
+        start=start,
     )
 
 
-def _program_of(server: Server, host: Host, folder: Path) -> str:
+def _program_of(server: Server, workspace: Workspace, start: Start) -> str:
     """Return the path of its program: one of the person's PATH, never one of the project by its name alone."""
-    word = host.with_home(server.command)
+    word = workspace.roots.host.with_home(server.command)
     if "/" in word:
-        path = os.path.normpath(folder / word)
+        path = os.path.normpath(start.folder / word)
         if not os.path.isfile(path):  # noqa: PTH113
-            raise BadServer(f"there is no file {server.command}")
+            why = f": {WHY_APART}" if start.is_apart and not word.startswith("/") else ""
+            raise BadServer(f"there is no file {server.command}{why}")
         return path
-    found = persons_program(word, away_from=folder, environ=host.environ)
+    away = (*workspace.roots.folders, *workspace.roots.host.roots)
+    found = persons_program(word, away_from=away, environ=start.environ)
     if found is None:
         raise BadServer(f"{word} is not on your PATH")
     return found

@@ -29,6 +29,7 @@ from ybs.tools.mcp.listed import (
     cleaned,
     listed,
 )
+from ybs.tools.mcp.repair import TolerantTransport, without_halves
 
 for _name in ("mcp", "mcp_types"):  # else Python writes what they log to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -53,7 +54,8 @@ _OF_ENDS = (BrokenResourceError, ClosedResourceError)
 _OF_STREAMS = {
     "SSE stream failed: Server-sent event exceeded": "it sent a message that is too long",
     "SSE stream": "it ended its answer too early",
-    "Failed to parse": "it sent something that is not a message of the protocol",
+    "Failed to parse SSE message: ": "it sent something that is not a message of the protocol",
+    "Failed to parse JSON response: ": "it sent something that is not a message of the protocol",
     "Unexpected content type": "it sent something that is not a message of the protocol",
 }
 
@@ -64,8 +66,9 @@ Elicit = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
 class Link:
     """A server that answers."""
 
-    def __init__(self, client: Client, seconds: float) -> None:
+    def __init__(self, client: Client, seconds: float, left_out: list[str]) -> None:
         self._client, self._seconds = client, seconds
+        self._left_out = left_out
 
     @property
     def version(self) -> str:
@@ -78,36 +81,34 @@ class Link:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     async def offer(self) -> tuple[Offer, list[str]]:
-        """Return what the server offers, and what is wrong with tools that cannot be used. Raises ToolError."""
+        """Return what the server offers, and what is wrong with the parts that cannot be used. Raises ToolError."""
+        self._left_out.clear()
         can = self._client.server_capabilities
         tools, problems = await self._tools() if can.tools is not None else ([], [])
-        resources: list[Resource] = []
-        prompts: list[Prompt] = []
+        resources = prompts = list[Any]()
         if can.resources is not None:
-            resources = [
-                Resource(
-                    uri=str(each.uri),
-                    name=cleaned(each.name, _MOST_NAME),
-                    description=cleaned(each.description or "", 300),
-                )
-                async for each in self._listed(self._client.list_resources, "resources")
-                if len(str(each.uri)) <= _MOST_ADDRESS
-            ]
+            resources = await self._others(self._client.list_resources, "resources", problems)
         if can.prompts is not None:
-            prompts = [
-                _prompt(each)
-                async for each in self._listed(self._client.list_prompts, "prompts")
-                if len(each.name) <= _MOST_NAME
-            ]
+            prompts = await self._others(self._client.list_prompts, "prompts", problems)
         return (
             Offer(
                 tools=tuple(tools),
-                resources=tuple(resources),
-                prompts=tuple(prompts),
+                resources=tuple(
+                    _resource(each) for each in resources if len(str(each.uri)) <= _MOST_ADDRESS
+                ),
+                prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= _MOST_NAME),
                 instructions=cleaned(self._client.instructions or ""),
             ),
-            problems,
+            [*self._left_out, *problems],
         )
+
+    async def _others(self, ask: Any, what: str, problems: list[str]) -> list[Any]:
+        """Return resources or prompts; a list that fails takes nothing from the tools."""
+        try:
+            return [each async for each in self._listed(ask, what)]
+        except ToolError as error:
+            problems.append(f"its {what}: {error}".rstrip("."))
+            return []
 
     async def _tools(self) -> tuple[list[Listed], list[str]]:
         tools: dict[str, Listed] = {}
@@ -158,7 +159,10 @@ class Link:
 
         with answering():
             result = await self._client.call_tool(
-                name, arguments, read_timeout_seconds=self._seconds, progress_callback=report
+                name,
+                without_halves(arguments),
+                read_timeout_seconds=self._seconds,
+                progress_callback=report,
             )
         return output_of(result)
 
@@ -177,7 +181,7 @@ class Link:
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """Return the words of a prompt. Raises ToolError."""
         with answering():
-            result = await self._client.get_prompt(name, arguments)
+            result = await self._client.get_prompt(name, without_halves(arguments))
         texts: list[str] = []
         for each in result.messages:
             output = _output([each.content])
@@ -221,8 +225,10 @@ async def connected(
         ):
             changed()
 
+    is_transport = hasattr(server, "__aenter__")  # not one of the SDK's own servers
+    tolerant = TolerantTransport(server)
     client = Client(
-        server,
+        tolerant if is_transport else server,
         read_timeout_seconds=seconds,
         message_handler=heard,
         client_info=types.Implementation(name="ybs", version=version("ybs")),
@@ -230,7 +236,7 @@ async def connected(
         cache=None,
     )
     async with client:
-        yield Link(client, seconds)
+        yield Link(client, seconds, tolerant.left_out)
 
 
 def _eliciting(elicit: Elicit) -> Any:
@@ -276,7 +282,7 @@ def words_of(error: BaseException) -> str:
         for beginning, words in _OF_STREAMS.items():
             if error.message.startswith(beginning):
                 return words
-        return _WORDS.get(error.code) or cleaned(error.message, 500).rstrip(".")
+        return _WORDS.get(error.code) or _said_in(error)
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
     if isinstance(error, ToolError):
@@ -285,15 +291,26 @@ def words_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
+def _said_in(error: MCPError) -> str:
+    """Return a server's own words: the message of its error, and what it adds as text."""
+    said, data = error.message.strip().rstrip("."), error.data
+    if is_object(data):
+        data = next((data[key] for key in ("message", "details", "detail") if key in data), None)
+    if isinstance(data, str) and data.strip() and data.strip() not in said:
+        said = f"{said}: {data.strip().rstrip('.')}" if said else data.strip()
+    return cleaned(said, 1_000) or f"error {error.code}"
+
+
 def output_of(result: types.CallToolResult) -> ToolOutput:
     """Return a result as ybs has it: text, pictures, and the object where there is no text."""
     output = _output(result.content)
     text, structured = output.output, result.structured_content
     if not text and structured is not None:
         text = msgspec.json.encode(structured).decode()
+    text = text or ("It failed without a word." if result.is_error else "")
     return ToolOutput(
-        output=text or ("It failed without a word." if result.is_error else ""),
-        summary=_size([text]),
+        output=text,
+        summary=cleaned(text, 500) if result.is_error else _size([text]),
         display=structured if is_object(structured) else None,
         images=output.images,
         is_error=result.is_error,
@@ -340,6 +357,14 @@ def _take_picture(data: str, media_type: str, texts: list[str], images: list[Ima
         images.append(Image(media_type=media_type, data=raw))
     else:
         texts.append(f"[{media_type or 'data'}, {len(raw):,} bytes, which cannot be passed on]")
+
+
+def _resource(each: types.Resource) -> Resource:
+    return Resource(
+        uri=str(each.uri),
+        name=cleaned(each.name, _MOST_NAME),
+        description=cleaned(each.description or "", 300),
+    )
 
 
 def _prompt(each: types.Prompt) -> Prompt:

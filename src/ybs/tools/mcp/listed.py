@@ -1,12 +1,13 @@
 """What a server offers, as ybs keeps it: fit to be shown to a model, and named so that two servers cannot collide."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.config.tree import is_list, is_object
 from ybs.security.marks import marked, marked_data
 
 #: A schema is sent with every request of a model.
@@ -17,6 +18,9 @@ _LONGEST_NAME = 64
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 #: Keys of a schema that tell a model nothing.
 _DROPPED = ("$schema", "$id", "title")
+_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
+#: Choices that providers refuse at the root of a tool's parameters, with the whole request.
+_CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -72,7 +76,7 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     from hashlib import sha256  # the start needs none
 
     said = msgspec.json.encode([name, description, schema], order="deterministic")
-    wanted = {key: each for key, each in schema.items() if key not in _DROPPED}
+    wanted = {key: each for key, each in _flattened(schema).items() if key not in _DROPPED}
     if len(name) > MOST_NAME:
         raise ValueError(f"its name has more than {MOST_NAME} characters")
     is_small = len(msgspec.json.encode(wanted)) <= MOST_SCHEMA  # else nobody has the time to look
@@ -80,6 +84,10 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
     if not is_small or len(parameters) > MOST_SCHEMA:
         raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
+    if kind := next(_unknown_types(fit), ""):  # a provider would refuse the whole request
+        raise ValueError(
+            f"its parameters have the type {kind[:40]!r}, which JSON Schema does not have"
+        )
     return Listed(
         name=name,
         description=cleaned(description),
@@ -87,6 +95,67 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
         digest=sha256(said).hexdigest(),
         is_reading=is_reading,
     )
+
+
+def _unknown_types(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the types in a schema that JSON Schema does not have, such as `int`."""
+    said: Any = schema.get("type")
+    kinds: list[Any] = said if is_list(said) else [said] * (said is not None)
+    yield from (str(kind) for kind in kinds if kind not in _TYPES)
+    inner: list[Any] = [schema.get(word) for word in ("items", "additionalProperties", "not")]
+    for word in ("properties", "$defs", "definitions", "patternProperties"):
+        named: Any = schema.get(word)
+        inner += named.values() if is_object(named) else ()
+    for word in (*_CHOICES, "prefixItems"):
+        several: Any = schema.get(word)
+        inner += several if is_list(several) else ()
+    for each in inner:
+        if is_object(each):
+            yield from _unknown_types(each)
+
+
+def _flattened(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without choices at its root: with the properties of all of them, and those required that each requires."""
+    if not any(is_list(schema.get(word)) for word in _CHOICES):
+        return schema
+    flat = {key: each for key, each in schema.items() if key not in _CHOICES}
+    own: Any = schema.get("properties")
+    properties: dict[str, list[Any]] = (
+        {name: [each] for name, each in own.items()} if is_object(own) else {}
+    )
+    required = _names_in(schema)
+    for word in _CHOICES:
+        said: Any = schema.get(word)
+        branches = (
+            [_target(each, schema) for each in said if is_object(each)] if is_list(said) else []
+        )
+        needs = [_names_in(branch) for branch in branches]
+        join = set[str].union if word == "allOf" else set[str].intersection
+        required |= join(*needs) if needs else set()
+        for branch in branches:
+            theirs: Any = branch.get("properties")
+            for name, each in theirs.items() if is_object(theirs) else ():
+                kinds = properties.setdefault(name, [])
+                kinds += [each] * (each not in kinds)
+    flat["properties"] = {
+        name: kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        for name, kinds in properties.items()
+    }
+    flat["required"] = [name for name in properties if name in required]
+    return flat
+
+
+def _names_in(schema: Mapping[str, Any]) -> set[str]:
+    required: Any = schema.get("required")
+    return {each for each in required if isinstance(each, str)} if is_list(required) else set()
+
+
+def _target(branch: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a branch says, also where it refers to a definition of the same schema."""
+    found: Any = schema
+    for step in str(branch.get("$ref", "")).removeprefix("#").split("/")[1:]:
+        found = found.get(step) if is_object(found) else None
+    return found if "$ref" in branch and is_object(found) else branch
 
 
 def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:
@@ -116,8 +185,10 @@ def server_part(server: str) -> str:
     return f"{plain}_{sha256(server.encode()).hexdigest()[:6]}".lstrip("_")
 
 
-def differences(old: Listed, new: Listed) -> Iterator[str]:
-    """Yield the lines in which a tool has changed, as in a diff."""
+def differences(old: Listed | None, new: Listed) -> Iterator[str]:
+    """Yield the lines in which a tool has changed, as in a diff; of a new one all lines."""
     from difflib import unified_diff  # rare
 
-    yield from unified_diff(old.lines, new.lines, "approved", "now", lineterm="", n=1)
+    yield from unified_diff(
+        old.lines if old else (), new.lines, "approved", "now", lineterm="", n=1
+    )

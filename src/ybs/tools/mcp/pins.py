@@ -1,4 +1,4 @@
-"""What servers said of their tools when the person took them on. A tool that says something else later is not used until it is approved.
+"""What servers said of their tools when the person took them on. A tool that is new, or says something else, later is not used until it is approved.
 
 The pins are also why tools can be offered before their server runs.
 """
@@ -6,7 +6,6 @@ The pins are also why tools can be offered before their server runs.
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +17,6 @@ from ybs.tools.mcp.settings import Server
 
 VERSION = 1
 _MOST_BYTES = 32_000_000
-#: A server that has listed this much makes no more new tools known, so that no flood of them makes ybs forget one.
-MOST_KNOWN: Final = 1_000_000
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
@@ -32,24 +29,12 @@ class Pinned(Struct, frozen=True, kw_only=True):
     offer: Offer
     withdrawn: tuple[Listed, ...] = ()
 
-    @property
-    def size(self) -> int:
-        """About how many bytes its tools take in the file."""
-        tools = (*self.offer.tools, *self.withdrawn)
-        return sum(len(bytes(tool.parameters)) + 500 for tool in tools)
-
 
 class Judged(Struct, frozen=True):
-    """The tools of a server that may be used, those that are new, and those that changed: as approved, and as they are."""
+    """The tools of a server that may be used, and those that wait for approval: as approved (None: new), and as they are."""
 
     usable: tuple[Listed, ...]
-    fresh: tuple[Listed, ...] = ()
-    changed: tuple[tuple[Listed, Listed], ...] = ()
-
-    @property
-    def pinned(self) -> tuple[Listed, ...]:
-        """The tools to keep as approved: those that may be used, and of those that changed what was approved."""
-        return (*self.usable, *(old for old, _ in self.changed))
+    changed: tuple[tuple[Listed | None, Listed], ...] = ()
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -73,22 +58,16 @@ class Pins:
         """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
         known = self.of(server)
         if known is None:
-            return Judged(tuple(tools), tuple(tools))
+            return Judged(tuple(tools))
         approved = {tool.name: tool for tool in (*known.withdrawn, *known.offer.tools)}
-        has_room = known.size < MOST_KNOWN
-        usable, fresh, changed = list[Listed](), list[Listed](), list[tuple[Listed, Listed]]()
+        usable, changed = list[Listed](), list[tuple[Listed | None, Listed]]()
         for tool in tools:
             old = approved.get(tool.name)
-            if old is None and has_room:
-                fresh.append(tool)
-                usable.append(tool)
-            elif old is None:
-                continue
-            elif old.digest == tool.digest:
+            if old is not None and old.digest == tool.digest:
                 usable.append(old)
             else:
                 changed.append((old, tool))
-        return Judged(tuple(usable), tuple(fresh), tuple(changed))
+        return Judged(tuple(usable), tuple(changed))
 
     def approve(self, server: Server, offer: Offer) -> None:
         """Keep what a server offers as what it may offer. Raises ConfigError and OSError."""

@@ -17,6 +17,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.ports import Confirm, Tool
 from ybs.core.remedies import Remedy
+from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
@@ -26,6 +27,7 @@ from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
+from ybs.tools.mcp.stderr import reason_in, remedies_for
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.workspace import Workspace
@@ -173,8 +175,12 @@ class Servers:
 
     def _address_of(self, server: Server) -> str:
         with suppress(BadServer):
-            return filled(server, self._workspace.roots.host.environ).url
+            return self._filled(server).url
         return server.url
+
+    def _filled(self, server: Server) -> Server:
+        roots = self._workspace.roots
+        return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
         """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""
@@ -182,10 +188,11 @@ class Servers:
 
         from ybs.security.sandbox.resident import home_of
 
-        folder = self._workspace.roots.folder
+        host, key = self._workspace.roots.host, key_of(server, self._workspace.roots.folder)
         self._pins.forget(server)
         self.logout(server)
-        rmtree(home_of(self._workspace.roots.host, key_of(server, folder)), ignore_errors=True)
+        for folder in (home_of(host, key), start_folder(host, key)):
+            rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
         """Say in a few words what a server is given beside reading the project, as the sandbox is now."""
@@ -215,7 +222,7 @@ class Servers:
 
     @asynccontextmanager
     async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
-        ready = filled(server, self._workspace.roots.host.environ)
+        ready = self._filled(server)
         self._surface.hide(ready.secrets)
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
@@ -243,17 +250,25 @@ class Servers:
                 yield _Opened(open_link, transport)
         except Exception as error:
             if why := _Opened(None, transport).why:
-                raise ToolError(why) from error
+                is_apart = server.transport == "stdio" and self._start_of(server).is_apart
+                remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
+                why = f"{why} ({WHY_APART})" if is_apart else why
+                raise ToolError(why, remedies=remedies) from error
             raise
 
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+        start = self._start_of(server)
         if is_held:
             key = key_of(server, self._workspace.roots.folder)
-            launch = self._surface.start(resident_of(server, self._workspace, key))
+            launch = self._surface.start(resident_of(server, self._workspace, key, start))
         else:
-            launch = launch_bare(server, self._workspace)
+            launch = launch_bare(server, self._workspace, start)
         return self._workspace.shells.marked(launch)
+
+    def _start_of(self, server: Server) -> Start:
+        key = key_of(server, self._workspace.roots.folder)
+        return self._workspace.own_programs.start(key, in_project=server.in_project)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
@@ -270,8 +285,8 @@ class _Opened:
 
     @property
     def why(self) -> str:
-        """Say how it ended, with the last line that it wrote."""
+        """Say how it ended, with the lines that it wrote about it."""
         if not self.lost.is_set():
             return ""
-        said = self._transport.said.splitlines()
-        return f"{self._transport.how}: {said[-1][:300]}" if said else self._transport.how
+        said = reason_in(self._transport.said)
+        return f"{self._transport.how}: {said}" if said else self._transport.how

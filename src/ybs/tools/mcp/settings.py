@@ -1,6 +1,7 @@
 """The entries of `mcpServers`: what starts or reaches a server, and what it is given. Other agents' spellings are understood."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from ybs.config.report import mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
 from ybs.security.firewall.vault import own_secrets
+from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
 
@@ -25,6 +27,7 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
     "streamable-http": "http",
     "streamableHttp": "http",
     "streamable_http": "http",
+    "sse": "http",
 }
 #: Programs that hand the server to a daemon, which no sandbox around them would hold.
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
@@ -80,6 +83,7 @@ class Server(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     replace_default: str | tuple[str, ...] | dict[str, str] = ()
     elicitation: bool = False
+    cwd: str = ""
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0
     is_projects: bool = False
@@ -97,11 +101,22 @@ class Server(Struct, frozen=True, kw_only=True):
         return "http" if self.url else "stdio"
 
     @property
+    def is_sse(self) -> bool:
+        """Whether it speaks the older transport, with a stream of events beside the messages; many addresses end in it."""
+        path = self.url.partition("?")[0].rstrip("/")
+        return self.type == "sse" or (not self.type and path.endswith("/sse"))
+
+    @property
     def call_seconds(self) -> float:
         """How long a call may take: where the person may be asked in it, as long as they need."""
         return (
             max(self.timeout_seconds, ASKING_SECONDS) if self.elicitation else self.timeout_seconds
         )
+
+    @property
+    def in_project(self) -> bool:
+        """Whether it starts in the project, trusted or not: a project's own is there only once that is trusted."""
+        return self.is_projects or self.cwd == IN_PROJECT
 
     @property
     def is_on(self) -> bool:
@@ -220,7 +235,7 @@ def _problem_of(server: Server) -> str:
     if server.url and not server.url.startswith(("https://", "http://", "${")):
         return "its url does not begin with https:// or http://"
     if server.type and server.type not in _TRANSPORTS:
-        return f"its type is {server.type[:30]!r}, and ybs knows stdio and http"
+        return f"its type is {server.type[:30]!r}, and ybs knows stdio, http and sse"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
     return _overreach_of(server) if server.is_projects else ""
@@ -243,6 +258,8 @@ def _overreach_of(server: Server) -> str:
 def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry in ybs's own words: other agents write the same in other ways."""
     own = {name: value for name, value in entry.items() if name not in _NOT_WRITTEN}
+    if not isinstance(own.get("cwd"), str):
+        own.pop("cwd", None)
     command: Any = own.get("command")
     if is_list(command) and command:  # opencode
         own |= {"command": command[0], "args": [*command[1:], *own.get("args", ())]}
@@ -287,7 +304,7 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
     """Say which variable is not set that a server names; nothing where all are."""
     try:
-        filled(server, environ)
+        filled(server, {**environ, **project_variables(Path())})
     except BadServer as error:
         return str(error)
     return ""

@@ -8,17 +8,20 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
 from anyio import BrokenResourceError, ClosedResourceError, create_memory_object_stream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from ybs.core.errors import ToolError
+from ybs.security.launcher import start_in_loop
 from ybs.security.sandbox.launch import Launch
+from ybs.tools.mcp.repair import messages_of
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.watch import Watch
 
@@ -29,7 +32,7 @@ MOST_OBJECTS: Final = 500_000
 #: A line that is no message may come so often; people leave prints in their servers.
 MOST_NOISE: Final = 200
 _GRACE_SECONDS = 2.0
-_KEPT_ERRORS = 4_000  # bytes
+_KEPT_ERRORS = 16_000  # bytes: the reason may stand before a long trace
 
 
 class ProcessTransport:
@@ -53,17 +56,11 @@ class ProcessTransport:
         launch, self._mark = await asyncio.to_thread(self._start)
         self._started = monotonic()
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *launch.argv,
-                stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MOST_BYTES,
-                env=dict(launch.environ), pass_fds=launch.descriptors, preexec_fn=launch.before_exec,
-                start_new_session=True,
-            )  # fmt: skip
+            self._process = await start_in_loop(
+                launch, folder=Path.cwd(), stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MOST_BYTES
+            )
         except OSError as error:
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
-        finally:
-            for descriptor in launch.descriptors:
-                os.close(descriptor)
         self._watch.begin(self._process.pid)
         self._into, read = create_memory_object_stream[SessionMessage | Exception](0)
         write, self._outof = create_memory_object_stream[SessionMessage](0)
@@ -100,7 +97,7 @@ class ProcessTransport:
         assert process.stdout is not None  # noqa: S101 - a pipe
         try:
             async for line in process.stdout:
-                if line.strip() and not await self._pass_on(line):
+                if line.strip() and not await self._pass_on(line.removeprefix(BOM_UTF8)):
                     break
         except ValueError:  # of the stream reader: the line is longer than its limit
             self.problem = f"it sent a message of more than {MOST_BYTES // 1_000_000} MB"
@@ -120,15 +117,15 @@ class ProcessTransport:
         if line.count(b"{") + line.count(b"[") > MOST_OBJECTS:
             self.problem = f"it sent a message of more than {MOST_OBJECTS:,} objects"
             return False
-        try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
+        messages = messages_of(line)
+        if not messages:
             self._noise += 1
             self._keep(line)
             if self._noise > MOST_NOISE:
                 self.problem = "it wrote too much that is not a message of the protocol"
             return not self.problem
-        await self._into.send(SessionMessage(message))
+        for message in messages:
+            await self._into.send(SessionMessage(message))
         return True
 
     async def _write(self, process: Process) -> None:

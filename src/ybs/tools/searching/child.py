@@ -5,15 +5,14 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, TimeoutExpired
 from time import monotonic
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from ybs.security.launcher import start
+from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.stuck import OPENING, READING, is_stuck
 from ybs.tools.searching.walk import Deadline
-
-if TYPE_CHECKING:
-    from ybs.security.sandbox.launch import Launch
 
 #: What a program may hold of memory that is its own, in bytes. `rg` holds a line as a whole, however long it is.
 MOST_MEMORY = 400_000_000
@@ -36,24 +35,25 @@ def output_of(
     folder: str | Path,
     deadline: Deadline,
     data: bytes | None = None,
-    launch: "Launch | None" = None,
+    launch: Launch | None = None,
 ) -> Output:
     """Run the program, by `launch` where there is one; at the deadline it is killed.
 
     Raises OSError where it cannot be started.
     """
+    own = Launch(command, {"PATH": os.defpath})
+    if launch is not None:
+        own = Launch(launch.argv, own.environ, launch.descriptors, bounded(launch.before_exec))
     # Of a pipe each small write of the program would be a read here, which costs as much as the search.
     with (
         _scratch() as written,
-        Popen(
-            launch.argv if launch else command,
-            cwd=folder,
-            env={"PATH": os.defpath},
+        start(
+            own,
+            folder=folder,
             stdin=DEVNULL if data is None else PIPE,
             stdout=written,
             stderr=PIPE,
-            pass_fds=launch.descriptors if launch else (),
-            preexec_fn=bounded(launch.before_exec) if launch else None,
+            has_own_group=False,
         ) as child,
     ):
         if data is not None and child.stdin is not None:

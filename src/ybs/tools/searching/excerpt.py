@@ -14,12 +14,12 @@ _MOST_BYTES = 4 * LONGEST_SHOWN  # around a match, before it is decoded
 
 
 class Match(Struct):
-    """One matching line with the lines around it; its number counts from 1."""
+    """One matching line with the lines around it, in their order; its number counts from 1."""
 
     file: str
     line: int
-    content: str
     context_before: list[str]
+    content: str
     context_after: list[str]
 
 
@@ -45,8 +45,8 @@ def matches_in(
         Match(
             file=name,
             line=line,
-            content=_shown(lines[line], encoding, place),
             context_before=shown(range(line - context, line)),
+            content=_shown(lines[line], encoding, place),
             context_after=shown(range(line + 1, line + context + 1)),
         )
         for line, place in places

@@ -13,9 +13,9 @@ from subprocess import SubprocessError
 from msgspec import Struct, field
 
 from ybs.core.errors import ToolError
+from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
-from ybs.security.sandbox.programs import trusted_program
 from ybs.security.sandbox.view import View
 from ybs.tools.searching.child import Output, output_of
 from ybs.tools.searching.walk import Deadline
@@ -66,8 +66,7 @@ def program(environ: Mapping[str, str], folders: Sequence[Path]) -> str:
     for place in _beside_ybs():
         if os.access(place, os.X_OK):
             return place
-    found = trusted_program("rg", away_from=folders[0], environ=environ)
-    return str(found) if found and not any(map(found.is_relative_to, folders)) else ""
+    return str(trusted_program("rg", away_from=folders, environ=environ) or "")
 
 
 def _beside_ybs() -> Iterator[str]:
@@ -158,11 +157,7 @@ class Search:
         view = View(folder=folder, git_folders=(), shown=shown, hidden=hidden)
         try:
             launch = launch_reader(words, {}, view)
-            try:
-                return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
-            finally:
-                for descriptor in launch.descriptors:
-                    os.close(descriptor)
+            return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
         except (OSError, SubprocessError) as error:
             raise ToolError(f"The search could not be started: {error}") from error
 

@@ -7,13 +7,14 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
-from subprocess import DEVNULL, Popen
+from subprocess import DEVNULL
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.output import Live, Output
@@ -21,6 +22,8 @@ from ybs.tools.shell.pump import Pump
 from ybs.tools.shell.watch import Watch
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from ybs.security.sandbox.attempts import Attempts
 
 GRACE_SECONDS = 2.0  # between the polite signal and the other one
@@ -102,7 +105,7 @@ class Shell:
     there, the number of its group can mean no other one.
     """
 
-    def __init__(self, process: Popen[bytes], pump: Pump, command: Command) -> None:
+    def __init__(self, process: "Popen[bytes]", pump: Pump, command: Command) -> None:
         self._process, self._pump = process, pump
         self._mark, self._watch = command.mark, command.watch
         self._loop = asyncio.get_running_loop()
@@ -191,24 +194,19 @@ class Shell:
             _signal(self._process.pid, number)
 
 
-def _spawn(command: Command, outputs: list[int]) -> Popen[bytes]:
-    attempts = command.attempts
-    launch = attempts.watch(command.launch) if attempts is not None else command.launch
+def _spawn(command: Command, outputs: list[int]) -> "Popen[bytes]":
+    launch, attempts = command.launch, command.attempts
+    if attempts is not None:
+        launch = replace(launch, before_exec=attempts.watch(launch.before_exec))
     try:
-        return Popen(
-            launch.argv,
+        return start(
+            launch,
+            folder=command.folder,
             stdin=DEVNULL if command.given is None else command.given,
             stdout=outputs[0],
             stderr=outputs[-1],
-            cwd=command.folder,
-            env=launch.environ,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-            start_new_session=True,
         )
     finally:
-        for descriptor in launch.descriptors:
-            os.close(descriptor)
         if attempts is not None:
             attempts.begin()
         if command.given is not None:

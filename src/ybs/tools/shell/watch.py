@@ -6,7 +6,13 @@ the list then is killed, and what carries the session's mark too.
 
 import os
 from contextlib import suppress
-from subprocess import DEVNULL, Popen
+from typing import TYPE_CHECKING
+
+from ybs.security.launcher import start
+from ybs.security.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 _SCRIPT = """
 trap '' HUP INT TERM
@@ -40,15 +46,8 @@ class Watch:
         self._process: Popen[bytes] | None = None
         reading_end, writing_end = os.pipe()
         try:
-            self._process = Popen(
-                ("/bin/sh", "-c", _SCRIPT, "ybs-watch", token),
-                stdin=reading_end,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                env={"PATH": os.defpath},
-                cwd="/",
-                start_new_session=True,
-            )
+            words = ("/bin/sh", "-c", _SCRIPT, "ybs-watch", token)
+            self._process = start(Launch(words, {"PATH": os.defpath}), stdin=reading_end)
         except OSError:
             os.close(writing_end)
         else:

@@ -42,7 +42,6 @@ def test_without_streaming_the_answer_comes_at_its_end() -> None:
 
 
 def test_an_answer_that_ended_early_says_so_once() -> None:
-    assert "declined" in Page().draw(AssistantSaid(content="x", stop_reason="refusal"))
     call = ToolCall(id="1", name="read_file", arguments=Raw(b"{}"))
     cut_in_a_call = AssistantSaid(content="", parts=(call,), stop_reason="length")
     assert Page().draw(cut_in_a_call).count("llm.max_tokens") == 1

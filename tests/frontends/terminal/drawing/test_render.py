@@ -188,10 +188,10 @@ def test_a_retry_is_one_line_and_the_same_reason_is_said_once() -> None:
     page.live.begin()
     message = "openai at 127.0.0.1:1 does not answer (connection refused).\nCheck the network."
     page.draw(RequestRetried(attempt=1, wait_seconds=0.4, message=message))
-    assert page.text == "  retrying in 400 ms (1 of 3): connection refused\n"
+    assert page.text == "  connection refused, trying again in 400 ms\n"
     page.draw(RequestRetried(attempt=2, wait_seconds=1.1, message=message))
     assert page.text.count("\n") == 1
-    assert page.passing() == ["⠋ retrying in 1.1 s (2 of 3): connection refused"]
+    assert page.passing() == ["⠋ connection refused, trying again in 1.1 s"]
 
 
 def test_the_rows_of_an_answer_are_folded_under_their_last_column() -> None:
@@ -219,7 +219,7 @@ def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:
         Noticed(level="error", text="bad\x07"), UserSaid(content="run the tests", origin="guard")
     )
     assert page.text.split("\n") == [
-        "  retrying in 4.0 s (2 of 3): busy",
+        "  busy, trying again in 4.0 s",
         "  compacted",
         "! careful",
         "✗ bad␇",

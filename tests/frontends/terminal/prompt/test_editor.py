@@ -150,19 +150,29 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
     path = f".:bin::/{'x' * 300}:{inside}:{own}"
 
     def command(**environ: str) -> list[str]:
-        return editor_command(project, {"PATH": path, **environ})
+        return editor_command((project,), {"PATH": path, **environ})
 
     assert command(VISUAL="code --wait 'a b'", EDITOR="vim") == [f"{own}/code", "--wait", "a b"]
     assert command(VISUAL=" ", EDITOR="vim") == [f"{own}/vim"]
-    assert command(EDITOR="/any/where -x") == ["/any/where", "-x"]
+    assert command(EDITOR="/bin/sh -x") == ["/bin/sh", "-x"]
     assert command() == [f"{own}/nano"]
     (own / "nano").unlink()
     assert command() == [f"{own}/vim"]
-    for wrong in ("nano", "./nano", "bin/vim", "theirs", "circle", "x\0"):
+    for wrong in (
+        "nano",
+        "./nano",
+        "bin/vim",
+        "theirs",
+        "circle",
+        "x\0",
+        f"{inside}/vim",
+        f"{own}/theirs",
+        "/any/where",
+    ):
         with pytest.raises(NoEditor, match="outside of this project"):
             command(EDITOR=wrong)
     with pytest.raises(NoEditor, match="set the variable EDITOR"):
-        editor_command(project, {"PATH": str(inside)})
+        editor_command((project,), {"PATH": str(inside)})
     with pytest.raises(NoEditor, match="VISUAL"):
         command(VISUAL="vi 'unclosed")
 
@@ -188,14 +198,14 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
         await edit("x", ["/nonexistent/editor"])
     monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.MOST_BYTES", 3)
     with pytest.raises(NoEditor, match="larger than 3"):
-        await edit("four", ["true"])
+        await edit("four", ["/bin/true"])
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.GRACE_SECONDS", 0.05)
-    task = asyncio.create_task(edit("x", ["sh", "-c", command]))
+    task = asyncio.create_task(edit("x", ["/bin/sh", "-c", command]))
     while not any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     task.cancel()

@@ -10,7 +10,6 @@ from ybs.frontends.terminal.drawing.prose import prose_lines
 from ybs.frontends.terminal.words import dim_lines, duration, one_line, shorten, verb
 from ybs.session.status import View
 
-DECLINED = "the model declined to answer"
 #: Of one that holds calls: of any other the turn's own notice tells it.
 CUT_OFF = "the answer was cut off in the middle of a tool call: it reached llm.max_tokens"
 
@@ -20,7 +19,7 @@ class AnswerDrawing:
 
     def __init__(self, page: Page, folds: Folds, view: View) -> None:
         self._page, self._live, self._folds, self._view = page, page.live, folds, view
-        self._has_streamed = self._is_shown_live = False
+        self._has_streamed = self._is_shown_live = self._has_broken_off = False
         self._thought = Kept()
         self._thinking_since = 0.0
 
@@ -43,7 +42,14 @@ class AnswerDrawing:
     def begin(self) -> None:
         """Draw what may be left of an answer that broke off without an end."""
         self.flush()
-        self._has_streamed = False
+        self._has_streamed = self._has_broken_off = False
+
+    def break_off(self) -> None:
+        """Draw what is left of an answer that broke off and is asked for anew."""
+        was_shown = self._has_streamed and self._is_shown_live
+        self.end_thinking()
+        self.begin()
+        self._has_broken_off = was_shown
 
     def flush(self) -> None:
         """Draw what is left of the open block."""
@@ -57,13 +63,12 @@ class AnswerDrawing:
             self._draw_blocks(self._live.blocks.feed(text))
 
     def _end(self, event: AssistantSaid) -> None:
-        if not self._has_streamed or not self._is_shown_live:
+        is_drawn = event.stop_reason == "cut_off" and self._has_broken_off
+        if not is_drawn and not (self._has_streamed and self._is_shown_live):
             self._draw_blocks(self._live.blocks.feed(event.content))
         self._has_streamed = False
         self.flush()
-        if event.stop_reason == "refusal":
-            self._page.note(DECLINED, "warning")
-        elif event.stop_reason == "length" and event.message.calls:
+        if event.stop_reason == "length" and event.message.calls:
             self._page.note(CUT_OFF, "warning")
 
     def _draw_blocks(self, blocks: Iterable[Block]) -> None:

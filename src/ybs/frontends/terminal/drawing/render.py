@@ -89,12 +89,11 @@ class Renderer(Page):
         live: LiveArea,
         settings: Ui,
         *,
-        retries: int = 0,
         view: View | None = None,
     ) -> None:
         super().__init__(canvas, live)
         self._settings = settings
-        self._retries, self._retry_reason = retries, ""
+        self._retry_reason = ""
         self._asked: set[str] = set()
         self._unanswered: set[str] = set()
         self._typed = Typed(canvas.signs.more)
@@ -365,8 +364,8 @@ class Renderer(Page):
 
     def _tell_retry(self, event: RequestRetried) -> None:
         """Say why a request is sent again, once for each reason; how often is told in passing."""
-        reason = reason_of(event.message)
-        words = retry_words(event, reason, self._retries)
+        self._answer.break_off()
+        reason, words = reason_of(event.message), retry_words(event)
         self.live.wait(words)
         if reason != self._retry_reason:
             self._retry_reason = reason

@@ -33,7 +33,7 @@ from ybs.frontends.terminal.plain.sentences import (
     fold_line,
 )
 from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
-from ybs.frontends.terminal.programs import command_of
+from ybs.frontends.terminal.programs import run_subcommand
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
     as_choice,
@@ -228,11 +228,8 @@ class PlainTerminal:
             self._tell(fold_line(f"Your words were: {printable(reply.draft)}"))
 
     async def _run_doctor(self) -> str:
-        from asyncio.subprocess import DEVNULL, create_subprocess_exec  # few ask for it
-
-        folder = self.session.status().folder
-        process = await create_subprocess_exec(*command_of("doctor"), stdin=DEVNULL, cwd=folder)
-        await process.wait()
+        folder = Path(self.session.status().folder)
+        await run_subcommand("doctor", self.session.host, folder, has_input=False)
         return ""
 
     async def _choose(self, menu: Menu) -> str:
@@ -251,7 +248,7 @@ class PlainTerminal:
     async def _copy(self, text: str) -> None:
         from ybs.frontends.terminal.clipboard import NO_PROGRAM, copy_by_program, said
 
-        program = await copy_by_program(text, away_from=Path(self.session.status().folder))
+        program = await copy_by_program(text, away_from=self.session.host.roots)
         done = said(text, program, is_sent=False) if program else f"not copied: {NO_PROGRAM}"
         self._tell(fold_line(f"{done[:1].upper()}{done[1:]}."))
 

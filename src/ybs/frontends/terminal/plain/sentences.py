@@ -47,7 +47,6 @@ from ybs.frontends.terminal.words import (
     fold,
     one_line,
     own_shell_hint,
-    reason_of,
     retry_words,
     routed_words,
     shorten,
@@ -194,9 +193,7 @@ class Sentences:
             return fold_line(f"{self._who}{event.level.capitalize()}: {one_line(said)}")
         if isinstance(event, Compacted):
             return fold_line(self._who + _sentence(compaction_words(event, "to")))
-        retries = self._session.config.agent.retry_attempts
-        words = retry_words(event, reason_of(event.message), retries)
-        return fold_line(self._who + _sentence(words))
+        return fold_line(self._who + _sentence(retry_words(event)))
 
     def _call_sentence(self, event: ToolFinished) -> str:
         about, is_answered = self._about.pop(event.id, ""), self._answered.pop(event.id, None)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,17 +24,17 @@ class NoEditor(YbsError):
     """No editor was found, or it failed; the text is as it was."""
 
 
-def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the editor and its arguments. What lies in the project (`away_from`) does not count. Raises NoEditor."""
-    from ybs.security.sandbox.programs import persons_program  # the first Ctrl-G only
+def editor_command(
+    away_from: Collection[Path], environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Return the editor and its arguments. What lies in a root (`away_from`) does not count. Raises NoEditor."""
+    from ybs.security.launcher import persons_program  # the first Ctrl-G only
 
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(environ.get(name, ""))
         except ValueError as error:
             raise NoEditor(f"${name} cannot be read: {error}") from error
-        if words and words[0].startswith("/"):
-            return words
         if words and (found := persons_program(words[0], away_from=away_from, environ=environ)):
             return [found, *words[1:]]
         if words:
@@ -45,18 +45,24 @@ def editor_command(away_from: Path, environ: Mapping[str, str] = os.environ) -> 
     raise NoEditor("no editor found; set the variable EDITOR")
 
 
-async def edit(text: str, command: list[str]) -> str:
-    """Have the text edited on this terminal and return it. Raises NoEditor."""
-    from asyncio.subprocess import create_subprocess_exec  # only here
+async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) -> str:
+    """Have the text edited on this terminal and return it; the editor finds no program in a root (`away_from`). Raises NoEditor."""
     from tempfile import TemporaryDirectory
 
     from ybs.security.firewall.vault import without_secrets
+    from ybs.security.launcher import environ_away, start_in_loop
+    from ybs.security.sandbox.launch import Launch
 
     with TemporaryDirectory(prefix="ybs-", ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
-            process = await create_subprocess_exec(
-                *command, str(file), env=without_secrets(os.environ)
+            process = await start_in_loop(
+                Launch((*command, str(file)), environ_away(without_secrets(os.environ), away_from)),
+                folder=folder,
+                stdin=None,
+                stdout=None,
+                stderr=None,
+                has_own_group=False,
             )
         except (OSError, ValueError) as error:
             raise NoEditor(f"{command[0]} cannot be started: {error}") from error

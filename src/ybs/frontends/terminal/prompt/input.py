@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import set_app
@@ -143,20 +142,12 @@ class Prompt:
 
     async def _paste_image(self) -> None:
         try:
-            path = await save_image(away_from=Path(self._desk.state.folder))
+            path = await save_image(away_from=self._desk.roots)
         except NoImage as error:
             self._desk.hint(str(error))
             return
         before = self.draft.document.char_before_cursor
         self.draft.insert_text(f"{' ' * bool(before.strip())}{path} ", fire_event=False)
-
-    async def lend(self, command: list[str], folder: Path) -> int:
-        """Let a program have the terminal until it ends; return its exit code."""
-        from asyncio.subprocess import create_subprocess_exec  # few commands are programs
-
-        async with self.away():
-            process = await create_subprocess_exec(*command, cwd=folder)
-            return await process.wait()
 
     def suspend(self) -> None:
         """Give the terminal back to the shell until it calls ybs to the foreground."""
@@ -247,9 +238,9 @@ class Prompt:
     async def _edit(self) -> None:
         before = self.draft.text
         try:
-            command = editor_command(Path(self._desk.state.folder))
+            command = editor_command(self._desk.roots)
             async with self.away(may_send=False):  # the edited text has not been shown yet
-                text = await edit(self.draft.words, command)
+                text = await edit(self.draft.words, command, self._desk.roots)
         except NoEditor as error:
             self._desk.hint(str(error))
         else:

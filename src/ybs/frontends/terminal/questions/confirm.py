@@ -178,6 +178,8 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     """Say in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
     preview, name = question.preview, question.call.name
     if question.choices is not None:
+        if name.startswith("mcp__"):  # a server's own question, whose title names it
+            return one_line(preview.title[:1].lower() + preview.title[1:])
         is_main = question.agent == MAIN
         return "the model asks" if is_main else f"the sub-agent {one_line(question.agent)} asks"
     if question.agent != MAIN:

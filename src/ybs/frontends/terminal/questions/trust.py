@@ -8,7 +8,7 @@ from ybs.frontends.terminal.start.remarks import say
 
 if TYPE_CHECKING:
     from ybs.config.host import Host
-    from ybs.config.review import Review
+    from ybs.config.review import Review, VariableUse
 
 _YES = ("y", "yes")
 
@@ -25,7 +25,10 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     say(f"This project {verb} the following, which only you can allow:\n")
     for line in lines_of(review):
         say(f"  {line}")
-    say("\nTrust it only if you know where it comes from. Without trust, all of this is ignored.")
+    say(
+        "\nTrust it only if you know where it comes from. Without trust, all of this is ignored, and"
+    )
+    say("your own MCP servers, hooks and tools start outside of it.")
     try:
         word = read("Trust exactly this? [y/N] ").strip().lower()
     except (EOFError, KeyboardInterrupt):
@@ -33,5 +36,12 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     say("")
     if word not in _YES:
         return False
-    give(host, review)
+    give(host, review, [use for use in review.grantable if _grants(use, read)])
     return True
+
+
+def _grants(use: "VariableUse", read: Read) -> bool:
+    try:
+        return read(f"Your variable {use.words}. Give it? [y/N] ").strip().lower() in _YES
+    except (EOFError, KeyboardInterrupt):
+        return False

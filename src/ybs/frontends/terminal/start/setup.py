@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ybs.commands.model_choices import CLOUD, Settings, find_choices
 from ybs.config.host import Host
-from ybs.config.key_store import keep_key
+from ybs.config.key_store import keep_key, place_of
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.headless.advice import told
@@ -101,13 +101,12 @@ def keep(host: Host, settings: Settings) -> None:
 def _keep_key(host: Host, settings: Settings, key: str) -> None:
     """Save a key for the provider at its address, and say where. Raises ConfigError."""
     from ybs.config.schema import Config
-    from ybs.providers.http.client import host_of
     from ybs.providers.registry import find_provider
     from ybs.providers.wires import clean_endpoint
 
     provider = find_provider(settings["llm.provider"], Config())
     endpoint = settings.get("llm.endpoint") or provider.endpoint
-    server = host_of(clean_endpoint(endpoint, provider.wire))
+    server = place_of(clean_endpoint(endpoint, provider.wire))
     place = keep_key(host, provider.name, server, key)
     say(f"The key is saved in {host.short(place)} and is sent to {server} only.")
 

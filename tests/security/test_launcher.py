@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
-from ybs.security.sandbox import programs
-from ybs.security.sandbox.programs import persons_program, trusted_program
+from ybs.security import launcher as programs
+from ybs.security.launcher import persons_program, trusted_program
 
 
 @pytest.fixture(autouse=True)
@@ -22,13 +22,13 @@ def place(folder: Path, mode: int = 0o755) -> Path:
 
 
 def found(project: Path, *folders: str) -> Path | None:
-    return trusted_program("tool", away_from=project, environ={"PATH": ":".join(folders)})
+    return trusted_program("tool", away_from=(project,), environ={"PATH": ":".join(folders)})
 
 
 def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
     file = place(tmp_path / "bin")
     assert found(project, "/nowhere", "", ".", "bin", str(tmp_path / "bin")) == file
-    assert trusted_program("tool", away_from=project, environ={}) is None
+    assert trusted_program("tool", away_from=(project,), environ={}) is None
 
 
 def test_a_relative_folder_of_path_is_not_looked_into(
@@ -43,7 +43,9 @@ def test_a_relative_folder_of_path_is_not_looked_into(
 def test_a_program_of_the_system_may_be_roots(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(programs.os, "getuid", lambda: 4711)
     path = Path("/usr/bin/env")
-    assert trusted_program("env", away_from=project, environ={"PATH": "/usr/bin"}) == path.resolve()
+    assert (
+        trusted_program("env", away_from=(project,), environ={"PATH": "/usr/bin"}) == path.resolve()
+    )
 
 
 def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
@@ -84,7 +86,7 @@ def test_the_folders_of_the_system_come_first(
 
 
 def persons(path: str, project: Path) -> str | None:
-    return persons_program("tool", away_from=project, environ={"PATH": path})
+    return persons_program("tool", away_from=(project,), environ={"PATH": path})
 
 
 @every_row(

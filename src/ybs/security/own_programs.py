@@ -1,0 +1,120 @@
+"""Where programs of the person's own start: MCP servers, hooks and tools, with their keys, in a project that may be anybody's.
+
+Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
+the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty
+folder of ybs's and learns from variables where the project is; nothing in its environment leads into the project.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from ybs.config import private_file
+from ybs.config.host import Host
+from ybs.core.errors import ConfigError, ToolError
+from ybs.core.lazy import lazy
+from ybs.security.paths.roots import Roots
+
+#: What an entry says as its `cwd` to have its program start in the project, trusted or not.
+IN_PROJECT: Final = "project"
+#: The end of a message about a program that failed where it had no project around it.
+WHY_APART: Final = (
+    "it started outside of the project, which is not trusted: "
+    '`ybs trust give` or "cwd": "project" in its entry changes that'
+)
+_BETWEEN = lazy(r"[\s;,='\"@()]+")
+#: Enters the folder that stands before the command.
+_ENTER = 'cd "$0" && exec "$@"'
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """The folder that a program starts in, and the variables that it is started with. `is_apart`: the folder is not the project."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    is_apart: bool
+
+    def command(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Return what runs the command in the folder, for a process that begins in another one."""
+        return entering(str(self.folder), command) if self.is_apart else tuple(command)
+
+
+class OwnPrograms:
+    """Says where they start. `trusts_project` is asked with each; `original` is the project that the folder is a copy of."""
+
+    def __init__(
+        self, roots: Roots, trusts_project: Callable[[], bool], original: Path | None = None
+    ) -> None:
+        self._roots, self._trusts_project, self._original = roots, trusts_project, original
+
+    def start(self, key: str, *, in_project: bool = False) -> Start:
+        """Return where a program starts; `key` names its folder. `in_project`: in the project, trusted or not.
+
+        Raises ToolError and OSError where the folder cannot be made.
+        """
+        host, project = self._roots.host, self._roots.folder
+        if in_project or self._trusts_project():
+            return Start(folder=project, environ=host.environ, is_apart=False)
+        folder = start_folder(host, key)
+        try:
+            private_file.make_folder(folder)
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+        environ = away_from(self._untrusted(), host.environ)
+        return Start(folder=folder.resolve(), environ=environ, is_apart=True)
+
+    def _untrusted(self) -> list[str]:
+        """Return the folders whose files may be anybody's. One that holds the home folder holds the person's own programs."""
+        home = self._roots.host.home.resolve()
+        folders = [self._roots.folder, *self._roots.folders]
+        folders += [self._original] if self._original is not None else []
+        return [str(each) for each in dict.fromkeys(folders) if not home.is_relative_to(each)]
+
+
+def start_folder(host: Host, key: str) -> Path:
+    """Return the empty folder in which a program starts: `~/.local/state/ybs/start/KEY`."""
+    return host.state_folder / "start" / key
+
+
+def project_variables(folder: Path) -> dict[str, str]:
+    """Return the variables that say where the project is."""
+    return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}
+
+
+def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
+    """Return what enters a folder and runs a command there."""
+    return ("/bin/sh", "-c", _ENTER, folder, *command)
+
+
+def away_from(folders: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without anything that leads into the folders.
+
+    Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
+    Other variables that name something in there, such as options, are left out.
+    """
+    kept = {name: _led_away(name, value, folders) for name, value in environ.items()}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _led_away(name: str, value: str, folders: Sequence[str]) -> str | None:
+    entries = value.split(os.pathsep)
+    left = [each for each in entries if not _leads_into(each, folders)]
+    if name.endswith("PATH"):
+        left = [each for each in left if each.startswith("/")]
+    elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
+        return None  # no list of paths, so half of it would mean something else
+    return os.pathsep.join(left) if left or not value else None
+
+
+def _leads_into(entry: str, folders: Sequence[str]) -> bool:
+    """Return whether a path, or an option with a path in it, names something in one of the folders."""
+    words = [entry, *_BETWEEN().split(entry)]
+    paths = ["/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word]
+    try:
+        reals = [os.path.realpath(path) for path in paths]
+    except ValueError:  # no path at all
+        return True
+    return any(f"{real}/".startswith(f"{folder}/") for real in reals for folder in folders)

@@ -1,0 +1,161 @@
+"""The code that ybs's own process loads: its interpreter, the standard library, site-packages, and ybs itself.
+
+Where it lies in a folder that tools may work in (`pip install ybs` in a project's `.venv`, an editable install), whoever
+could write it would run in ybs's process, outside the sandbox and with the person's keys.
+"""
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ybs.security.paths.path_text import lies_in
+
+#: Why a write was refused: the person can do what the message says.
+OWN_CODE = (
+    "ybs itself runs from there, so nothing in it is changed while ybs works. The person can do it in a shell of their own, "
+    "or install ybs elsewhere (`uv tool install ybs`, `pipx install ybs`)."
+)
+_VENV = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
+_MOST_LINKS = 40  # as Linux
+
+
+class _Code(NamedTuple):
+    """Absolute paths, as named and as resolved, and the links on the way. `folders` hold modules; `prefixes` hold more besides."""
+
+    folders: frozenset[str]
+    prefixes: frozenset[str]
+
+
+@cache
+def code_in(root: str) -> tuple[str, ...]:
+    """Return what lies in the root, whose links are resolved: code, and links that lead to it.
+
+    The root itself where it lies in a folder of modules. What lies in another path of the list is left out.
+    """
+    code = _code()
+    if any(lies_in(root, folder) for folder in code.folders):
+        return (root,)
+    inside = {path for path in code.folders | code.prefixes if path != root and lies_in(path, root)}
+    return tuple(sorted(path for path in inside if inside.isdisjoint(_above(path, root))))
+
+
+def forget_in(root: str) -> None:
+    """Load no more modules from what is left writable in the root: folders that PYTHONPATH or an editable install names.
+
+    For the program `ybs` alone: where another one embeds it, these are that program's folders.
+    """
+    if not _is_program():
+        return
+    held = code_in(root)
+    sys.path[:] = [
+        entry
+        for entry in sys.path
+        if not lies_in(real := os.path.realpath(entry), root)
+        or any(lies_in(real, path) for path in held)
+    ]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _finds_in(finder, root)]
+
+
+def _finds_in(finder: object, root: str) -> bool:
+    """Return whether the finder may be one of an editable install in the root: those of setuptools say what they map to."""
+    module = sys.modules.get(getattr(finder, "__module__", ""))
+    if module is None or "editable" not in module.__name__:
+        return False
+    mapping: dict[str, str] | None = getattr(module, "MAPPING", None)
+    return mapping is None or any(
+        lies_in(os.path.realpath(path), root) for path in mapping.values()
+    )
+
+
+@cache
+def _code() -> _Code:
+    folders, prefixes = set[str](), set[str]()
+    for path in _modules():
+        folders.update(_spellings(path))
+    for path in (*_programs(), *(_loaded(folders) if _is_program() else ())):
+        prefixes.update(_spellings(path))
+    return _Code(frozenset(folders), frozenset(prefixes))
+
+
+def _modules() -> Iterator[str]:
+    """Yield the folders of modules: ybs, the standard library, and where packages are installed."""
+    import msgspec
+
+    yield os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - texts throughout
+    yield os.path.dirname(os.path.dirname(os.path.abspath(msgspec.__file__)))  # noqa: PTH100, PTH120
+    yield os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
+    site = sys.modules.get("site")
+    if getattr(site, "ENABLE_USER_SITE", False) and (user := getattr(site, "USER_SITE", None)):
+        yield user
+    installed = {os.path.realpath(prefix) for prefix in _prefixes()}
+    for entry in sys.path:
+        real = os.path.realpath(entry)
+        if "/lib" in real and any(
+            real != prefix and lies_in(real, f"{prefix}/{name}")
+            for prefix in installed
+            for name in ("lib", "lib64", "local/lib")
+        ):
+            yield os.path.abspath(entry)  # noqa: PTH100
+
+
+def _is_program() -> bool:
+    """Return whether the process is the program `ybs`, and not another one that embeds it."""
+    return any(type(each).__module__ == "ybs.finder" for each in sys.meta_path)
+
+
+def _loaded(folders: Collection[str]) -> Iterator[str]:
+    """Yield what was loaded from elsewhere: packages that bring plugins, from an editable install."""
+    known = tuple(f"{folder}/" for folder in folders)
+    for name, module in list(sys.modules.items()):
+        file: str | None = getattr(module, "__file__", None)
+        if file and "." not in name and not file.startswith(known):
+            yield os.path.dirname(file) if hasattr(module, "__path__") else file  # noqa: PTH120
+
+
+def _prefixes() -> Iterable[str]:
+    return dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+
+
+def _programs() -> Iterator[str]:
+    """Yield what is more than modules: whole environments, their parts, the interpreter, the program `ybs`."""
+    for prefix in _prefixes():
+        yield prefix
+        yield from (f"{prefix}/{name}" for name in _VENV)
+    for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
+        if program and os.path.isfile(program):  # noqa: PTH113
+            yield os.path.abspath(program)  # noqa: PTH100
+    if sys.pycache_prefix:
+        yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
+
+
+def _spellings(path: str) -> Iterator[str]:
+    """Yield the path resolved, and each link on the way to it, under the resolved path of the link's folder."""
+    pending = [part for part in reversed(Path(path).parts) if part != "/"]
+    real, links = "", 0
+    while pending:
+        part = pending.pop()
+        if part == "..":
+            real = real.rpartition("/")[0]
+            continue
+        real = f"{real}/{part}"
+        try:
+            target = os.readlink(real)  # noqa: PTH115
+        except OSError:
+            continue  # not a link, or missing
+        yield real
+        links += 1
+        if links > _MOST_LINKS:
+            return
+        parts = Path(target).parts
+        pending += [part for part in reversed(parts) if part != "/"]
+        real = "" if target.startswith("/") else real.rpartition("/")[0]
+    yield real
+
+
+def _above(path: str, root: str) -> Iterator[str]:
+    while path != root and path:
+        path = path.rpartition("/")[0]
+        yield path

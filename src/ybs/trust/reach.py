@@ -1,0 +1,364 @@
+"""Which files of a project a command reaches, in any spelling, and what it runs whose files cannot be known.
+
+A command is not parsed: every part of it that could name an existing file of the project counts, so that a wrapper, a
+quotation or a folder that is entered first hides nothing.
+"""
+
+import glob
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+#: Everything below these is bound to the trust, so what a program there loads from beside it is known.
+BOUND_FOLDERS: Final = (".ybs/hooks/", ".ybs/tools/")
+MOST_BASES: Final = 32
+MOST_CANDIDATES: Final = 2_000
+_MOST_MATCHES = 100
+_MOST_LINKS = 8
+_DEEPEST = 4
+_MOST_PARTS = 10
+_LARGEST_SCRIPT = 64_000
+_ANY_FILE = "what may be any file"
+_TOO_LONG = "a command too long to be read"
+#: Programs that run what their own files say, which no command names: the recipes, packages and plugins of a project.
+_RUNNERS: Final = re.compile(
+    r"(?:[gb]?make|cmake|ctest|ninja|meson|scons|waf|just|task|mage|rake|thor|bundler?|gradlew?|mvnw?|ant|sbt|lein|mix"
+    r"|p?np[mx]|yarn|bunx?|deno|node-gyp|tsx|ts-node|nx|turbo|lerna|gulp|grunt|webpack|vite|rollup|parcel|babel|jest|vitest|mocha|ava"
+    r"|karma|playwright|cypress|eslint|prettier|stylelint|biome|tsc|husky|lint-staged|lefthook|pre-commit|tox|nox|invoke|inv|fab|doit"
+    r"|pytest|py\.test|nosetests|unittest|coverage|poetry|pdm|hatch|pipenv|uvx?|pipx?|pip3|rye|pixi|conda|flask|django-admin|uvicorn"
+    r"|gunicorn|hypercorn|celery|alembic|scrapy|mypy|pylint|sphinx-build|mkdocs|jupyter|cargo|go|zig|bazel|bazelisk|buck2?|pants|swift"
+    r"|xcodebuild|dotnet|msbuild|cabal|dune|javac?|kotlin|scala|groovy|composer|phpunit|artisan|rspec|cucumber|rails|jekyll|nix|nix-shell"
+    r"|nix-build|direnv|vagrant|ansible|ansible-playbook|terraform|tofu|pulumi|docker|podman|docker-compose|packer|skaffold|helmfile"
+    r"|earthly|dagger|run-parts|eval|m4|tclsh|expect|emacs|n?vim|gdb|lldb)\Z"
+)
+#: Programs that run a file that they are given.
+_INTERPRETERS: Final = re.compile(
+    r"(?:(?:ba|da|z|k|a|fi)?sh|busybox|source|node(?:js)?|ruby|perl|php|lua|osascript|pwsh|(?:python|pypy)[\d.]*)\Z"
+)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?\Z")
+_SHELL = re.compile(r"(?:(?:ba|da|z|k|a|fi)?sh|source)\Z")
+_WITHOUT_SCRIPT = re.compile(r"\s-\w*[cm]")
+_SHELL_LINE = re.compile(rb"#![^\n]*\b(?:ba|da|z|k|a|fi)?sh\b")
+_SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", "")
+_DATA_SUFFIXES = (
+    *(".json", ".jsonc", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf", ".md", ".txt", ".rst"),
+    *(".csv", ".tsv", ".xml", ".html", ".css", ".svg", ".png", ".lock", ".env", ".log"),
+)
+#: How commands name the project's folder, and other variables or outputs that stand in a word.
+_PROJECT = re.compile(
+    r"\$\{?(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b(?::?-[^{}\s]*)?\}?"
+    r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
+)
+_HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?=/)")
+_VARIABLE = re.compile(
+    r"\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\$[0-9@*#?!$-]|\{[^{}\s]*\}"
+)
+#: A file that the shell writes into is none that runs.
+_OUTPUT = re.compile(
+    r"(?:(?<![=<-])[0-9&]?>{1,2}[|&]?|\|\s*tee(?=\s))(?:\s*-a)?\s*[\"']?[^\s\"'`;|&()<>]+[\"']?[^\s\"'`;|&()<>]*"
+)
+_BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]{}#]+")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+_IMPORTED = re.compile(r"(?:-\w*m\s*|\b(?:import|from)\s+)([A-Za-z_][\w.]*)")
+_QUOTES = re.compile(r"[\"'\\]")
+#: Stands for what a variable says.
+_ANY = "\x02"
+_GLOB = re.compile(r"[*?\x02]|\[[^\]]*\]")
+_SOURCED = re.compile(r"(?:\A|[\s;&|(\"'])\.\s")
+_PIPED = re.compile(r"\|\s*(?:\S*/)?(sh|bash|dash|zsh|ksh|python[\d.]*|node|perl|ruby)\b")
+#: What runs a script, or loads one, that a variable, a search or a list of names says.
+_GIVEN = re.compile(
+    r"\b(?:(?:ba|da|z|k|a)?sh|source|node|perl|ruby|php|lua)[\"']?\s+(?:-\S+\s+)*[\"']?(?:\$|`|\{\})|-exec\b|hooksPath"
+    r"|\b(?:xargs|parallel)\b[^;|&]*\b(?:(?:ba|da|z|k|a)?sh|node|perl|ruby|php|lua)\b"
+    r"|\b(?:perl|ruby|php|lua)\b[^;|&]*\s-[A-Za-z]*[IMmrl]"
+)
+#: Where a command begins in a script, behind what only starts another one.
+_BEGINS = re.compile(
+    r"(?:^|[;&|(`]|-exec\s|-c\s+[\"'])\s*"
+    r"(?:(?:if|while|until|elif|then|do|else|exec|env|sudo|time|nice|nohup|command|xargs|[!{])\s+(?:-\S+\s+)*|[A-Za-z_]\w*=\S*\s+)*"
+    r"[\"']?(?P<program>[^\s;&|()`\"']+)(?:[\"']?[ \t]+(?P<next>[^\s;&|()`]+))?",
+    re.MULTILINE,
+)
+#: The beginning of a path that is there only if its folder lists it.
+_IS_PLAIN = re.compile(r"(?!\.{0,2}\Z)[ -)+->@-Z\\^-~]+\Z")
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+
+
+class Reach(Struct, frozen=True):
+    """The files of a project that a command reaches, by their path in it, and what it runs that may reach more."""
+
+    files: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
+    """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path."""
+    is_shell = len(texts) == 1
+    text = (texts[0] if is_shell else shlex.join(texts)).replace("\0", " ")
+    search = _Search(str(folder), str(home))
+    search.follow(text)
+    unknown = dict.fromkeys((*_programs_in(text, search), *search.problems))
+    if not is_shell:
+        unknown.pop(_ANY_FILE, None)  # a variable that the program is given
+    elif _has_open_program(_PROJECT.sub(".", text)):
+        unknown["a program that something else names"] = None
+    for path in search.regular:
+        unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
+    return Reach(tuple(sorted(search.files)), tuple(unknown))
+
+
+class _Search:
+    """Looks for files below one folder that the parts of a text name."""
+
+    def __init__(self, folder: str, home: str, bases: Iterable[str] = ()) -> None:
+        self.folder, self.home = folder.rstrip("/"), home
+        self.files, self.regular, self.words = set[str](), dict[str, None](), set[str]()
+        self.problems = list[str]()
+        self._bases = dict.fromkeys((self.folder, *bases))
+
+    def follow(self, text: str) -> None:
+        """Find the files that a text names, from the project's folder or one that it names."""
+        candidates = self._candidates(text)
+        done = 0
+        while done < len(self._bases):
+            base = list(self._bases)[done]
+            done += 1
+            names = _names_in(base)
+            for candidate in candidates:
+                first = candidate.partition("/")[0]
+                if names is None or first.casefold() in names or not _IS_PLAIN.match(first):
+                    path = os.path.join(base, candidate)  # noqa: PTH118 - a text
+                    self._add(os.path.normpath(path))
+                    if ".." in candidate:  # behind a link it leads elsewhere
+                        self._add(os.path.realpath(path))
+
+    def _candidates(self, text: str) -> list[str]:
+        plain = _HOME.sub(lambda _: self.home, _PROJECT.sub(".", _OUTPUT.sub(" ", text)))
+        found = dict.fromkeys(_words(plain))
+        loose = _VARIABLE.sub(_ANY, plain)
+        found |= dict.fromkeys(_words(loose))
+        self.words = {word.rpartition("/")[2] for word in found}
+        bare = _QUOTES.sub("", plain)
+        modules = [name for match in _IMPORTED.finditer(bare) for name in _module(match[1])]
+        modules += [
+            name for word in found if _MODULE.match(word) and "." in word for name in _module(word)
+        ]
+        modules += [name for word in _app_names(plain) for name in _module(word)]
+        found |= dict.fromkeys(modules)
+        if not self.words.isdisjoint(("node", "nodejs")):
+            ends = (".js", ".mjs", ".cjs", ".json", "/index.js")
+            found |= {f"{word}{end}": None for word in list(found) for end in ends}
+        if len(found) > MOST_CANDIDATES:
+            self.problems.append(_TOO_LONG)
+        runs_files = self._runs_files(text, loose)
+        return [
+            each
+            for each in list(found)[:MOST_CANDIDATES]
+            if each and len(each) < 1_000 and (runs_files or not _GLOB.search(each))
+        ]
+
+    @property
+    def has_shell(self) -> bool:
+        """Whether a shell is named, which may be given any file."""
+        return any(map(_SHELL.match, self.words))
+
+    def _runs_files(self, text: str, loose: str) -> bool:
+        """Return whether files that a pattern names may be run; otherwise they are what a program works on."""
+        if any(map(_INTERPRETERS.match, self.words)) or _SOURCED.search(text):
+            return True
+        return any(_GLOB.search(begin["program"]) for begin in _BEGINS.finditer(loose))
+
+    def _add(self, path: str) -> None:
+        if _GLOB.search(path):
+            self._add_matches(path)
+            return
+        links: list[str] = []
+        place, mode = self._walk(path, links)
+        if not mode:
+            return
+        self.files.update(links)
+        if stat.S_ISDIR(mode):
+            self._enter(place)
+        elif stat.S_ISREG(mode):
+            found = place[len(self.folder) + 1 :]
+            self.files.add(found)
+            self.regular[found] = None
+
+    def _add_matches(self, path: str) -> None:
+        shown = path.removeprefix(self.folder).strip("/")
+        if not self._is_inside(path):
+            return
+        if not _GLOB.sub("", shown).strip("./"):
+            if _ANY_FILE not in self.problems:
+                self.problems.append(_ANY_FILE)
+            return
+        found = glob.iglob(path.replace(_ANY, "*"), include_hidden=True)  # noqa: PTH207 - a text
+        for count, match in enumerate(found):
+            if count == _MOST_MATCHES:
+                self.problems.append(f"{shown}, which names very many files")
+                return
+            if not _GLOB.search(match):
+                self._add(match)
+
+    def _enter(self, folder: str) -> None:
+        if len(self._bases) >= MOST_BASES:
+            if folder not in self._bases and _TOO_LONG not in self.problems:
+                self.problems.append(_TOO_LONG)
+            return
+        self._bases.setdefault(folder)
+        if folder != self.folder and self._is_inside(folder):
+            for name in ("__main__.py", "index.js"):
+                self._add(f"{folder}/{name}")
+
+    def _walk(self, path: str, links: list[str]) -> tuple[str, int]:
+        """Return where a path leads and the mode of that, 0 where it is nothing of the project's; note links on the way."""
+        if not self._is_inside(path):
+            real = os.path.realpath(path)
+            if not self._is_inside(real):
+                is_above = f"{self.folder}/".startswith(f"{path.rstrip('/')}/")
+                return path, stat.S_IFDIR if is_above else 0
+            path = real
+        here, parts, mode = self.folder, path[len(self.folder) :].split("/")[1:], stat.S_IFDIR
+        for number, part in enumerate(parts):
+            here = f"{here}/{part}"
+            try:
+                mode = os.lstat(here).st_mode
+                if stat.S_ISLNK(mode):
+                    links.append(here[len(self.folder) + 1 :])
+                    return self._behind(here, parts[number + 1 :], links)
+            except (OSError, ValueError):
+                return here, 0
+        return here, mode
+
+    def _behind(self, link: str, rest: list[str], links: list[str]) -> tuple[str, int]:
+        """Return where a path leads that goes on behind a link of the project. Raises OSError."""
+        to = os.path.join(os.path.dirname(link), os.readlink(link), *rest)  # noqa: PTH115, PTH118, PTH120
+        is_here = self._is_inside(os.path.normpath(to)) or self._is_inside(os.path.realpath(to))
+        if is_here and len(links) < _MOST_LINKS:
+            return self._walk(os.path.normpath(to), links)
+        return link, stat.S_IFLNK if os.path.exists(link) else 0  # noqa: PTH110
+
+    def _is_inside(self, path: str) -> bool:
+        return path == self.folder or path.startswith(f"{self.folder}/")
+
+
+def _words(text: str, depth: int = 0) -> Iterator[str]:
+    """Yield every part of a text that could be a path, with quotations and escapes undone."""
+    with suppress(ValueError):
+        for word in shlex.split(text):
+            yield from _parts(word)
+            if depth < _DEEPEST and word != text and re.search(r"\s", word):
+                yield from _words(word, depth + 1)
+    for word in text.split():
+        yield from _parts(word)
+        yield from _parts(_QUOTES.sub("", word))
+
+
+def _parts(word: str) -> Iterator[str]:
+    yield word
+    pieces = _BETWEEN.split(word)
+    if len(pieces) > 1:
+        ends = [0, *(match.end() for match in _BETWEEN.finditer(word))]
+        starts = [*(match.start() for match in _BETWEEN.finditer(word)), len(word)]
+        for number, start in enumerate(ends):
+            for end in starts[number : number + (_MOST_PARTS if len(pieces) <= _MOST_PARTS else 1)]:
+                yield word[start:end]
+    for piece in pieces:
+        if piece.startswith(("-", "$", "+")):
+            yield piece.lstrip("-$+")
+            yield piece[2:]
+
+
+def _module(name: str) -> Iterator[str]:
+    """Yield the files that a module of Python may be."""
+    parts = name.strip(".").split(".")
+    for count in range(1, len(parts) + 1):
+        path = "/".join(parts[:count])
+        yield f"{path}/__init__.py"
+    whole = "/".join(parts)
+    yield from (f"{whole}.py", f"{whole}/__main__.py")
+    if len(parts) > 1:  # the last one may be a name in the module
+        yield "/".join(parts[:-1]) + ".py"
+
+
+def _app_names(text: str) -> Iterator[str]:
+    """Yield the modules of words such as `app:main`."""
+    for word in text.split():
+        name, colon, rest = word.strip("\"'").partition(":")
+        if colon and not rest.startswith("//") and _MODULE.match(name):
+            yield name
+
+
+def _programs_in(text: str, search: _Search) -> Iterator[str]:
+    """Yield the programs that a command names and that run files which it does not name."""
+    for word in sorted(search.words):
+        if _RUNNERS.match(word):
+            yield f"`{word}`"
+    for match in _PIPED.finditer(text):
+        yield f"`{match[1]}`, given what another program prints"
+    pythons = [word for word in search.words if _PYTHON.match(word)]
+    scripts = [path for path in search.regular if path.endswith(".py")]
+    is_known = scripts and all(path.startswith(BOUND_FOLDERS) for path in scripts)
+    if pythons and not (is_known and not _WITHOUT_SCRIPT.search(text)):
+        yield f"`{min(pythons)}`"
+
+
+def _has_open_program(text: str) -> bool:
+    """Return whether a variable, or another program, says which program or script is run."""
+    if _GIVEN.search(text):
+        return True
+    for match in _BEGINS.finditer(text):
+        is_sourced = match["program"] in (".", "source")
+        word = (match["next"] or "").strip("\"'") if is_sourced else match["program"]
+        if word.startswith(("$", "{}")):
+            return True
+    return False
+
+
+def _names_in(folder: str) -> set[str] | None:
+    """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
+    try:
+        return {name.casefold() for name in os.listdir(folder)}  # noqa: PTH208
+    except OSError:
+        return None
+
+
+def _loaded_by(path: str, search: _Search, folder: Path, home: Path) -> Iterator[str]:
+    """Yield a script of the project where it may run or load more files of it."""
+    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
+    try:
+        with open(folder / path, "rb") as file:  # noqa: PTH123
+            data = file.read(_LARGEST_SCRIPT)
+            is_program = bool(os.fstat(file.fileno()).st_mode & 0o111) or data.startswith(b"#!")
+    except OSError:
+        return
+    is_data = suffix in _DATA_SUFFIXES and not is_program
+    if b"\0" in data[:1_000] or (is_data and not search.has_shell):
+        return
+    named = data.startswith(b"#!")
+    if is_data or (_SHELL_LINE.match(data) if named else suffix in _SHELL_SUFFIXES):
+        text = _COMMENT.sub("", data.removeprefix(b"#!").decode(errors="replace"))
+        is_open = len(data) == _LARGEST_SCRIPT or _runs_more(text, path, search, folder, home)
+    else:
+        is_open = not path.startswith(BOUND_FOLDERS)
+    if is_open:
+        yield path
+
+
+def _runs_more(text: str, path: str, search: _Search, folder: Path, home: Path) -> bool:
+    """Return whether a script of a shell names files of the project that its command does not, or runs what does."""
+    inner = _Search(str(folder), str(home), [str((folder / path).parent)])
+    inner.follow(text)
+    names = {match["program"].rpartition("/")[2] for match in _BEGINS.finditer(text)}
+    others = inner.files - search.files
+    if inner.problems or any(not each.startswith(BOUND_FOLDERS) for each in others):
+        return True
+    runs = any(_RUNNERS.match(name) or _PYTHON.match(name) for name in names)
+    return runs or _has_open_program(_PROJECT.sub(".", text))

@@ -1,0 +1,123 @@
+"""A secret that goes on in the next value of a structured result is masked in all of them."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec import Raw, json
+
+from rows import every_row
+from ybs.core.events import ToolFinished
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.structs import is_clean, masked
+from ybs.security.firewall.toolbox import FirewallToolbox
+from ybs.testing import RecordedEvents, ScriptedToolbox
+
+
+def cut(text: str, *places: int) -> list[str]:
+    return [text[a:b] for a, b in pairwise((0, *places, len(text)))]
+
+
+def shown(data: Any) -> ToolFinished:
+    return ToolFinished(id="1", success=True, output="", display=Raw(json.encode(data)))
+
+
+SHAPES = {
+    "a list": lambda a, b, c: [a, b, c],
+    "nested lists": lambda a, b, c: [["x"], [[a], [b]], [[[c]]]],
+    "numbers between": lambda a, b, c: [{"n": 1, "text": a}, {"n": 2, "text": b}, 3.5, [c, None]],
+    "lines around": lambda a, b, c: {"context_before": [a], "content": b, "context_after": [c]},
+    "a field of records": lambda a, b, c: [
+        {"file": "f.txt", "text": t, "ok": True} for t in (a, b, c)
+    ],
+    "a deep field": lambda a, b, c: {"r": [{"file": "f", "in": {"t": [t]}} for t in (a, b, c)]},
+    "names": lambda a, b, c: {a: 1, b: {"n": 1}, c: []},
+    "names and values": lambda a, b, c: {a: b, c: 1},
+    "numbered lines": lambda a, b, c: [f"7:\t{a}", f"8:\t{b}", f"9:\t{c}"],
+    "lines that were indented": lambda a, b, c: [f"  {a} ", f"\t{b}\\", f"    {c}"],
+    "joined literals": lambda a, b, c: [f'"{a}" +', f'"{b}" +', f'"{c}"'],
+    "among long texts": lambda a, b, c: ["line\n" * 99 + a, b, c + "\nmore words" * 99],
+    "with a line end": lambda a, b, c: [f"x\n{a}", b, f"{c}\ny"],
+}
+
+
+@every_row("name", SHAPES)
+def test_no_part_of_a_token_stands_in_any_shape(token: str, name: str) -> None:
+    parts = cut(token, 14, 27)
+    firewall, event = Firewall(), shown(SHAPES[name](*parts))
+    assert not is_clean(firewall, event)
+    seen = masked(firewall, event)
+    text = bytes(seen.display).decode()
+    assert not [part for part in parts if part in text], text
+    assert "[ybs:secret:github-token#" in text
+    assert masked(firewall, seen) == seen
+
+
+@every_row("places", [(20,), (12, 30), (11, 22, 33), (36,), (12, 24, 34)])
+def test_a_token_in_any_number_of_pieces_is_masked(token: str, places: tuple[int, ...]) -> None:
+    parts = cut(token, *places)
+    text = bytes(masked(Firewall(), shown({"lines": parts})).display).decode()
+    assert not [part for part in parts if part in text]
+
+
+def test_a_private_key_as_a_list_of_lines_is_masked_whole(key: str) -> None:
+    lines = key.splitlines()
+    for data in (lines, [{"n": n, "text": line} for n, line in enumerate(lines)]):
+        text = bytes(masked(Firewall(), shown(data)).display).decode()
+        assert not [line for line in lines if line in text]
+
+
+def test_values_that_only_stand_side_by_side_stay_as_they_are(token: str) -> None:
+    firewall = Firewall()
+    for data in (
+        ["src/main.py", "src/other.py"],
+        {"path": "AbCdEf123456789012", "other": "0123456789abcdefABCDEF"},
+        [{"commit": "0123456789abcdef0123456789abcdef01234567"}] * 9,
+        {"a": 1, "b": [None, True, 2.5], "c": ""},
+    ):
+        event = shown(data)
+        assert masked(firewall, event) is event
+    seen = masked(firewall, shown([token, "NextLine123456"]))
+    assert json.decode(seen.display) == ["[ybs:secret:github-token#1]", "NextLine123456"]
+
+
+def test_a_secret_that_is_allowed_stays_in_its_pieces(token: str) -> None:
+    firewall, event = Firewall(), shown(cut(token, 20))
+    (name,) = {*json.decode(masked(firewall, event).display)}
+    firewall.allow(name)
+    assert masked(firewall, event) == event
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+async def test_a_part_that_the_text_shows_whole_is_masked_in_any_order(
+    firewall: Firewall, token: str, order: str
+) -> None:
+    parts = dict(zip("abc", cut(token, 14, 27), strict=True))
+
+    def behave(call: ToolCall, emit: Any) -> ToolResult:
+        text = "\n".join(f"{n}:\t{part}" for n, part in enumerate(parts.values(), 7))
+        data = {"matches": [{"at": f"{n}.txt", name: parts[name]} for n, name in enumerate(order)]}
+        return ToolResult(call_id="", name="x", output=text, display=Raw(json.encode(data)))
+
+    toolbox = FirewallToolbox(ScriptedToolbox({"x": behave}), firewall, lambda _: None)
+    call = ToolCall(id="7", name="x", arguments=Raw(b"{}"))
+    result = await toolbox.run(call, RecordedEvents())
+    whole = result.output + bytes(result.display).decode()
+    assert not [part for part in parts.values() if part in whole]
+
+
+async def test_the_text_of_a_structured_result_is_masked_as_that_is(
+    firewall: Firewall, token: str
+) -> None:
+    parts = cut(token, 20)
+
+    def behave(call: ToolCall, emit: Any) -> ToolResult:
+        data = json.encode({"lines": parts})
+        return ToolResult(call_id="", name="x", output=data.decode(), display=Raw(data))
+
+    toolbox = FirewallToolbox(ScriptedToolbox({"x": behave}), firewall, lambda _: None)
+    call = ToolCall(id="7", name="x", arguments=Raw(b"{}"))
+    result = await toolbox.run(call, RecordedEvents())
+    whole = result.output + bytes(result.display).decode()
+    assert not [part for part in parts if part in whole]

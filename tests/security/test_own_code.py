@@ -1,0 +1,322 @@
+"""What ybs's own process loads cannot be changed by what it holds: ybs is installed in the project's own `.venv`, and attacked."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from venv import EnvBuilder
+
+import msgspec
+import pytest
+
+import ybs
+from hosts import this_host
+from installing import declare
+from security import swapping
+from serving import serving
+from ybs.checkpoints.planning import is_ours
+from ybs.core.messages import ToolCall
+from ybs.security.paths import roots
+from ybs.security.paths.roots import Roots
+from ybs.testing import OpenAIServer, call
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
+PROGRAM = """
+import atexit, importlib.util, os, sys
+from ybs.cli import main
+if wanted := os.environ.get("YBS_TEST_LOOKS_FOR"):
+    atexit.register(lambda: print("found:", importlib.util.find_spec(wanted), file=sys.stderr))
+sys.exit(main())
+"""
+#: The same on a machine where bubblewrap does not work.
+WITHOUT_BUBBLEWRAP = """
+from ybs.security.sandbox import choice
+choice.tried_bubblewrap = lambda: (None, (), "there is no bubblewrap")
+"""
+#: What setuptools installs for an editable package without a folder of its own.
+EDITABLE = """
+import os, sys
+from importlib.util import spec_from_file_location
+MAPPING = {{"made_by_model": "{project}/mapped/made_by_model.py"}}
+class Finder:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        place = MAPPING.get(name, "")
+        return spec_from_file_location(name, place) if os.path.exists(place) else None
+sys.meta_path.append(Finder)
+"""
+#: Where the environment lies in the project, and what `.venv` is a link to where it is one.
+LAYOUTS = {"plain": (".venv", ""), "deep": ("envs/one/.venv", ""), "linked": ("envs/real", ".venv")}
+SANDBOXES = ("bubblewrap", "landlock")
+
+
+class Installed:
+    """ybs in an environment in a project of its own."""
+
+    def __init__(self, project: Path, home: Path, layout: str, sandbox: str) -> None:
+        self.project, self.home = project, home
+        inside, link = LAYOUTS[layout]
+        self.real = project / inside
+        EnvBuilder(symlinks=True).create(self.real)
+        self.named = project / (link or inside)
+        if link:
+            self.named.symlink_to(self.real.relative_to(self.named.parent))
+        (site,) = self.real.glob("lib/python*/site-packages")
+        self.site = site.relative_to(self.real)
+        shutil.copytree(Path(ybs.__file__).parent, site / "ybs")
+        (site / "seen.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        declare(site, "ybs", {})
+        (project / "src").mkdir()
+        (project / "src/app.py").write_text("x = 1\n")
+        patch = "" if sandbox == "bubblewrap" else WITHOUT_BUBBLEWRAP
+        (self.real / "bin/ybs").write_text(
+            PROGRAM.replace("from ybs.cli", f"{patch}from ybs.cli", 1)
+        )
+
+    def run(self, *script: Any, environ: Mapping[str, str] | None = None) -> tuple[str, str]:
+        """Take one turn in which nothing is asked; return the tools' results as the model got them, and standard error."""
+        with serving([*script, "done"], OpenAIServer) as server:
+            words = (
+                *("--print", "go", "--mode", "bypass", "--provider", "openai"),
+                *("--endpoint", server.url, "--model", "m"),
+            )
+            done = subprocess.run(
+                [self.named / "bin/python", self.named / "bin/ybs", *words],
+                cwd=self.project,
+                env={"HOME": str(self.home), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "k"}
+                | dict(environ or {}),
+                capture_output=True,
+                text=True,
+                timeout=100,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+            told = str(server.requests[-1].body) if server.requests else ""
+        assert "done" in done.stdout, done.stderr
+        return told, done.stderr
+
+    def named_in(self, text: str) -> str:
+        """Return the text with paths from the project's folder for its words in capitals."""
+        named, real = (path.relative_to(self.project) for path in (self.named, self.real))
+        words = {"SITE": named / self.site, "VENV": named, "REAL": real, "TOP": real.parts[0]}
+        for word, path in words.items():
+            text = text.replace(word, str(path))
+        return text
+
+    def named_call(self, made: ToolCall) -> ToolCall:
+        """Return the call with such paths."""
+        return msgspec.structs.replace(
+            made, arguments=msgspec.Raw(self.named_in(bytes(made.arguments).decode()).encode())
+        )
+
+    def state(self) -> dict[str, tuple[int, int, bytes]]:
+        """Return all that there is of it by its name from the project's folder, but for compiled files."""
+        found = {str(self.named): self.named, str(self.named.resolve()): self.real}
+        found |= {
+            str(path): path for path in self.named.rglob("*") if "__pycache__" not in path.parts
+        }
+        return {name: _state(path) for name, path in found.items()}
+
+
+def _state(path: Path) -> tuple[int, int, bytes]:
+    status = path.lstat()
+    is_file = path.is_file() and not path.is_symlink()
+    return status.st_ino, status.st_mode, path.read_bytes() if is_file else b""
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Installed]:
+    made: dict[tuple[str, str], Installed] = {}
+
+    def get(layout: str, sandbox: str) -> Installed:
+        if (layout, sandbox) not in made:
+            folder = tmp_path_factory.mktemp("own")
+            (folder / "home").mkdir()
+            (folder / "project").mkdir()
+            swapping.SANDBOXES[sandbox](folder / "project", folder / "home")  # skips
+            made[layout, sandbox] = Installed(folder / "project", folder / "home", layout, sandbox)
+        return made[layout, sandbox]
+
+    return get
+
+
+@pytest.fixture(params=SANDBOXES)
+def sandbox(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=LAYOUTS)
+def installed(
+    request: pytest.FixtureRequest, make: Callable[[str, str], Installed], sandbox: str
+) -> Iterator[Installed]:
+    one = make(request.param, sandbox)
+    before = one.state()
+    yield one
+    assert one.state() == before
+
+
+#: VENV is the environment by its name, REAL its own folder, SITE where its packages are, TOP the first folder on the way.
+COMMANDS = (
+    "echo x > SITE/ybs/tools/reading/pdf.py",
+    "echo 'import os' > SITE/evil.pth",
+    "echo 'x = 1' > SITE/sitecustomize.py",
+    "mkdir SITE/pypdf; echo 'x = 1' > SITE/pypdf/__init__.py",
+    "rm SITE/ybs/tools/reading/pdf.py",
+    "mv SITE/ybs SITE/old; mkdir SITE/ybs",
+    "echo 'home = /tmp' > VENV/pyvenv.cfg",
+    "rm -f VENV/bin/python; printf '#!/bin/sh\\n' > VENV/bin/python",
+    "ln -sfn /tmp/x VENV/lib64; ln -s /tmp/x SITE/link.pth",
+    "mv VENV aside && mkdir -p VENV/bin",
+    "mv REAL aside && mkdir -p REAL/bin",
+    "mv TOP aside && mkdir -p REAL/bin",
+    "rm -f .venv; ln -s /tmp .venv",
+    "rm -rf VENV REAL",
+    "ln SITE/ybs/cli.py hard && echo x > hard",
+    "cp -rf src/app.py SITE/ybs/cli.py",
+    'python3 -c \'import os; os.rename("src", "SITE/plugin")\'',
+)
+
+
+def test_no_command_changes_it(installed: Installed) -> None:
+    calls = [
+        call("run_shell", command=f"({installed.named_in(each)}) 2>&1; echo over {number}")
+        for number, each in enumerate(COMMANDS)
+    ]
+    told, _ = installed.run(*calls, call("run_shell", command="echo y > src/app.py"))
+    for number in range(len(COMMANDS)):
+        assert f"over {number}" in told
+    assert (installed.project / "src/app.py").read_text() == "y\n"  # all else is as before
+
+
+def test_no_file_tool_changes_it(installed: Installed) -> None:
+    pdf, new = "SITE/ybs/tools/reading/pdf.py", "SITE/evil.pth"
+    calls = (
+        call("write_file", path=pdf, content="x = 1\n"),
+        call("write_file", path=new, content="import os\n"),
+        call("write_file", path="SITE/Sitecustomize.py", content="x = 1\n"),
+        call("write_file", path="REAL/lib/new/a.py", content="x = 1\n"),
+        call("write_file", path="VENV/pyvenv.cfg", content="home = /tmp\n"),
+        call("write_file", path="VENV/bin/python", content="#!/bin/sh\n"),
+        call("read_file", path=pdf),
+        call("edit_file", path=pdf, old_text="import", new_text="export"),
+        call("delete_file", path=pdf),
+        call("delete_file", path="VENV/bin/python"),
+        call("delete_file", path="VENV"),
+        call("write_file", path=f"src/../{pdf}", content="x = 1\n"),
+    )
+    done = [installed.named_call(each) for each in calls]
+    told, _ = installed.run(*done, call("write_file", path="src/new.py", content="y = 1\n"))
+    refused = told.count("ybs itself runs from there")
+    assert refused == len(calls) - 2, told  # one reads, one edits what is not in the file
+    assert (installed.project / "src/new.py").read_text() == "y = 1\n"
+
+
+def test_the_start_says_where_ybs_lies_and_a_failed_install_why_it_failed(
+    installed: Installed,
+) -> None:
+    command = installed.named_in("touch SITE/package.py")
+    told, said = installed.run(call("run_shell", command=command))
+    assert "ybs itself runs from " in said
+    assert str(installed.real.relative_to(installed.project)) in said
+    assert "ybs itself runs from there" in told
+
+
+def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed]) -> None:
+    """The project itself is installed beside ybs, and its `src` is where Python looks for what ybs does without."""
+    installed = make("plain", "bubblewrap")
+    environ = {"PYTHONPATH": "src"}
+    pth = installed.real / installed.site / "project.pth"
+    pth.write_text(f"{installed.project}/more\nimport __editable___project_finder\n")
+    finder = pth.with_name("__editable___project_finder.py")
+    finder.write_text(EDITABLE.format(project=installed.project))
+    try:
+        for name in ("src", "more", "mapped"):
+            (installed.project / name).mkdir(exist_ok=True)
+            write = call("write_file", path=f"{name}/made_by_model.py", content="x = 1\n")
+            installed.run(write, environ=environ)
+            _, said = installed.run(environ=environ | {"YBS_TEST_LOOKS_FOR": "made_by_model"})
+            assert "found: None" in said
+            (installed.project / name / "made_by_model.py").unlink()
+    finally:
+        pth.unlink()
+        finder.unlink()
+
+
+def test_another_environment_of_the_project_is_written_as_before(
+    make: Callable[[str, str], Installed], sandbox: str
+) -> None:
+    installed = make("plain", sandbox)
+    EnvBuilder(symlinks=True).create(installed.project / "other/env")
+    (site,) = installed.project.glob("other/env/lib/python*/site-packages")
+    path = str((site / "package.py").relative_to(installed.project))
+    installed.run(
+        call("run_shell", command=f"echo 'x = 1' > {path}"),
+        call("write_file", path=f"{path}.txt", content="x\n"),
+    )
+    assert (site / "package.py").read_text() == "x = 1\n"
+    assert (site / "package.py.txt").read_text() == "x\n"
+
+
+def test_git_restores_none_of_it(make: Callable[[str, str], Installed]) -> None:
+    installed = make("plain", "bubblewrap")
+    project = installed.project
+    file = installed.real / installed.site / "ybs/tools/reading/pdf.py"
+    was = file.read_bytes()
+
+    def git(*words: str) -> None:
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(("git", *own, *words), cwd=project, check=True, capture_output=True)
+
+    file.write_text("x = 1\n")
+    git("init", "-q")
+    (project / "src/app.py").write_text("x = 1\n")
+    git("add", "-f", str(file), "src/app.py")
+    git("commit", "-qm", "made by an attacker")
+    file.write_bytes(was)
+    (project / "src/app.py").write_text("x = 2\n")
+    try:
+        paths = [str(file.relative_to(project)), "src/app.py"]
+        installed.run(*(call("git", action="restore", paths=[path]) for path in paths))
+        assert file.read_bytes() == was
+        assert (project / "src/app.py").read_text() == "x = 1\n"
+    finally:
+        shutil.rmtree(project / ".git")
+
+
+def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(
+    make: Callable[[str, str], Installed], tmp_path: Path
+) -> None:
+    installed = make("plain", "bubblewrap")
+    mark, module = tmp_path / "mark", installed.project / "msgspec.py"
+    module.write_text(f"open({str(mark)!r}, 'w')\n")
+    try:
+        done = subprocess.run(
+            [installed.named / "bin/python", "-m", "ybs", "config", "show"],
+            cwd=installed.project,
+            env={"HOME": str(installed.home), "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        module.unlink()
+    assert (done.returncode, mark.exists()) == (0, False), done.stderr
+
+
+def test_an_undo_writes_none_of_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project.resolve()
+    made = Roots(this_host(), folder)
+    places = [f"{folder}/{name}" for name in ("venv/a.py", "venv/missing/a.py", "src/a.py")]
+    (folder / "venv").mkdir()
+    assert [is_ours(made, path) for path in places] == [True, True, True]
+    monkeypatch.setattr(roots, "code_in", lambda _: (f"{folder}/venv",))
+    assert [is_ours(made, path) for path in places] == [False, False, True]

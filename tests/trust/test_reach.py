@@ -1,0 +1,302 @@
+"""Every file of a project that a command reaches is bound to the trust, however it is spelled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rows import every_row
+from trusting import give_trust, is_trusted, put, trusted, wanting
+from ybs.core.errors import ConfigError
+from ybs.trust.reach import Reach, reach
+from ybs.trust.wording import lines_of
+
+FILES = {
+    "h": "#!/bin/sh\nexit 0\n",
+    "x/h": "#!/bin/sh\nexit 1\n",
+    "x/y/deep.sh": "exit 2\n",
+    "my hook.sh": "exit 3\n",
+    "server.js": "1\n",
+    "lib/pre.js": "2\n",
+    "pkg/__init__.py": "",
+    "pkg/mod.py": "3\n",
+    "pkg/tool/__init__.py": "",
+    "pkg/tool/__main__.py": "4\n",
+    "src/inner/__init__.py": "",
+    "src/inner/run.py": "5\n",
+    "hooks/a.sh": "exit 5\n",
+    "hooks/b.sh": "exit 6\n",
+    "data.json": "{}\n",
+    "ünï.sh": "exit 7\n",
+}
+
+
+@pytest.fixture
+def tree(project: Path) -> Path:
+    for name, text in FILES.items():
+        put(project, name, text, 0o755 if text.startswith("#!") else 0o644)
+    (project / "link").symlink_to("x/h")
+    (project / "away").symlink_to("x")
+    (project / "chain").symlink_to("link")
+    (project / "absolute").symlink_to(project / "x/y")
+    (project / "shell").symlink_to("/bin/sh")
+    (project / "up").symlink_to("x/y")
+    return project.resolve()
+
+
+def found(folder: Path, *words: str) -> Reach:
+    return reach([word.replace("TOP", str(folder)) for word in words], folder, folder.parent)
+
+
+@every_row(
+    "words, files",
+    [
+        ("./h", "h"),
+        ("h", "h"),
+        ("TOP/h", "h"),
+        ("../project/h", "h"),
+        ("~/project/h", "h"),
+        ("$HOME/project/h", "h"),
+        (".//x/../h", "h"),
+        ("$CLAUDE_PROJECT_DIR/h", "h"),
+        ('"${YBS_PROJECT_DIR}"/h --now', "h"),
+        ("${CLAUDE_PROJECT_DIR:-.}/h", "h"),
+        ('"$PWD"/h', "h"),
+        ('"$(pwd)/h"', "h"),
+        ("`pwd`/h", "h"),
+        ('"$(git rev-parse --show-toplevel)/h"', "h"),
+        (r"\./h;true", "h"),
+        ("'./h'", "h"),
+        ('"./"h', "h"),
+        ("true&&./h||false", "h"),
+        ("(./h)", "h"),
+        ("{ ./h; }", "h"),
+        ("env X=y ./h", "h"),
+        ("X=y exec ./h", "h"),
+        ("sh ./h", "h"),
+        ("sh<h", "h"),
+        (". ./h", "h"),
+        ("source h", "h"),
+        ("cd x && ./h", "h x/h"),
+        ("cd x;cd y;. ./deep.sh", "x/y/deep.sh"),
+        ("cd x\n./y/deep.sh", "x/y/deep.sh"),
+        ("cd .. && project/h", "h"),
+        ("cd / && sh .TOP/h", "h"),
+        ("env -C x ./y/deep.sh", "x/y/deep.sh"),
+        ("PATH=x/y:$PATH deep.sh", "x/y/deep.sh"),
+        ("bash -c 'cd x && ./y/deep.sh'", "x/y/deep.sh"),
+        ("""bash -c "sh -c './x/y/deep.sh'" """, "x/y/deep.sh"),
+        ("sh 'my hook.sh'", "my hook.sh"),
+        (r"sh my\ hook.sh", "my hook.sh"),
+        ('''bash -c "sh 'my hook.sh'"''', "my hook.sh"),
+        ("""sh -c 'sh "my hook.sh"'""", "my hook.sh"),
+        ('sh -c "${X:-./h}"', "h"),
+        ("D=x; $D/y/deep.sh", "away x/y/deep.sh"),
+        ("for f in hooks/*.sh; do sh $f; done", "hooks/a.sh hooks/b.sh"),
+        ("sh hooks/[a].sh", "hooks/a.sh"),
+        ("sh hooks/{a,b}.sh", "hooks/a.sh hooks/b.sh"),
+        ("hooks/?.sh", "hooks/a.sh hooks/b.sh"),
+        ("sh ünï.sh", "ünï.sh"),
+        ("node --require ./lib/pre.js server.js", "lib/pre.js server.js"),
+        ("node --require=./lib/pre ./server", "lib/pre.js server.js"),
+        ("prog --config=data.json", "data.json"),
+        ("prog -cdata.json", "data.json"),
+        ("prog @data.json", "data.json"),
+        ("prog a,data.json:b", "data.json"),
+        ("python -m pkg.mod", "pkg/__init__.py pkg/mod.py"),
+        ("python3 -Bmpkg.mod", "pkg/__init__.py pkg/mod.py"),
+        ('python -m "pkg.tool"', "pkg/__init__.py pkg/tool/__init__.py pkg/tool/__main__.py"),
+        ("python -m pkg", "pkg/__init__.py"),
+        ("python pkg/tool", "pkg/tool/__init__.py pkg/tool/__main__.py"),
+        ('python -c "import pkg.mod"', "pkg/__init__.py pkg/mod.py"),
+        ("PYTHONPATH=src python -m inner.run", "src/inner/__init__.py src/inner/run.py"),
+        ("flask --app pkg.mod:app", "pkg/__init__.py pkg/mod.py"),
+        ("./link", "link x/h"),
+        ("./chain", "chain link x/h"),
+        ("away/h", "away x/h"),
+        ("absolute/deep.sh", "absolute x/y/deep.sh"),
+        ("cd away && ./y/deep.sh", "away x/y/deep.sh"),
+        ("bash <(cat h)", "h"),
+        ("./up/../h", "h x/h"),
+        ("./shell h", "h shell"),
+        ("ruff format hooks/*.sh", ""),
+        ("date > h", ""),
+        ("date >>'my.log' 2>&1", ""),
+        ("date | tee -a h", ""),
+        ("echo 'a' >\"$CLAUDE_PROJECT_DIR\"/h", ""),
+        ("cat <h >x/h", "h"),
+        ("node -e 'a=>x/h'", "x/h"),
+        ("echo done", ""),
+        ("jq -r .tool_input.file_path | xargs ruff format", ""),
+        ("/usr/bin/true /etc/passwd", ""),
+    ],
+)
+def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: str) -> None:
+    names = {*found(tree, words).files}
+    expected = {*files.split()} if files != "my hook.sh" else {files}
+    if words.startswith("python pkg"):
+        expected -= {"pkg/tool/__init__.py"}
+    assert names == expected
+
+
+@every_row(
+    "words, unknown",
+    [
+        ("make", "`make`"),
+        ("cd x && /usr/bin/make -s check", "`make`"),
+        ("bash -c 'npm run lint'", "`npm`"),
+        ("env CI=1 just", "`just`"),
+        ('eval "$X"', "`eval`"),
+        ("python3 -m pkg.mod", "`python3`"),
+        ("python3 .ybs/hooks/own.py -c", "`python3`"),
+        ("curl -s localhost | sh", "`sh`, given what another program prints"),
+        ("$RUN x", "a program that something else names"),
+        ("for f in hooks/*.sh; do . $f; done", "a program that something else names"),
+        ("find hooks -exec {} ;", "a program that something else names"),
+        ("find . -name h -exec sh {} ;", "a program that something else names"),
+        ("ls hooks | xargs -n1 sh", "a program that something else names"),
+        ('while read f; do sh "$f"; done', "a program that something else names"),
+        ("sh $(ls hooks | head -1)", "a program that something else names"),
+        ("perl -Ilib -MFoo -e 1", "a program that something else names"),
+        ("git -c core.hooksPath=hooks commit", "a program that something else names"),
+        ("for f in *; do . ./$f; done", "what may be any file"),
+        ("sh *", "what may be any file"),
+        ("./loads", "loads"),
+        ("./makes", "makes"),
+        ("./opens", "opens"),
+        ("sh ./odd.txt", "odd.txt"),
+        ("./interpreted", "interpreted"),
+        ("node server.js", "server.js"),
+        ("x/snake", "x/snake"),
+    ],
+)
+def test_what_runs_files_that_cannot_be_known_is_named(
+    tree: Path, words: str, unknown: str
+) -> None:
+    put(tree, ".ybs/hooks/own.py", "import json\n")
+    put(tree, "loads", "#!/bin/sh\n. ./hooks/a.sh\n", 0o755)
+    put(tree, "makes", "#!/usr/bin/env bash\nif make check; then exit 0; fi\n", 0o755)
+    put(tree, "opens", '#!/bin/sh\n"$1" now\n', 0o755)
+    put(tree, "odd.txt", "./h\n")
+    put(tree, "interpreted", "#!./h\n", 0o755)
+    put(tree, "x/snake", "#!/usr/bin/env python3\nimport json\n", 0o755)
+    assert unknown in found(tree, words).unknown
+
+
+def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
+    put(tree, ".ybs/hooks/own.py", "import json\n")
+    put(tree, "plain", "#!/bin/sh\n# make sure\ncat >/dev/null; exit 2\n", 0o755)
+    for words in (
+        "python3 .ybs/hooks/own.py",
+        "./plain",
+        "sh ./h",
+        "jq -r .tool_input.file_path | xargs ruff format",
+        "jq . data.json",
+        "git status --short",
+    ):
+        assert found(tree, words).unknown == (), words
+    assert found(tree, "tool", "${X}", "a b").unknown == ()
+
+
+def test_a_command_too_long_to_be_read_says_so(tree: Path) -> None:
+    assert found(tree, " ".join(f"word{n}" for n in range(3_000))).unknown == (
+        "a command too long to be read",
+    )
+    for number in range(40):
+        put(tree, f"many/d{number}/f", "")
+    assert "a command too long to be read" in found(tree, "sh many/*; sh many/*/f").unknown
+
+
+def group(command: str, **more: Any) -> dict[str, Any]:
+    return {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command, **more}]}]}}
+
+
+@every_row(
+    "command, changed",
+    [
+        ("TOP/h", "h"),
+        ("cd x && ./h", "x/h"),
+        ("python3 -m pkg.mod", "pkg/__init__.py"),
+        (". ./h", "h"),
+        ("away/h", "x/h"),
+        ("./link", "x/h"),
+        ("for f in hooks/*; do sh $f; done", "hooks/new"),
+    ],
+)
+def test_a_changed_file_asks_again_and_shows_the_difference(
+    tree: Path, command: str, changed: str
+) -> None:
+    file = tree / changed
+    was = file.read_text() if file.exists() else None
+    trusted(tree, group(command.replace("TOP", str(tree))))
+    assert is_trusted(tree)
+    file.write_text("evil\n")
+    review = wanting(tree, group(command.replace("TOP", str(tree))))
+    assert not review.is_trusted
+    assert [change.path for change in review.changes] == [changed]
+    file.unlink() if was is None else file.write_text(was)
+    assert is_trusted(tree)
+
+
+def test_a_link_that_leads_elsewhere_asks_again(tree: Path) -> None:
+    for name, old, new in (
+        ("link", "x/h", "h"),
+        ("away", "x", "hooks"),
+        ("shell", "/bin/sh", "/bin/cat"),
+    ):
+        trusted(tree, group(f"{name} link/../away/h"))
+        (tree / name).unlink()
+        (tree / name).symlink_to(new)
+        assert not is_trusted(tree), name
+        (tree / name).unlink()
+        (tree / name).symlink_to(old)
+        assert is_trusted(tree), name
+
+
+def test_outputs_and_other_files_change_without_a_question(tree: Path) -> None:
+    trusted(tree, group("./h >> log.txt | tee -a other.log; ruff format src/*.py"))
+    put(tree, "log.txt", "1")
+    put(tree, "other.log", "2")
+    put(tree, "src/new.py", "3")
+    put(tree, "pkg/mod.py", "4")
+    assert is_trusted(tree)
+
+
+def test_consent_names_what_cannot_be_known(tree: Path) -> None:
+    hooks = lines_of(wanting(tree, group("make check")))
+    assert any(
+        'the hook "make check" at Stop runs `make`, which may run files of the project that change later; it only reads the project'
+        in line
+        for line in hooks
+    )
+    hooks = lines_of(wanting(tree, group("make check", project="write")))
+    assert any(line.endswith("it may change the project") for line in hooks)
+    assert not any("may run files" in line for line in lines_of(wanting(tree, group("./h"))))
+    servers = {"mcpServers": {"s": {"command": "npx", "args": ["-y", "thing"]}}}
+    assert any("the MCP server s runs `npx`" in line for line in lines_of(wanting(tree, servers)))
+    servers["mcpServers"]["s"]["project"] = "none"
+    assert not any("may run" in line for line in lines_of(wanting(tree, servers)))
+    profiles = {"profiles": {"p": group("make")}}
+    assert any("runs `make`" in line for line in lines_of(wanting(tree, profiles)))
+    put(tree, ".claude/settings.json", json.dumps(group("tox")))
+    assert any("runs `tox`" in line for line in lines_of(wanting(tree, {})))
+
+
+def test_an_mcp_server_and_an_external_tool_are_bound_in_any_spelling(tree: Path) -> None:
+    servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}
+    put(tree, ".mcp.json", json.dumps({"mcpServers": servers}))
+    tools = {"external": [{"name": "x", "path": f"{tree}/away/h"}]}
+    review = wanting(tree, {"tools": tools})
+    assert {"lib/pre.js", "server.js", "x/h", "away"} <= review.files.keys()
+    assert give_trust(tree).review is not None
+    put(tree, "lib/pre.js", "evil")
+    assert not is_trusted(tree)
+
+
+def test_a_file_too_large_to_be_bound_is_not_trusted(tree: Path) -> None:
+    put(tree, "big.sh", "x" * 1_000_001)
+    review = wanting(tree, group(f"sh {tree}/big.sh"))
+    assert "too large" in review.problem
+    with pytest.raises(ConfigError):
+        trusted(tree, group("cd x; sh ../big.sh"))
