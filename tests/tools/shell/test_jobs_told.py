@@ -173,7 +173,7 @@ async def test_both_streams_of_a_job_go_one_way(
 
 async def test_what_runs_tells_no_exit_code():
     shell: Any = FakeShell(Ended(exit_code=0, left_running=True))
-    job = Job("job-7", "x", shell, Output(1000, streams=1), lambda *_: "no")
+    job = Job("job-7", "x", shell, Output(1000, streams=1), lambda *_: Need("no"))
     told = job.told(2000)
     assert isinstance(told.display, dict)
     assert (told.display["running"], told.display["exit_code"]) == (True, None)
