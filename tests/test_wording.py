@@ -39,6 +39,9 @@ EXCEPTIONS = {
     ("security/commands/dangers.py", "-[a-zA-Z]*[ceErp]|--eval|--print|--execute"): (
         "options of node and the like"
     ),
+    ("security/commands/writers.py", "--dry-run"): "an option of make and the like",
+    ("security/commands/writers.py", "--help"): "an option of every program",
+    ("security/commands/writers.py", "--version"): "an option of every program",
     ("security/policy/goals.py", "--env"): "an option of tox",
     ("security/commands/options.py", "--config"): "an option of curl",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",

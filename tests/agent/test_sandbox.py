@@ -31,6 +31,7 @@ class FakeBackend:
 
     def __init__(self, name: str = "fake", *, is_reduced: bool = False) -> None:
         self.name, self.why, self.is_reduced = name, "for a test", is_reduced
+        self.holds_reading = not is_reduced
         self.asked: list[tuple[Sequence[str], bool]] = []
 
     def launch(

@@ -44,34 +44,34 @@ def test_a_grant_is_shown_as_what_it_will_cover():
         offered(policy, "pytest; ruff check .") == "run_shell(pytest *) + run_shell(ruff check *)"
     )
     assert offered(policy, "pytest; ruff check .", "in a") == "run_shell(pytest; ruff check .) in a"
-    assert offered(policy, "git diff").startswith("run_shell(git status|log|diff|show|")
+    assert offered(policy, "git diff") == "run_shell(git diff *)"
     assert offered(policy, "make lint") == "run_shell(make lint)"
-    assert offered(policy, "node index.js") == "run_shell(node index.js)"
+    assert offered(policy, "node index.js") == "run_shell(node index.js *)"
     assert offered(policy, "PYTHONPATH=. pytest -q") == "run_shell(PYTHONPATH=. pytest *)"
     assert offered(policy, "PYTHONPATH=. make a") == "run_shell(PYTHONPATH=. make a)"
-    assert offered(policy, "cd app && python3 a.py") == "run_shell(cd app && python3 a.py)"
+    assert offered(policy, "cd app && python3 a.py") == "run_shell(python3 a.py *)"
+    assert offered(policy, "pytest *") == "run_shell(pytest *)"
 
 
 @every_row(
-    ("given", "later", "by"),
+    ("given", "later"),
     [
-        ("pytest", "pytest -x tests/test_a.py", "grant"),
-        ("git status", "git log -3 && git show HEAD", "reading"),
-        ("jq . a.json", "jq .b b.json", "reading"),
-        ("pytest; ruff check .", "ruff check src; pytest -q", "grant"),
-        ("pytest; git diff", "git log; pytest -q", "grant"),
-        ("uv run pytest", "uv run pytest -q", "grant"),
-        ("python3 test_app.py", "python3 test_app.py -v", "grant"),
-        ("node index.js", "node index.js", "grant"),
-        ("PYTHONPATH=. pytest -q", "PYTHONPATH=. pytest -x tests", "grant"),
-        ("PYTHONPATH=. make a", "PYTHONPATH=. make a", "grant"),
-        ("CI=1 python3 a.py", "CI=1 python3 a.py", "grant"),
-        ("LC_ALL=C jq . a.json", "LC_ALL=C jq .b b.json", "reading"),
+        ("pytest", "pytest -x tests/test_a.py"),
+        ("git commit -m x", "git commit --amend"),
+        ("jq . a.json", "jq .b b.json"),
+        ("pytest; ruff check .", "ruff check src; pytest -q"),
+        ("pytest; git diff", "git diff; pytest -q"),
+        ("pytest", "cd app && pytest | tail -5"),
+        ("uv run pytest", "uv run pytest -q"),
+        ("python3 test_app.py", "python3 test_app.py -v"),
+        ("node index.js", "node index.js --force"),
+        ("PYTHONPATH=. pytest -q", "PYTHONPATH=. pytest -x tests"),
+        ("PYTHONPATH=. make a", "PYTHONPATH=. make a"),
+        ("CI=1 python3 a.py", "CI=1 python3 a.py"),
     ],
 )
-def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: Any):
-    """What is granted as reading is held to it by the sandbox, as what nobody was asked about is."""
-    assert run(granted(given), later) == Allow(by)
+def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str):
+    assert run(granted(given), later) == Allow("grant")
 
 
 @every_row(
@@ -81,7 +81,6 @@ def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: A
         ("git status", "git status --x=$(y)"),
         ("git status", "git -c core.pager=x status"),
         ("git status", "git push"),
-        ("git status", "git log --output=x"),
         ("git status", "git status | sh"),
         ("git status", "git status > x"),
         ("pytest", "pytest && rm -r x"),
@@ -94,13 +93,14 @@ def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str, by: A
         ("pytest", "env pytest"),
         ("pytest", "pytest &"),
         ("pytest", "(pytest)"),
-        ("pytest", "ls; pytest"),
+        ("make a", "make b"),
+        ("make", "make a"),
+        ("npm run lint", "npm run deploy"),
         ("python3 test_app.py", "python3 test_b.py"),
         ("python3 test_app.py", "python3 test_app.py ../x"),
         ("python3 test_app.py", "python3 -i test_app.py"),
         ("python3 test_app.py", "cat x | python3 - test_app.py"),
         ("python3 test_app.py", "python3 test_app.py > x"),
-        ("node index.js", "node index.js --force"),
         ("node index.js", "node index.js; rm -r x"),
         ("PYTHONPATH=. pytest", "PYTHONPATH=/evil pytest"),
         ("PYTHONPATH=. pytest", "PYTHONPATH=. pytest; PYTHONPATH=/evil pytest"),
@@ -118,12 +118,9 @@ def test_a_grant_is_bound_to_its_folder():
     assert run(granted("pytest", "in sub"), "pytest -q", "in sub") == Allow("grant")
 
 
-def test_beside_a_grant_safe_commands_count_in_a_full_sandbox_only():
-    around: Sandboxing = "none"
-    policy = Policy(Safety(), find_sandbox=lambda: around)
+def test_beside_a_grant_what_only_reads_needs_none():
+    policy = Policy(Safety(), find_sandbox=lambda: "full")
     policy.grant("run_shell(pytest *)")
-    assert isinstance(run(policy, "pytest -q | tail -5"), Ask)
-    around = "full"
     assert run(policy, "pytest -q | tail -5") == Allow("grant")
     assert run(policy, "pytest -q | sort") == Allow("reading")
     assert run(policy, "ls | tail -5") == Allow("reading")
@@ -161,11 +158,10 @@ def test_nothing_is_offered_for_what_runs_anything(command: str):
         ("python manage.py flush", "it may destroy something"),
         ("export PAGER=x", "there is a warning about it"),
         ("PYTHONPATH=/x pytest", "there is a warning about it"),
-        ("python3 -c 'print(1)'", "python3 runs more than a program of the project"),
-        ("env make", "env runs other commands"),
-        ("npx tsx x.ts", "one program in it runs another"),
+        ("python3 -c 'print(1)'", "python3 can run anything"),
+        ("env make", "env runs other programs"),
         ("git -C x push", "git is given options of its own"),
-        ("pytest *", "as a rule it would allow more than this command"),
+        ("pytest > x *", "as a rule it would allow more than this command"),
     ],
 )
 def test_where_there_is_no_always_the_question_says_why(command: str, why: str):
@@ -185,18 +181,13 @@ def test_a_pattern_covers_no_command_with_a_variable_that_says_how_programs_run(
     assert isinstance(run(policy, "PYTHONPATH=. pytest"), Ask)
 
 
-def test_an_exact_command_that_reads_like_a_scope_is_not_offered():
-    assert offered(Policy(Safety()), "pytest *") == ""
-
-
 def test_a_rule_covers_no_hidden_option_that_it_does_not_name():
     for rule, command in (
         ("rg *", "rg --pre cat x"),
-        ("git log *", "git log --output=x"),
-        ("sort *", "sort -o x y"),
+        ("tar *", "tar xf x --to-command=y"),
+        ("make a *", "make a b"),
     ):
         assert isinstance(run(Policy(Safety(allow=(f"run_shell({rule})",))), command), Ask)
-    assert run(Policy(Safety(allow=("run_shell(sort -o *)",))), "sort -o x y") == Allow("grant")
 
 
 def test_a_rule_that_asks_wins_over_all_that_allows():
@@ -312,7 +303,7 @@ def test_a_grant_for_a_file_covers_no_others_whose_names_make_up_its_own():
         assert isinstance(asked(policy, *later), Ask)
 
 
-NETWORKED = Subject(command="npm run build", offers_network=True)
+NETWORKED = Subject(command="npm ci", offers_network=True)
 
 
 def test_a_grant_with_network_gives_it_and_covers_no_other_command():
@@ -320,20 +311,20 @@ def test_a_grant_with_network_gives_it_and_covers_no_other_command():
     asked = decided(policy, NETWORKED)
     assert isinstance(asked, Ask)
     assert asked.question.offers_network
-    assert asked.question.grant == "run_shell(npm run build *)"
-    assert asked.question.network_grant == "run_shell(npm run build *) with network"
+    assert asked.question.grant == "run_shell(npm ci *)"
+    assert asked.question.network_grant == "run_shell(npm ci *) with network"
     policy.grant(asked.question.network_grant)
     assert decided(policy, NETWORKED) == Allow("grant", with_network=True)
-    assert isinstance(decided(policy, replace(NETWORKED, command="npm run deploy")), Ask)
+    assert isinstance(decided(policy, replace(NETWORKED, command="npm i")), Ask)
 
 
 def test_a_grant_without_network_gives_none():
     policy = Policy(Safety(), find_sandbox=lambda: "full")
-    policy.grant("run_shell(npm run build *)")
+    policy.grant("run_shell(npm ci *)")
     assert decided(policy, NETWORKED) == Allow("grant")
 
 
-@every_row("command", ["rm -rf build", "eval $X", "python3 -c 1"])
+@every_row("command", ["rm -rf build", "python3 -c 1 > x"])
 def test_where_nothing_is_remembered_the_network_is_not_either(command: str):
     policy = Policy(Safety(), find_sandbox=lambda: "full")
     asked = decided(policy, replace(NETWORKED, command=command))
@@ -345,5 +336,5 @@ def test_where_nothing_is_remembered_the_network_is_not_either(command: str):
 def test_auto_with_a_grant_for_the_network_gives_it_unasked():
     policy = Policy(Safety(mode="auto"), find_sandbox=lambda: "full")
     assert decided(policy, NETWORKED) == Allow()
-    policy.grant("run_shell(npm run build *) with network")
+    policy.grant("run_shell(npm ci *) with network")
     assert decided(policy, NETWORKED) == Allow("grant", with_network=True)

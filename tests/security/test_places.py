@@ -231,21 +231,6 @@ def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(
     assert switched_on({}) == []
 
 
-def test_system_programs_are_those_of_the_systems_folders(
-    project: Path, home: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "linked").symlink_to("/usr/bin")
-    (project / "bin").mkdir()
-    entries = f"{project}/bin:{home}/.local/bin:/tmp:bin::/usr/local/bin:{tmp_path}/linked:/usr/bin"
-    found = see(Host.of({"HOME": str(home)}), project).with_system_programs(
-        {"PATH": entries, "LANG": "C"}
-    )
-    assert found == {"PATH": "/usr/local/bin:/usr/bin:/usr/bin", "LANG": "C"}
-    inside = see(Host.of({"HOME": str(home)}), Path("/opt/nothing"))
-    assert inside.with_system_programs({"PATH": "/opt/nothing/bin:/opt/bin"})["PATH"] == "/opt/bin"
-    assert inside.with_system_programs({})["PATH"] == ""
-
-
 def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(
     project: Path, home: Path
 ) -> None:

@@ -88,11 +88,15 @@ def test_each_mode_decides_as_designed(
         ("ask", "ls | wc -l && cat x", "allow"),
         ("ask", "make", "ask"),
         ("ask", "ls > x", "ask"),
-        ("ask", "ls $X", "ask"),
-        ("ask", "env ls", "ask"),
-        ("ask", "A=1 ls", "ask"),
-        ("ask", "cat 'open", "ask"),
+        ("ask", "ls $X", "allow"),
+        ("ask", "env ls", "allow"),
+        ("ask", "A=1 ls", "allow"),
+        ("ask", "cat 'open", "allow"),
+        ("ask", "./x.sh; eval $Y", "allow"),
         ("ask", "rm -r x", "ask"),
+        ("plan", "./x.sh", "allow"),
+        ("plan", "make", "deny"),
+        ("plan", "rm -r x", "deny"),
         ("accept-edits", "make", "ask"),
         ("auto", "make", "allow"),
         ("auto", "rm -r x", "ask"),
@@ -101,7 +105,7 @@ def test_each_mode_decides_as_designed(
         ("deny", "make", "deny"),
     ],
 )
-def test_in_a_sandbox_safe_commands_run_and_auto_asks_about_destruction_only(
+def test_in_a_sandbox_what_is_not_known_to_write_runs_and_auto_asks_about_destruction_only(
     mode: Mode, command: str, expected: str
 ):
     policy = policy_of(mode, find_sandbox=lambda: "full")
@@ -112,7 +116,45 @@ def test_a_safe_command_may_have_several_words():
     safety = Safety(safe_commands=("npm test", ""))
     policy = policy_of(safety=safety, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command="npm test -- x")) == "allow"
-    assert word(decide(policy, "run_shell", command="npm start")) == "ask"
+    policy.mode = "deny"
+    assert word(decide(policy, "run_shell", command="npm test -- x")) == "allow"
+    assert word(decide(policy, "run_shell", command="npm start")) == "deny"
+
+
+@every_row(
+    ("mode", "sandbox", "command", "by"),
+    [
+        ("ask", "held", "./x.sh", "reading"),
+        ("plan", "held", "./x.sh", "reading"),
+        ("auto", "held", "./x.sh", "reading"),
+        ("auto", "full", "./x.sh", "mode"),
+        ("ask", "held", "make", "ask"),
+        ("ask", "reduced", "./x.sh", "ask"),
+        ("plan", "reduced", "./x.sh", "deny"),
+        ("plan", "off", "./x.sh", "deny"),
+    ],
+)
+def test_where_commands_can_be_held_to_reading_they_run_so(
+    mode: Mode, sandbox: Any, command: str, by: str
+):
+    decision = decide(policy_of(mode, find_sandbox=lambda: sandbox), "run_shell", command=command)
+    assert (decision.by if isinstance(decision, Allow) else word(decision)) == by
+
+
+def test_what_goes_on_in_the_background_is_asked_about():
+    policy = policy_of("ask", find_sandbox=lambda: "full")
+    asked = decide(policy, "run_shell", command="python3 -m http.server", in_background=True)
+    assert isinstance(asked, Ask)
+    assert asked.reason == "it goes on in the background"
+
+
+def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command():
+    policy = Policy(Safety(), find_sandbox=lambda: "full", asks_each_command=True)
+    asked = decide(policy, "run_shell", command="ls")
+    assert isinstance(asked, Ask)
+    assert asked.reason == "your settings say to ask before each command"
+    policy.grant("run_shell(ls *)")
+    assert decide(policy, "run_shell", command="ls -l") == Allow("grant")
 
 
 def test_the_list_of_what_needs_confirmation_is_the_persons():
@@ -389,8 +431,7 @@ def test_a_grant_with_the_network_covers_that_kind_of_command_and_no_other():
     policy.grant(first.question.grant)
     assert network_call(policy, command="pytest -q") == Allow("grant")
     assert isinstance(network_call(policy, command="npm test"), Ask)
-    without = decide(policy, "run_shell", command="pytest -q")
-    assert isinstance(without, Ask)
+    assert decide(policy, "run_shell", command="pytest -q") == Allow("reading")
 
 
 def test_a_grant_without_the_network_does_not_open_it():
@@ -438,7 +479,7 @@ def test_a_tool_that_runs_a_program_passes_by_itself_in_auto_alone_and_not_where
         (Safety(mode="bypass"), "ls", "mode"),
         (Safety(allow=("run_shell(ls *)",)), "ls", "grant"),
         (Safety(require_confirmation=("write_file",)), "make", "grant"),
-        (Safety(safe_commands=("make",)), "make", "reading"),
+        (Safety(), "./x.sh", "reading"),
     ],
 )
 def test_the_verdict_says_what_lets_a_command_run(safety: Safety, command: str, by: str):
@@ -448,7 +489,7 @@ def test_the_verdict_says_what_lets_a_command_run(safety: Safety, command: str, 
     assert decision.by == by
 
 
-def test_a_reader_that_needs_more_is_asked_about_and_a_rule_of_its_own_lets_it():
+def test_a_command_that_was_stopped_is_asked_about_and_a_rule_lets_it():
     policy = policy_of("ask", find_sandbox=lambda: "full")
     call = ToolCall(id="1", name="run_shell")
 
@@ -458,11 +499,7 @@ def test_a_reader_that_needs_more_is_asked_about_and_a_rule_of_its_own_lets_it()
 
     asked = again("sort a")
     assert isinstance(asked, Ask)
-    assert (asked.question.reason, asked.question.grant) == ("it wrote", "run_shell(sort a)")
-    # What would read like a kind of command is not offered.
-    starred = again("wc *")
-    assert isinstance(starred, Ask)
-    assert starred.question.grant == ""
+    assert (asked.question.reason, asked.question.grant) == ("it wrote", "run_shell(sort *)")
     policy.mode = "auto"
     assert again("sort a") == Allow("mode")
     policy.mode = "deny"

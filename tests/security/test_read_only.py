@@ -121,15 +121,6 @@ def test_reading_works_as_ever(make, work: Path, home: Path) -> None:
 
 
 @both
-def test_a_program_of_the_project_is_not_found(make, work: Path, home: Path) -> None:
-    backend, bin_folder = make(work, home), work / ".venv" / "bin"
-    path = f"{bin_folder}:{os.environ['PATH']}"
-    assert run(backend, "ls", work, read_only=False, path=path)[1] == "planted\n"
-    assert "planted" not in run(backend, "ls", work, path=path)[1]
-    assert run(backend, "command -v ls", work, path=str(bin_folder))[1] == "/usr/bin/ls\n"
-
-
-@both
 def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(
     make, work: Path, home: Path
 ) -> None:

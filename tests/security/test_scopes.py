@@ -1,16 +1,9 @@
-"""Scopes: what "always this session" would cover, and what it never covers."""
+"""Scopes: what "always" would cover, and what it never covers."""
 
 from rows import every_row
 from ybs.security.commands.command import Command
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.scopes import (
-    GIT_READ_ONLY,
-    scope_of,
-    scopes_in,
-    scopes_of,
-    text_of,
-    why_never,
-)
+from ybs.security.policy.scopes import scope_of, scopes_in, scopes_of, text_of, why_never
 
 
 @every_row(
@@ -21,27 +14,25 @@ from ybs.security.policy.scopes import (
         ("uv run pytest", ["uv run pytest *"]),
         ("npm run lint -- x", ["npm run lint *"]),
         ("npm test", ["npm test *"]),
-        ("git log -p", [GIT_READ_ONLY]),
-        ("git status && git diff", [GIT_READ_ONLY]),
+        ("git log -p", ["git log *"]),
+        ("git status && git diff", ["git status *", "git diff *"]),
+        ("git commit -m 'a b'", ["git commit *"]),
+        ("sed -i s/a/b/ x", ["sed *"]),
         ("pytest; ruff check .", ["pytest *", "ruff check *"]),
-        ("pytest 2>/dev/null | tail -5", ["pytest *", "tail *"]),
-        ("python3 test_app.py", ["python3 test_app.py *"]),
+        ("pytest 2>/dev/null | tail -5", ["pytest *"]),
+        ("cd app && python3 main.py", ["python3 main.py *"]),
         ("python3 -u tests/cart_test.py -v", ["python3 -u tests/cart_test.py *"]),
-        ("node src/app.test.mjs", ["node src/app.test.mjs *"]),
-        ("node index.js", ["node index.js"]),
-        ("node --test", ["node --test"]),
-        ("deno test", ["deno test"]),
-        ("python3 main.py --port 80 | tail -5", ["python3 main.py --port 80", "tail *"]),
-        ("bash scripts/build.sh", ["bash scripts/build.sh"]),
-        ("python -m app.tool x", ["python -m app.tool x"]),
-        ("python -m tests.test_app -v -x", ["python -m tests.test_app *"]),
-        (".venv/bin/python main.py", [".venv/bin/python main.py"]),
-        ("uv run main.py", ["uv run main.py"]),
-        ("uv run python test_app.py -q", ["uv run python test_app.py *"]),
+        ("node index.js", ["node index.js *"]),
+        ("python3 main.py --port 80 | sort", ["python3 main.py *", "sort *"]),
+        ("bash scripts/build.sh", ["bash scripts/build.sh *"]),
+        (".venv/bin/python main.py", [".venv/bin/python main.py *"]),
         ("PYTHONPATH=. pytest -q", ["PYTHONPATH=. pytest *"]),
-        ("PYTHONPATH=src:lib python3 -m app", ["PYTHONPATH=src:lib python3 -m app"]),
         ("CI=1 npm test", ["CI=1 npm test *"]),
-        ("API=http://localhost:80/x npm test", ["API=http://localhost:80/x npm test *"]),
+        ("make", ["make"]),
+        ("make lint", ["make lint"]),
+        ("docker compose up", ["docker compose *"]),
+        ("npx prettier --write .", ["npx prettier *"]),
+        ("pytest -c x", ["pytest *"]),
     ],
 )
 def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
@@ -52,40 +43,31 @@ def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
 @every_row(
     "text",
     [
-        *(
-            "pytest; x",
-            "pytest > x",
-            "pytest < x",
-            "A='b c' pytest",
-            "pytest $X",
-            "pytest $(x)",
-            "x",
-        ),
+        *("pytest > x", "pytest < x", "A='b c' pytest", "pytest $X", "pytest $(x)", "(pytest)"),
         *("A=/x pytest", "A=../x pytest", "PATH=bin pytest", "LD_PRELOAD=x pytest", "A=$B pytest"),
-        *("PYTHONPATH=/x pytest", "PYTHONPATH=.:../x pytest", "PYTHONPATH=.:/x pytest"),
-        *("NODE_OPTIONS=-rx npm test", "export A=1 && pytest", "python3 'a b.py'", "python3 x"),
-        *("python3 ../x.py", "python3 /x.py", "python3 -c x.py", "python3 -i x.py", "python3 -"),
-        *("perl -E x.pl", "node -e x.js", "node -r ./x.js y.js", "python3 x.py > out", "uv run x"),
-        *("python3 x.py < in", "bash -c x.sh", "python3", "deno eval x.ts", "python3 x.py 1 + 2"),
+        *("PYTHONPATH=/x pytest", "PYTHONPATH=.:../x pytest", "NODE_OPTIONS=-rx npm test"),
+        *("export A=1 && pytest; eval x", "python3 'a b.py'", "python3 x", "python3 ../x.py"),
+        *("python3 -c x.py", "python3 -i x.py", "python3 -", "perl -E x.pl", "node -e x.js"),
+        *("node -r ./x.js y.js", "python3 x.py > out", "bash -c x.sh", "python3", "deno eval x.ts"),
+        *("pytest ../other", "pytest /etc", "pytest ~/x", "pytest -p x", "pytest --rootdir=/x"),
         *(
-            "pytest ../other",
-            "pytest /etc",
-            "pytest ~/x",
-            "pytest *.py",
-            "pytest -p x",
-            "pytest -c x",
-        ),
-        *(
-            "pytest --rootdir=/x",
-            "pytest --x=/etc",
             "env pytest",
+            "nice pytest",
             "git",
-            "git push",
             "git -C x log",
+            "git -c a=b log",
+            "git diff --ext-diff",
         ),
-        *("git -c a=b log", "git log --output=x", "git diff --ext-diff", "sort -o x y", "npm run"),
-        *("npm run ../x", "npm run -s", "(pytest)", "pytest <<E\nx\nE", "> x", "rg --pre x y"),
-        *("go test -exec x", "pytest 'open", "rg ../x"),
+        *(
+            "npm run",
+            "npm run -s",
+            "pytest <<E\nx\nE",
+            "> x",
+            "rg --pre x y",
+            "go test -exec x",
+            "pytest 'open",
+        ),
+        *("tox -e lint", "make -C sub test", "sudo x", "xargs rm", "find . -exec rm {} +"),
     ],
 )
 def test_s13_what_reaches_further_has_no_scope(text: str):
@@ -103,10 +85,22 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
             "time python3 x.py",
             "node",
         ),
-        *("uv run x", "npx tsx x.ts", "env python3 x.py", "ls | python3 -", "python3 x.py | sh"),
-        *("git -C x push", "git -c a=b log", "rg --pre x y", "eval x", "nohup make", "docker ps"),
-        *("sudo x", "> x", "make; python3 x", "timeout 5 make"),
-        *("python3 -m", "python3 -m -x", "python3 -m ./x"),
+        *(
+            "env python3 x.py",
+            "ls | python3 -",
+            "python3 x.py | sh",
+            "git -C x push",
+            "git -c a=b log",
+        ),
+        *(
+            "rg --pre x y",
+            "eval x",
+            "nohup make",
+            "sudo x",
+            "> x",
+            "make; python3 x",
+            "timeout 5 make",
+        ),
     ],
 )
 def test_nothing_is_remembered_about_what_runs_anything(text: str):
@@ -127,16 +121,11 @@ def test_an_exact_command_can_be_remembered(text: str):
 @every_row(
     "text",
     [
-        *("run_shell(make *)", "run_shell(pytest)", "run_shell(pytest *) + x", "run_shell(rm *)"),
-        *(
-            "run_shell(make ' + run_shell(pytest *) + ')",
-            "write_file(pytest *)",
-            "",
-            "run_shell( *)",
-        ),
+        *("run_shell(pytest *) + x", "run_shell(make ' + run_shell(pytest *) + ')"),
+        *("write_file(pytest *)", "", "run_shell( *)", "run_shell(a; b)"),
     ],
 )
-def test_only_known_scopes_are_read_back(text: str):
+def test_only_scopes_are_read_back(text: str):
     assert scopes_in(text) == []
 
 

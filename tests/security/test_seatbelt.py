@@ -160,7 +160,6 @@ def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(backend: Sa
 def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project: Path) -> None:
     made = backend.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
     assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
-    assert made.environ["PATH"] == "/usr/bin"
     assert "-DPRIVATE_" in " ".join(made.argv)
 
 

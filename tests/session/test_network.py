@@ -67,7 +67,7 @@ async def test_a_yes_can_give_the_network_once(project: Path, open_session: Open
     assert not second.success
     assert "hello" not in second.output
     assert [each.offers_network for each in person.questions] == [True, True]
-    assert person.questions[0].network_grant == "run_shell(./fetch) with network"
+    assert person.questions[0].network_grant == "run_shell(./fetch *) with network"
 
 
 async def test_always_with_network_is_for_this_command_alone(
@@ -82,7 +82,7 @@ async def test_always_with_network_is_for_this_command_alone(
             await session.send("fetch it")
     assert [each.success for each in events.of(ToolFinished)] == [True, True, False]
     assert len(person.questions) == 2
-    assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch) with network"
+    assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch *) with network"
 
 
 async def test_where_a_command_has_the_network_anyway_nothing_is_offered(
@@ -110,8 +110,9 @@ async def test_a_command_that_failed_for_lack_of_network_says_so_to_the_model_an
     async with OpenAIServer([command, "done"]) as server:
         session, events = open_session(server, sandbox=True)
         async with session:
-            Person(session, Answer(is_allowed=True))
+            person = Person(session, Answer(is_allowed=False))
             await session.send("fetch it")
     (finished,) = events.of(ToolFinished)
     assert finished.summary == "exit code 1; there is no network in the sandbox"
+    assert "it wants the network" in person.questions[0].warnings[0]
     assert "with network: true the person is asked for it" in finished.output

@@ -1,10 +1,5 @@
-"""A command that nobody was asked about cannot write, whatever the parser thought of it: played through a session's tools.
+"""A command that nobody was asked about cannot write, and the person is asked once it was stopped: played through a session's tools."""
 
-The person's `safety.safe_commands` stand in for the next mistake of the parser: they name programs that write.
-"""
-
-import asyncio
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +24,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])
-MISTAKEN = ("cat", "ls", "tee", "touch", "rm", "truncate", "mv", "mine")
-WRITES = "it tried to change a file"
+#: Ways to write that no table names.
+WRITES = 'python3 -c \'open("main.py", "w")\''
+RENAMES = 'perl -e \'rename "main.py", "other"\''
 
 
 class Session:
@@ -38,12 +34,10 @@ class Session:
 
     def __init__(self, make: Callable[..., Any], project: Path, home: Path, mode: str) -> None:
         self.hook = RecordedHook()
-        settings = {"safety.mode": mode, "safety.safe_commands": MISTAKEN}
+        settings = {"safety.mode": mode, "safety.safe_commands": ("cat", "rm", "python3")}
         options = Options(host=this_host(), folder=project, overrides=settings)
         self.environment = environment_of(options, load_settings(options))
         self.environment.sandbox.backend = make(project, home)
-        # So that the reduced one is not asked about.
-        self.environment.policy.find_sandbox = lambda: "full"
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)
@@ -75,8 +69,8 @@ async def open_session(project: Path, home: Path):
 
 
 @both
-@pytest.mark.parametrize("command", ["ls | tee main.py", "rm main.py", "mv main.py other"])
-async def test_a_command_that_was_taken_for_a_reader_changes_nothing_until_the_person_says_yes(
+@pytest.mark.parametrize("command", [WRITES, RENAMES, f"{WRITES} 2>/dev/null || true"])
+async def test_a_command_that_was_not_asked_about_changes_nothing_until_the_person_says_yes(
     open_session, make, command: str, project: Path
 ) -> None:
     session = open_session(make)
@@ -84,8 +78,8 @@ async def test_a_command_that_was_taken_for_a_reader_changes_nothing_until_the_p
     result = await session.run(command)
     assert (project / "main.py").read_text() == "kept\n"
     assert (result.is_error, result.is_refused) == (True, True)
-    assert [each.reason for each in session.questions] == [
-        f"{WRITES}, and what runs without a question only reads"
+    assert [each.reason.split(",")[0] for each in session.questions] == [
+        "it wants to write to main.py"
     ]
     assert "Refused: not this" in result.output
     session.answer = Answer(is_allowed=True)
@@ -111,15 +105,53 @@ async def test_a_reader_is_not_asked_about_and_nothing_is_kept_for_undo(
 
 
 @both
-async def test_always_stands_for_that_command_alone(open_session, make) -> None:
+async def test_always_stands_for_the_program(open_session, make, project: Path) -> None:
     session = open_session(make)
+    (project / "sub").mkdir()  # in the reduced sandbox nothing can be made at the top
     session.answer = Answer(is_allowed=True, is_for_session=True)
-    for command in ("touch new", "touch new", "touch other"):
+    for command in ("touch sub/new", "touch sub/new", "cd sub && touch other"):
         assert not (await session.run(command)).is_error
-    assert [each.grant for each in session.questions] == [
-        "run_shell(touch new)",
-        "run_shell(touch other)",
-    ]
+    assert [each.grant for each in session.questions] == ["run_shell(touch *)"]
+
+
+@both
+async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(
+    open_session, make
+) -> None:
+    session = open_session(make)
+    session.answer = Answer(is_allowed=False)
+    reach = 'import socket; socket.create_connection(("192.0.2.1", 80), 1)'
+    result = await session.run(f"python3 -c '{reach}'")
+    assert result.is_refused
+    if make is bubblewrap:  # Landlock's filter refuses the call itself, so nobody is told of it
+        assert "it wants the network" in session.questions[0].warnings[0]
+        assert session.questions[0].preview.title.endswith("with the network open")
+
+
+@both
+async def test_a_database_that_is_only_read_needs_no_question(
+    open_session, make, project: Path
+) -> None:
+    import sqlite3
+
+    with sqlite3.connect(project / "a.db") as made:
+        made.execute("CREATE TABLE t(x)")
+    made.close()
+    session = open_session(make)
+    read = 'import sqlite3; print(sqlite3.connect("a.db").execute("SELECT * FROM t").fetchall())'
+    assert (await session.run(f"python3 -c '{read}'")).output.startswith("[]")
+    assert session.questions == []
+
+
+@both
+async def test_a_run_that_took_long_is_not_begun_again_without_a_word(
+    open_session, make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ybs.tools.toolbox.LONG_SECONDS", 0.0)
+    session = open_session(make)
+    session.answer = Answer(is_allowed=False)
+    await session.run(WRITES)
+    assert "it was stopped after 0 s, and begins again" in session.questions[0].reason
 
 
 @both
@@ -127,65 +159,56 @@ async def test_in_deny_the_model_is_told_that_nothing_was_changed(
     open_session, make, project: Path
 ) -> None:
     session = open_session(make, "deny")
-    result = await session.run("rm main.py; cat main.py")
+    result = await session.run(f"{WRITES}; cat main.py")
     assert (project / "main.py").exists()
     assert session.questions == []
     assert result.is_refused
-    assert f"[nothing was changed: {WRITES}" in result.output
+    assert "[nothing was changed: it wants to write to main.py" in result.output
     assert "The mode is deny" in result.output
     assert "kept" in result.output  # what it read is there all the same
 
 
 @both
 async def test_modes_that_do_not_ask_and_grants_run_writable(open_session, make, project) -> None:
+    (project / "sub").mkdir()
     for number, mode in enumerate(("auto", "bypass")):
         session = open_session(make, mode)
-        assert not (await session.run(f"touch new{number}")).is_error
+        if make is landlock and mode == "auto":
+            continue  # where writing leaves more open than the project, it is asked about
+        assert not (await session.run(f"touch sub/new{number}")).is_error
         assert session.questions == []
-        assert (project / f"new{number}").exists()
+        assert (project / f"sub/new{number}").exists()
     session = open_session(make)
-    session.environment.policy.grant("run_shell(touch granted)")
-    assert not (await session.run("touch granted")).is_error
+    session.environment.policy.grant("run_shell(touch *)")
+    assert not (await session.run("touch sub/granted")).is_error
     assert session.questions == []
 
 
 @both
-async def test_a_program_that_only_the_project_has_is_asked_about(
+async def test_a_program_of_the_project_is_held_as_any_other(
     open_session, make, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = project / "bin" / "mine"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\ntouch ran\n")
+    tool.write_text("#!/bin/sh\necho looked\n[ $# = 0 ] || touch ran\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
-    await session.run("mine")
+    assert (await session.run("mine")).output.startswith("looked")
+    assert session.questions == []
+    assert (await session.run("mine x")).is_refused
     assert not (project / "ran").exists()
-    assert "not one of the system's" in session.questions[0].reason
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    without = open_session(make)
-    assert "not found" in (await without.run("mine")).output  # nobody has it: nothing to ask about
-    assert not without.questions
+    assert session.questions[0].reason == "it wants to write to ran"
 
 
 @both
-async def test_a_job_that_nobody_was_asked_about_cannot_write_either(
-    open_session, make, project: Path, monkeypatch: pytest.MonkeyPatch
+async def test_what_goes_on_in_the_background_is_asked_about_first(
+    open_session, make, project: Path
 ) -> None:
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
-    result = await session.run("rm main.py", background=True)
-    assert result.is_refused
-    assert (project / "main.py").exists()
-    # One that goes on for longer than the call says so at its end.
-    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
-    os.mkfifo(project / "pipe")
-    result = await session.run("cat pipe; rm main.py", background=True)
-    assert not result.is_error
-    (job,) = session.environment.workspace.shells.jobs.running
-    await asyncio.to_thread((project / "pipe").write_text, "on\n")
-    while job.ended is None:
-        await job.wait(0.1)
-    assert (project / "main.py").exists()
-    assert f"[nothing was changed: {WRITES}" in job.told(10_000).output
+    for command, more in (("sleep 9", {"background": True}), ("sleep 9 &", {})):
+        assert (await session.run(command, **more)).is_refused
+    assert {each.reason for each in session.questions} == {"it goes on in the background"}
+    assert session.environment.workspace.shells.running_jobs == ()

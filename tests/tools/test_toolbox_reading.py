@@ -34,7 +34,7 @@ async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_
 
 
 @every_row("is_allowed", [True, False])
-async def test_a_tool_that_cannot_be_held_to_reading_is_asked_about(is_allowed: bool):
+async def test_a_command_of_another_tool_than_run_shell_is_asked_about(is_allowed: bool):
     asked: list[Question] = []
 
     async def act(_print: Print) -> ToolOutput:
@@ -48,6 +48,6 @@ async def test_a_tool_that_cannot_be_held_to_reading_is_asked_about(is_allowed: 
     gate = toolbox._gate  # pyright: ignore[reportPrivateUsage]
     gate.confirm, gate.policy.find_sandbox = confirm, lambda: "full"
     result = await toolbox.run(ToolCall(id="7", name="odd"), lambda _: None)
-    assert [question.reason for question in asked] == ["the tool cannot be kept from writing"]
+    assert [question.reason for question in asked] == ["odd runs a command"]
     assert result.is_refused is not is_allowed
-    assert result.output == "fine" if is_allowed else "nothing was changed" in result.output
+    assert result.output == ("fine" if is_allowed else "Refused: no")

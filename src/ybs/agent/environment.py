@@ -161,7 +161,15 @@ class ToolEnvironment:
             deny=self.permissions.deny,
             project=rules,
             find_sandbox=lambda: self.sandbox.state,
+            asks_each_command=self._names_commands(),
         )
+
+    def _names_commands(self) -> bool:
+        """Return whether the person's own settings, not the shipped ones, have commands asked about."""
+        key = "safety.require_confirmation"
+        origin = self.loaded.origins.get(key)
+        is_own = origin is not None and origin.layer != "default"
+        return is_own and "run_shell" in self.config.safety.require_confirmation
 
     def for_sub_agent(
         self, loaded: Loaded, bound: "Bound | None", only_tools: "Container[str] | None"

@@ -1,7 +1,7 @@
 """The sandbox of a session: chosen when the first command needs it, the same one until the end."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -12,10 +12,11 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox.launch import Access
+from ybs.security.sandbox.launch import Access, Need
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
+    from ybs.security.sandbox.attempts import Attempts
     from ybs.security.sandbox.choice import Backend, Places
     from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.resident import Resident
@@ -27,10 +28,13 @@ _SCRATCH = "scratch"
 #: What the status line says.
 WORDS: Mapping[str, str] = {
     "full": "sandbox",
+    "held": "reduced sandbox",
     "reduced": "reduced sandbox",
     "none": "no sandbox",
     "off": "no sandbox",
 }
+#: The states in which something stands around commands.
+WALLED: Collection["Sandboxing"] = ("full", "held", "reduced")
 #: What programs say when a wall of the sandbox is in their way.
 _WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
@@ -41,20 +45,7 @@ _WALLS = lazy(
 _WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
 _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
-_WRITES = "it tried to change a file, and what runs without a question only reads"
-_FOREIGN = (
-    "a program in it is not one of the system's, and what runs without a question uses no other"
-)
-_NOT_FOUND = 127  # what shells say of a program that is missing
-_MISSING = lazy(r"([\w.+-]+): (?:command )?not found")
-
-
-def _is_there(said: str, path: str) -> bool:
-    """Return whether a program that was not found lies somewhere else on the person's PATH."""
-    from ybs.security.launcher import persons_program  # rare
-
-    names = (found[1] for found in _MISSING().finditer(said))
-    return any(persons_program(name, away_from=(), environ={"PATH": path}) for name in names)
+_MOST_NAMED = 3
 
 
 def _holds_something(folder: Path) -> bool:
@@ -145,18 +136,20 @@ class Sandbox:
             return "off"
         if self.backend.name == "none":
             return "none"
-        return "reduced" if self.backend.is_reduced else "full"
+        if not self.backend.is_reduced:
+            return "full"
+        return "held" if self.backend.holds_reading else "reduced"
 
     @property
     def closes_network(self) -> bool:
         """Whether commands have no network unless they are given it."""
-        return not self.is_open and self.state in ("full", "reduced")
+        return not self.is_open and self.state in WALLED
 
     @property
     def word(self) -> str:
         """Say it in a word or two, for a status line."""
         state = self.state
-        is_open = self.is_open and state in ("full", "reduced")
+        is_open = self.is_open and state in WALLED
         return f"{WORDS[state]}, network" if is_open else WORDS[state]
 
     @property
@@ -209,7 +202,7 @@ class Sandbox:
             command,
             folder,
             environ,
-            network=access.network or self.is_open,
+            network=access.network or (self.is_open and not access.read_only),
             read_only=access.read_only,
             declared=access.declared,
         )
@@ -232,11 +225,11 @@ class Sandbox:
 
     def holds_reading(self) -> bool:
         """Return whether what is started `read_only`, without network, can neither change nor send anything."""
-        return self.state == "full" and not self.is_open
+        return self.state in ("full", "held")
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
-        if self.state not in ("full", "reduced"):
+        if self.state not in WALLED:
             return ""
         places = getattr(self.backend, "places", None)
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
@@ -287,7 +280,7 @@ class Sandbox:
             if self.is_open
             else "no network (network: true asks for it) nor this machine's servers, "
         )
-        if self.state == "reduced" and not read_only:
+        if self.state != "full" and not read_only:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
         written = "nothing can be written" if read_only else "only the project can be written"
         if self._has_unseen:
@@ -297,19 +290,29 @@ class Sandbox:
             ".git is read-only: the person can commit]"
         )
 
-    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
-        """Say why a command that ran read-only could not do what it wanted; nothing where that was not the reason."""
-        said = errors + output if exit_code else errors
-        if _WRITE_REFUSED().search(said):
-            return _WRITES
-        if self.backend.name != "bubblewrap" and _REFUSED().search(said):
-            return _WRITES
-        return (
-            _FOREIGN
-            if exit_code == _NOT_FOUND
-            and _is_there(said, self._host.environ.get("PATH", os.defpath))
-            else ""
+    def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
+        """Return what a command that ran read-only lacked: the project to write in, or a network.
+
+        A file that it opened for writing although it would have been content to read counts where the command failed.
+        """
+        if changed := [*attempts.changed, *(attempts.opened if exit_code else ())]:
+            return Need(f"it wants to write to {self._named(changed)}")
+        if exit_code and attempts.wants_network:
+            return Need("it wants to reach the network", network=True)
+        if exit_code and attempts.wants_server:
+            return Need("it wants to reach a server of this session")
+        is_refused = _WRITE_REFUSED().search(said) or (
+            exit_code and self.backend.name != "bubblewrap" and _REFUSED().search(said)
         )
+        is_blind = not attempts.is_watching
+        return Need("it wants to write") if is_refused and (exit_code or is_blind) else None
+
+    def _named(self, paths: Sequence[str]) -> str:
+        """Write paths as the person knows them, a few of them."""
+        top = f"{self._folder}/"
+        shown = [path.removeprefix(top) for path in paths[:_MOST_NAMED]]
+        more = len(paths) - len(shown)
+        return ", ".join(shown) + (f" and {more} more" if more else "")
 
     def _private_folder(self) -> "PrivateFolder":
         """Return what the commands of the session share: it outlives the sandbox."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ybs.agent.sandbox import WALLED
 from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 
@@ -68,12 +69,13 @@ def _show(session: Session, value: str) -> Reply | None:
     sandbox = session.environment.sandbox
     state = {
         "full": f"on ({sandbox.backend.name})",
+        "held": f"on, reduced ({sandbox.backend.name}): {sandbox.backend.why}",
         "reduced": f"on, reduced ({sandbox.backend.name}): {sandbox.backend.why}",
         "none": f"none: {sandbox.backend.why}",
         "off": "off: you turned it off",
     }[sandbox.state]
     rows = [("sandbox", state)]
-    if sandbox.state in ("full", "reduced"):
+    if sandbox.state in WALLED:
         closed = "closed; the question about a command offers it"
         rows.append(("network", closed if sandbox.closes_network else "open for every command"))
         rows += [("writable", session.host.short(folder)) for folder in sandbox.opened]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Raw
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.agent.sandbox import WALLED
 from ybs.config.layers import Loaded
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
@@ -66,7 +67,7 @@ def question_of(wish: Wish) -> Question:
 
 def hook_runner(environment: ToolEnvironment) -> RunScript | None:
     """Return what runs hooks in the sandbox of the session; None where there is none."""
-    if environment.sandbox.state not in ("full", "reduced"):
+    if environment.sandbox.state not in WALLED:
         return None
 
     async def run(script: str) -> Ran:

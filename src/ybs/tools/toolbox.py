@@ -21,6 +21,7 @@ from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Subject
+from ybs.security.sandbox.launch import Need
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
 PREPARE_SECONDS = 60.0
+#: A run that was stopped after longer is not begun again without a word about it.
+LONG_SECONDS = 20.0
 
 
 @runtime_checkable
@@ -247,10 +250,12 @@ class LocalToolbox(Toolbox):
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
         if verdict.with_network and isinstance(tool, Networked):
-            given = tool.with_network(ready.decoded.value)
-            ready = replace(ready, decoded=replace(ready.decoded, value=given))
-        if verdict.by == "reading" and (read := await self._read_only(ready, emit)) is not None:
-            return await self._looked_at(ready, read)
+            ready = self._with_network(ready, tool)
+        if verdict.by == "reading":
+            read = await self._read_only(ready, emit)
+            if not isinstance(read, Ready):
+                return await self._looked_at(ready, read)
+            ready = read
         notes = (*notes, *await self._keep(ready))
         live = LiveOutput(call.id, emit)
 
@@ -270,15 +275,15 @@ class LocalToolbox(Toolbox):
             live.close()
             await self._look_after(ready, has_result=live.left is not None)
 
-    async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | None:
+    async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | Ready:
         """Run a call that nobody was asked about so that it changes nothing.
 
-        Where that is not enough the person is asked. Returns None where it is to be run as any other call.
+        Where that is not enough the person is asked. Returns what is to be run as any other call where they agree.
         """
         from ybs.tools.calls.supervise import awaited
 
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
-        ran = ReadOnlyRun(output=ToolOutput(output=""), needs=UNHELD)
+        ran, started = ReadOnlyRun(output=ToolOutput(output=""), need=UNHELD), monotonic()
         if isinstance(tool, ReadOnlyFirst):
             live = LiveOutput(ready.call.id, emit)
             try:
@@ -291,13 +296,35 @@ class LocalToolbox(Toolbox):
                 return self._result(ready.call, live.left, notes)
             finally:
                 live.close()
-        if not ran.needs:
+        if ran.need is None:
             return self._result(ready.call, ran.output, notes)
-        verdict = await self._admit(ready, emit, needs=ran.needs)
+        return await self._ask_for_more(ready, ran, ran.need, monotonic() - started, emit)
+
+    async def _ask_for_more(
+        self, ready: Ready, ran: ReadOnlyRun, need: Need, seconds: float, emit: Emit
+    ) -> ToolResult | Ready:
+        tool, needs = ready.tool, need.reason
+        if seconds > LONG_SECONDS:
+            needs += f"; it was stopped after {seconds:.0f} s, and begins again"
+        if need.network and isinstance(tool, Networked):
+            ready = self._with_network(ready, tool)
+        verdict = await self._admit(ready, emit, needs=needs)
         if isinstance(verdict, Allow):
-            return None
-        result = self._result(ready.call, held_back(ran, verdict.reason), notes)
+            if verdict.with_network and isinstance(tool, Networked):
+                ready = self._with_network(ready, tool)
+            return ready
+        output = held_back(ran, need, verdict.reason)
+        result = self._result(ready.call, output, ready.decoded.notes)
         return replace(result, is_refused=True)
+
+    @staticmethod
+    def _with_network(ready: Ready, tool: Networked) -> Ready:
+        """Return the same call with the network open, as the person is asked about it."""
+        value = tool.with_network(ready.decoded.value)
+        ready = replace(ready, decoded=replace(ready.decoded, value=value))
+        if not isinstance(tool, Judged):
+            return ready
+        return replace(ready, preview=_preview_of(ready.tool, value), subject=tool.subject(value))
 
     def _prepare(self, call: ToolCall) -> Ready:
         """Check a call and let its tool say what it is about. It may block: the tool looks at files here."""

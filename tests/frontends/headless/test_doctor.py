@@ -258,7 +258,7 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     backend.name = "landlock (reduced)"
     found = machine.look_at_sandbox(this_host(), Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
-    assert "ybs asks before every command" in found.detail
+    assert "in mode auto, too, ybs asks before commands that write" in found.detail
 
 
 def test_what_is_wrong_with_folders_disk_and_clock_is_said(

@@ -1,7 +1,7 @@
 """Commands with the verdict that each must get, by family: the cases S01 to S14, ordinary work, and what destroys.
 
 Most stand in `commands.txt`, a line for each: a verdict and a command, where `⏎` stands for a newline and `␍` for a
-carriage return. The verdicts, in mode `ask` with a full sandbox: `safe` runs unasked; `ask` asks, and runs unasked in mode
+carriage return. The verdicts, in mode `ask` with a full sandbox: `held` runs unasked with the project read-only; `ask` asks, and runs unasked in mode
 `auto`; `doubt` asks in `auto` too; `destroys` asks in both, as destructive; `deny` is refused.
 """
 
@@ -23,8 +23,8 @@ FAMILIES["S07 too much"] = "\n".join(
         "deny " + "echo " + "a" * 40_000 + "; sudo id",
         "destroys " + "true && " * 60 + "rm -r x",
         "destroys " + "true && " * 60 + "git push --force",
-        "safe " + "true && " * 60 + "true",
-        "safe " + "echo " + "a" * 40_000,
+        "held " + "true && " * 60 + "true",
+        "held " + "echo " + "a" * 40_000,
         "doubt " + "ls; echo " + "a" * 40_000,
         "doubt " + "env " * 12 + "ls",
         "doubt " + "$(" * 60 + "ls" + ")" * 60,
@@ -44,11 +44,11 @@ FAMILIES["U04 what deceives the eye"] = "\n".join(
         "doubt cat \uff52eadme",
         "doubt ls \u3000x",
         "doubt ls \U000e0041",
-        "safe cat grün.txt",
-        "safe cat 日本語.txt",
-        "safe echo 'Привет мир'",
-        "safe echo 👩\u200d👩\u200d👧",
-        "safe cat Ελλάδα.md",
+        "held cat grün.txt",
+        "held cat 日本語.txt",
+        "held echo 'Привет мир'",
+        "held echo 👩\u200d👩\u200d👧",
+        "held cat Ελλάδα.md",
         "ask git commit -m 'Füge ½ hinzu'",
     ]
 )

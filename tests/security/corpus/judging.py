@@ -6,7 +6,7 @@ from security.corpus.cases import all_cases
 from ybs.config.schema import Mode, Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Allow, Ask, Decision, Policy, Subject
+from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Subject
 
 
 def decide(command: str, mode: Mode) -> Decision:
@@ -17,13 +17,13 @@ def decide(command: str, mode: Mode) -> Decision:
 
 def verdict_on(command: str) -> str:
     decision = decide(command, "ask")
-    if isinstance(decision, Allow):
-        return "safe"
-    if not isinstance(decision, Ask):
+    if isinstance(decision, Deny):
         return "deny"
-    if decision.is_destructive:
+    if isinstance(decision, Ask) and decision.is_destructive:
         return "destroys"
-    return "doubt" if isinstance(decide(command, "auto"), Ask) else "ask"
+    if isinstance(decide(command, "auto"), Ask):
+        return "doubt"
+    return "ask" if isinstance(decision, Ask) else "held"
 
 
 def differences(family: str) -> list[str]:

@@ -13,6 +13,8 @@ from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.attempts import Attempts
+from ybs.security.sandbox.launch import Need
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell.jobs import Job
 from ybs.tools.shell.output import Live, Output
@@ -42,7 +44,7 @@ class FakeShell:
 
 async def ended_job(text: str = "x", needs: str | None = None, **how: Any) -> Job:
     shell: Any = FakeShell(Ended(**{"exit_code": 0, **how}))
-    judge = None if needs is None else lambda *said: needs and f"{said}: {needs}"
+    judge = None if needs is None else lambda *said: Need(f"{said}: {needs}") if needs else None
     job = Job("job-7", text, shell, Output(1000, streams=1), judge)
     await job.stop()
     return job
@@ -75,7 +77,7 @@ async def test_all_is_told_of_a_job_that_has_ended(monkeypatch: pytest.MonkeyPat
     job = await ended_job(exit_code=1, left_running=True, needs="it wrote")
     job.output.add(0, b"\nsaid\n\n")
     state = "stopped after 0:01"
-    needs = "(1, 'said', 'said'): it wrote"
+    needs = "(1, 'said'): it wrote"
     held = f"[nothing was changed: {needs}. Without `background` the person is asked]"
     assert job.told(2000) == ToolOutput(
         output=f"said\n[job-7 {state}]\n{room.LEFT_RUNNING}\n{held}",
@@ -171,7 +173,7 @@ async def test_both_streams_of_a_job_go_one_way(
 
 async def test_what_runs_tells_no_exit_code():
     shell: Any = FakeShell(Ended(exit_code=0, left_running=True))
-    job = Job("job-7", "x", shell, Output(1000, streams=1), lambda *_: "no")
+    job = Job("job-7", "x", shell, Output(1000, streams=1), lambda *_: Need("no"))
     told = job.told(2000)
     assert isinstance(told.display, dict)
     assert (told.display["running"], told.display["exit_code"]) == (True, None)
@@ -190,14 +192,16 @@ async def test_the_oldest_that_have_ended_are_forgotten(
     jobs = shells.jobs
     running: Any = FakeShell(Ended(exit_code=0))
     first = jobs.adopt("runs", running, Output(10))
-    assert first._needs_more is None
+    assert first._need is None
     for _ in range(4):
         shell: Any = FakeShell(Ended(exit_code=0))
         await jobs.adopt("x", shell, Output(10)).stop()
     assert [job.name for job in jobs.all] == ["job-1", "job-3", "job-4", "job-5"]
     shell = FakeShell(Ended(exit_code=0))
-    last = jobs.adopt("x", shell, Output(10), read_only=True)
-    assert last._needs_more == shells.starter.needs_more
+    attempts = Attempts(())
+    last = jobs.adopt("x", shell, Output(10), attempts)
+    assert last._need is not None
+    assert last._need.args == (attempts,)
     assert [job.name for job in jobs.all] == ["job-1", "job-4", "job-5", "job-6"]
     assert jobs.running == (first, last)
     assert [jobs.find(name).name for name in ("job-4", "4", " 5\n")] == ["job-4", "job-4", "job-5"]

@@ -67,8 +67,10 @@ def look_at_sandbox(host: Host, config: Config) -> Finding:
     if sandbox.state == "full":
         return Finding(name="sandbox", state="ok", detail=f"{backend.name}: {backend.why}")
     fix = fix_for_backend(backend.why)
-    if sandbox.state == "reduced":
-        detail = f"{backend.name}: {backend.why}; ybs asks before every command"
+    if sandbox.state in ("held", "reduced"):
+        detail = (
+            f"{backend.name}: {backend.why}; in mode auto, too, ybs asks before commands that write"
+        )
         return Finding(name="sandbox", state="warning", detail=detail, fix=fix)
     detail = f"{backend.why}; commands are refused"
     return Finding(name="sandbox", state="error", detail=detail, fix=fix)

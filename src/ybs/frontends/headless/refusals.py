@@ -64,7 +64,7 @@ def _has_run(event: ToolFinished) -> bool:
 def _only_reads(command: str, safety: "Safety") -> bool:
     from ybs.security.policy.command_case import CommandCase  # only after a refusal
 
-    return not CommandCase(command, safety).unsafe
+    return not CommandCase(command, safety).unlisted
 
 
 def _read(data: Raw, kind: type[Any]) -> Any:

@@ -39,8 +39,6 @@ GRAMMAR = frozenset(
     ("!", "[[", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case")
 ) | {"esac", "function", "select", "coproc", "{", "}"}
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
-_WILD = re.compile(r"[*?\[]")
-_OPTION_STARTS = ("-", "*", "?", "[")
 _NOTHING = lazy(
     r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
 )  # between the letters of a name
@@ -54,8 +52,7 @@ class Command(Struct, eq=False):
     """One simple command: its words without quotes, the files its output goes to, and its place.
 
     `start`: how many of the words are assignments before the program. `given`: the text of its here-documents.
-    `sets`: assignments that are not among the words. `sources`: the files its input comes from. `globs`: words that stand
-    for names of files and may become an option, as `*` does where a file is named `-delete`; only a flat line has them.
+    `sets`: assignments that are not among the words. `sources`: the files its input comes from.
     """
 
     words: list[str]
@@ -65,7 +62,6 @@ class Command(Struct, eq=False):
     given: str = ""
     sets: Sequence[str] = ()
     sources: list[str] = field(default_factory=list[str])
-    globs: Sequence[str] = ()
 
     def __eq__(self, other: object) -> bool:
         """Compare what two readings of a text must agree on."""
@@ -174,8 +170,6 @@ def _add_word(script: Script, token: str) -> None:
         elif word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text)):
             script.is_clear = False  # its program is only known when it runs
     command.words.append(word)
-    if word[:1] in _OPTION_STARTS and _WILD.search(_QUOTES().sub("", token)):
-        command.globs = (*command.globs, word)
 
 
 def _add_file(script: Script, token: str, *, is_output: bool) -> None:

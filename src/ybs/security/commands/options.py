@@ -1,8 +1,7 @@
-"""Options that make a program more than it seems: `sort -o` writes, `rg --pre` runs another program."""
+"""Options by which a program runs another one: `rg --pre`, `tar --to-command`, `git -c core.pager`."""
 
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
@@ -42,32 +41,6 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("awk gawk mawk nawk", ""),
     ("sed gsed", ""),
 )
-#: Programs, and options that write to a file or change something.
-_WRITING_ROWS: tuple[tuple[str, str], ...] = (
-    ("sort tree", "-o --output"),
-    ("ctest", "-O --output-log --output-junit"),
-    ("uniq", ""),
-    ("find", "-delete -fprint -fprint0 -fprintf -fls"),
-    ("fd fdfind", "-x -X --exec --exec-batch"),
-    ("base64 base32 xxd iconv", "-o --output -r"),
-    ("git", "--output"),
-    ("file", "-C --compile"),
-    ("date", "-s --set"),
-    ("less", "-o -O --log-file --LOG-FILE -k --lesskey-file --lesskey-src"),
-    ("curl wget", "-o -O --output --remote-name --output-document -d --data -T --upload-file -F"),
-    ("yq sed gsed perl", "-i --in-place --inplace"),
-    (
-        "tar bsdtar",
-        "-x -c -r -u -A --extract --get --create --append --update --delete --concatenate",
-    ),
-    ("rg", "-z --search-zip"),
-    ("printf", "-v"),
-    ("test [", "-v -R"),
-    ("jq", "-L --library-path"),
-    ("hostname dmesg", "-F --file -C --clear -c --read-clear"),
-    ("journalctl", "--vacuum-size --vacuum-time --vacuum-files --rotate --flush --setup-keys"),
-    ("awk gawk mawk nawk", "-f --file -i --include -l --load -o -p -d --dump-variables"),
-)
 _LETTER = re.compile(r"-[^-]$")
 
 
@@ -87,15 +60,6 @@ def _table(rows: tuple[tuple[str, str], ...]) -> dict[str, tuple[str, ...]]:
 
 
 RUNNING = _table(_RUNNING_ROWS)
-_WRITING = _table(_WRITING_ROWS)
-_AWK = lazy(r"system|getline|[|>@]")
-_ADDRESS = r"(?:\d+|\$|/[^/\n]*/)"
-_SED_STEP = (
-    rf"(?:{_ADDRESS}(?:,{_ADDRESS})?)?!?(?:[pdqDgGhHx=]|"
-    r"s([/|,#:])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)"
-)
-_SED = lazy(rf"\s*{_SED_STEP}\s*")
-_SED_OPTIONS = frozenset("nErsuz")
 _GIT_KEYS = lazy(
     r"(?:alias|filter|include|includeif|credential|url|remote|protocol)\.|"
     r"core\.(?:pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy|worktree|attributesfile)|"
@@ -123,58 +87,11 @@ def running(words: list[str]) -> Iterator[Option]:
         yield from (Option(word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
 
 
-def writing(words: list[str]) -> str:
-    """Return the option or operand by which a command that seems to read does more, or nothing."""
-    name = words[0]
-    if found := next(_found(words, _WRITING.get(name, ())), None):
-        return found.name
-    operands = operands_of(words)
-    if name in ("awk", "gawk", "mawk", "nawk"):
-        return next((word for word in words[1:] if _AWK().search(word)), "")
-    if name in ("sed", "gsed"):
-        return "" if _is_plain_sed(words) else "its script"
-    if name == "uniq" and len(operands) > 1:
-        return operands[1]
-    if name == "date" and operands and not operands[-1].startswith("+"):
-        return operands[-1]
-    return ""
-
-
 def operands_of(words: Sequence[str]) -> list[str]:
     """Return the words behind the program that are not options: also `-`, and all behind `--`."""
     place = words.index("--") if "--" in words else len(words)
     before = [word for word in words[1:place] if word == "-" or word[:1] != "-"]
     return [*before, *words[place + 1 :]]
-
-
-def from_globs(words: Sequence[str], globs: Sequence[str]) -> str:
-    """Return the glob that may become an option or operand by which the program does more than it seems, or nothing."""
-    if not globs or not words:
-        return ""
-    names = (*RUNNING.get(words[0], ()), *_WRITING.get(words[0], ()))
-    if not (names or words[0] in _WRITING):
-        return ""
-    is_by_name = words[0] in _BY_WHOLE_NAME
-    ends = len(words) if is_by_name or "--" not in words else words.index("--")
-    for glob in globs:
-        if glob in words[1:ends] and (
-            not is_by_name or any(fnmatchcase(name, glob) for name in names)
-        ):
-            return glob
-    return ""
-
-
-#: Programs whose dangerous options take no value within their own word.
-_BY_WHOLE_NAME = frozenset({"find"})
-
-
-def _is_plain_sed(words: list[str]) -> bool:
-    """Return whether the only script prints, deletes or replaces, and no file is written."""
-    operands = [word for word in words[1:] if not word.startswith("-")]
-    letters = {letter for word in words[1:] if word.startswith("-") for letter in word[1:]}
-    if not operands or not letters <= _SED_OPTIONS:
-        return False
-    return all(_SED().fullmatch(step) for step in operands[0].split(";"))
 
 
 def _found(words: list[str], names: tuple[str, ...]) -> Iterator[Option]:

@@ -92,6 +92,12 @@ def words_that_run(words: Sequence[str]) -> Iterator[str]:
     yield from (word for word in words[1:ends] if word in wanted)
 
 
+def runs_others(words: Sequence[str]) -> bool:
+    """Return whether the program runs another one that its words name."""
+    name = words[0].rpartition("/")[2].lower()
+    return any(_commands_run_by(name, list(words[1:])))
+
+
 def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it."""
     script = parse(text)

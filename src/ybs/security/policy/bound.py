@@ -47,7 +47,7 @@ def _reading(
     if is_reading:
         return decision
     # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
-    held = judge(policy.tried(mode="deny", without_grants=True))
+    held = judge(policy.tried(mode="plan", without_grants=True))
     return held if held == Allow("reading") else Deny(_ONLY_READS)
 
 

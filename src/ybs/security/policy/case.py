@@ -20,9 +20,9 @@ BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
 _CHANGING = frozenset({"write_file", "edit_file"})
 #: The reason that a person need not be told: they see the mode.
 BY_MODE = "the mode asks"
-#: What stands around shell commands; `off`: the person turned it off. In all but `full` every command is asked about, but for
-#: `off` in `auto`.
-Sandboxing: TypeAlias = Literal["full", "reduced", "none", "off"]
+#: What stands around shell commands. `full`: whatever they do stays in the project. `held`: they can be kept from writing and
+#: from the network, but where they may write more is left open. `off`: the person turned it off.
+Sandboxing: TypeAlias = Literal["full", "held", "reduced", "none", "off"]
 #: Why ybs's own files are asked about in every mode that asks at all.
 LASTS = "every later session will read it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
@@ -36,7 +36,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
-    `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
+    `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
     here, so that "always" stands for all of them with the same `detail`.
     """
 
@@ -51,6 +51,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     is_plain: bool = False
     destroys: str = ""
     is_own: bool = False
+    in_background: bool = False
     asks: str = ""
     is_alike: bool = False
 
@@ -192,11 +193,6 @@ class Case:
     def _place(self) -> str:
         place = f" {self.subject.detail}" if self.subject.detail else ""
         return f"{place} with network" if self.wants_network else place
-
-    @property
-    def exact_offer(self) -> str:
-        """What "always" would store for a command that seems to read and does not: itself, never more."""
-        return "" if self.withheld or self._why_never else self.exact_grant
 
     def with_network(self) -> "Case":
         """Return the same call with the network open."""

@@ -1,8 +1,9 @@
 """The policy: whether a call may run, the person must be asked, or it is refused.
 
 The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
-grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. A command that is let run
-because it seems to read is held to that by the sandbox, so that a wrong reading costs nothing.
+grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. Where the sandbox can hold a command
+to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background; the
+person is asked once it was stopped. So a wrong reading of a command costs nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,12 +31,14 @@ from ybs.trust.project_rules import ProjectRules
 
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
-    "reduced": "the sandbox is reduced",
+    "reduced": "the sandbox cannot keep a command from writing",
     "off": "the sandbox is off",
 }
+#: Where a command can be kept from changing or sending anything.
+_HOLDING: Collection[Sandboxing] = ("full", "held")
 
-#: What lets a call run. `reading`: nobody was asked because the command seems only to read, so it runs with the
-#: project read-only. `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
+#: What lets a call run. `reading`: nobody was asked, so the command runs with the project read-only and without network.
+#: `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
 AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 
 
@@ -80,14 +83,16 @@ class Policy:
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
+        asks_each_command: bool = False,
     ) -> None:
         """Read the rules. Raises ConfigError for an invalid rule.
 
-        `find_sandbox` says what stands around commands; it is called for each command that is judged.
+        `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
+        person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         """
         self._chosen = _Chosen(safety.mode)
         self.find_sandbox = find_sandbox
-        self._safety = safety
+        self._safety, self._asks_each_command = safety, asks_each_command
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
@@ -167,6 +172,8 @@ class Policy:
             return Deny(reason)
         if self.mode == "bypass":
             return Allow()
+        if self.mode == "plan" and case.effect != "read":
+            return self._planned(case, needs)
         if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
             return self._verdict(networked, needs)
         return self._verdict(case, needs)
@@ -182,7 +189,7 @@ class Policy:
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        grant = "" if rule else case.exact_offer if needs else case.offered_grant
+        grant = "" if rule else case.offered_grant
         question = case.question(reason, grant, by_rule=rule is not None)
         return Ask(question, reason, bool(case.dangers))
 
@@ -198,12 +205,29 @@ class Policy:
                 f"The command is blocked ({case.blocked!r} in safety.blocked_commands) and is refused in "
                 "every mode. Find another way, or ask the person to run it."
             )
-        if self.mode == "plan" and case.effect != "read":
-            return (
-                "The mode is plan: only reading is allowed, nothing is changed or run. "
-                "Say what you would do instead; the person can switch the mode."
-            )
         return ""
+
+    def _planned(self, case: Case, needs: str) -> Decision:
+        """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
+        is_ruled = any(case.is_touched_by(rule) for rule in self.standing.ask)
+        if not (needs or is_ruled or case.dangers or self._writes(case)) and self._is_held(case):
+            return Allow("reading")
+        because = f" The command was stopped: {needs}." if needs else ""
+        return Deny(
+            f"The mode is plan: nothing is changed.{because} "
+            "Say what you would do instead; the person can switch the mode."
+        )
+
+    def _is_held(self, case: Case) -> bool:
+        """Return whether the sandbox can keep this command from changing and sending anything."""
+        is_shell = case.command is not None and case.name in BUILT_IN
+        return is_shell and not case.wants_network and self.sandbox in _HOLDING
+
+    def _writes(self, case: Case) -> str:
+        """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
+        if case.subject.in_background:
+            return "it goes on in the background"
+        return case.command.writes if case.command is not None else ""
 
     def _question(self, case: Case) -> str:
         """Say why the call is asked about that no rule and no grant covers, or nothing."""
@@ -211,7 +235,8 @@ class Policy:
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
             return f"your settings say to ask about {case.name}" * asks
-        if warnings := case.warnings:
+        warnings = case.dangers if self._runs_held(case) else case.warnings
+        if warnings:
             return warnings[0]
         if case.effect == "execute":
             return self._question_about_command(case, is_named=named)
@@ -224,11 +249,18 @@ class Policy:
             by = self._unasked_by(case)
         return None if by == "reading" and needs else by
 
+    def _runs_held(self, case: Case) -> bool:
+        """Return whether the command, unless something speaks against it, is to run with the project read-only."""
+        if not self._is_held(case) or case.name not in self._safety.require_confirmation:
+            return False
+        return self.mode != "auto" or self.sandbox == "held"
+
     def _unasked_by(self, case: Case) -> AllowedBy:
-        if case.command is None or self.mode == "auto":
+        if case.command is None:
             return "mode"
-        is_asked = case.name in self._safety.require_confirmation or case.name not in BUILT_IN
-        return "reading" if is_asked else "grant"
+        if self._runs_held(case):
+            return "reading"
+        return "mode" if self.mode == "auto" else "grant"
 
     def _granted_by(self, case: Case) -> AllowedBy | None:
         allow, grants = self.standing.allow, self.standing.grants
@@ -246,28 +278,31 @@ class Policy:
         if not case.grants.isdisjoint(grants) or any(case.is_allowed_by(rule) for rule in rules):
             return "grant"
         if (scopes := case.scope_grants) and all(scope in grants for scope in scopes):
-            return "reading" if case.command and case.command.is_reading else "grant"
+            return "grant"
         if case.command is None or case.subject.detail or case.wants_network:
             return None
-        # What is safe counts where the sandbox can hold it to reading.
-        counts_safe = self.sandbox == "full"
-        return case.command.covered_by(rules, grants, counts_safe=counts_safe)
+        return "grant" if case.command.is_covered_by(rules, grants) else None
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
-        if case.command is None:
-            runs_unasked = self.mode == "auto" and self.sandbox in ("full", "off")
-            return case.subject.asks or ("" if runs_unasked else f"{case.name} runs a program")
         sandbox = self.sandbox
-        if sandbox == "off" and self.mode == "auto":
-            return ""
-        if sandbox != "full":
-            return f"{_LACKING[sandbox]}, so every command is asked about"
+        runs_in_auto = self.mode == "auto" and sandbox in ("full", "off")
+        if case.command is None:
+            return case.subject.asks or ("" if runs_in_auto else f"{case.name} runs a program")
+        if sandbox not in _HOLDING:
+            return "" if runs_in_auto else f"{_LACKING[sandbox]}, so every command is asked about"
         if case.wants_network:
             return NETWORK
-        if self.mode == "auto":
-            return ""
-        reason = case.command.unsafe
-        return reason if is_named or case.name not in BUILT_IN else ""
+        return "" if runs_in_auto else self._question_about_held(case, is_named=is_named)
+
+    def _question_about_held(self, case: Case, *, is_named: bool) -> str:
+        """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
+        if case.name not in BUILT_IN:
+            return f"{case.name} runs a command"
+        if self.mode == "deny":
+            return case.command.unlisted if case.command else ""
+        if self._asks_each_command:
+            return "your settings say to ask before each command"
+        return self._writes(case) if is_named else ""
 
     def _question_about_file(self, case: Case, *, is_named: bool) -> str:
         if case.subject.is_own:

@@ -70,7 +70,7 @@ class Rule(Struct, frozen=True):
         return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
 
     def _hides(self, part: "Command") -> bool:
-        """Return whether a word makes the program run, write or make something that the pattern does not name.
+        """Return whether a word makes the program run or make something that the pattern does not name.
 
         The star of a pattern stands for how a program does its work, never for another program or another goal.
         """
@@ -81,10 +81,8 @@ class Rule(Struct, frozen=True):
         from ybs.security.policy.goals import goals_beyond
 
         words = part.words
-        names = [option.name for option in options.running(words)] + [options.writing(words)]
+        names = [option.name for option in options.running(words)]
         names += [*wrappers.words_that_run(words), *goals_beyond(words, self.pattern or "")]
-        if options.from_globs(words, part.globs):
-            return True
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:

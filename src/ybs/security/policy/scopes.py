@@ -1,166 +1,94 @@
-"""Scopes: what "always this session" stands for, such as `run_shell(pytest *)` or read-only git.
+"""Scopes: what "always" stands for, such as `run_shell(pytest *)` or `run_shell(git commit *)`.
 
 A scope covers a later command only where the command is understood, every part of it is covered, and none of its words
-reaches outside the project or makes the program run or write something else.
+makes the program run another one or do something else. Where it runs the sandbox holds it to the project.
 """
 
-import re
 from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command
+from ybs.security.commands.command import Command, Script
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.policy import goals
 from ybs.security.policy.assignments import is_harmless
-from ybs.security.policy.own_programs import program_ends, runs_more, scope_of_program
 
-_GIT_READS = (
-    "status",
-    "log",
-    "diff",
-    "show",
-    "blame",
-    "shortlog",
-    "describe",
-    "rev-parse",
-    "ls-files",
-)
-GIT_READ_ONLY = f"git {'|'.join(_GIT_READS)} *"
-#: Beginnings of commands that check, build, format or read, each a scope of its own. Nothing here takes a program as text,
-#: and what these programs run is the project's own code, in the same sandbox.
-_BEGINNINGS_TEXT: Sequence[str] = """\
-pytest|python -m pytest|python3 -m pytest|python -m unittest|python3 -m unittest|uv run pytest|poetry run pytest|tox|nox|nose2|coverage report
-ruff check|ruff format|mypy|pyright|basedpyright|flake8|pylint|black|isort|python -m mypy
-npm test|npm run|pnpm test|pnpm run|yarn test|yarn run|npx tsc|npx eslint|npx jest|npx vitest|npx prettier
-tsc|eslint|jest|vitest|prettier|biome check|mocha
-cargo test|cargo build|cargo check|cargo clippy|cargo fmt|cargo nextest run|cargo doc
-go test|go build|go vet|go fmt|gofmt|golangci-lint run|staticcheck
-mvn test|mvn compile|gradle test|./gradlew test|gradle build|./gradlew build
-dotnet test|dotnet build|swift test|swift build|mix test|bundle exec rspec|rspec|phpunit
-ctest|ninja|shellcheck|yamllint|markdownlint|hadolint
-ls|cat|head|tail|wc|grep|rg|tree|file|stat|du|jq|sort|uniq|cut|diff|cmp|echo|pwd|date""".splitlines()
-_BEGINNINGS: Sequence[Sequence[str]] = [
-    entry.split() for line in _BEGINNINGS_TEXT for entry in line.split("|")
-]
-#: Programs that only read, whatever their options but those of `options`.
-_READERS = frozenset(_BEGINNINGS_TEXT[-1].split("|")) | {"git"}
-#: Beginnings whose next word belongs to the scope: `npm run lint` is not `npm run deploy`.
-_WITH_NAME = frozenset({"npm run", "pnpm run", "yarn run"})
-_BY_PROGRAM: dict[str, list[list[str]]] = {}
-for _words in _BEGINNINGS:
-    _BY_PROGRAM.setdefault(_words[0], []).append(list(_words))
-#: Options by which these programs load or run code from elsewhere, or write where they are told.
-_REACHING = lazy(
-    r"-(?:-?exec|-?toolexec|-?vettool|-?overlay|-?modfile|o|p|c|C|f|D|I|P|W|X)(?:=|$)|-[cpo].+"
-    r"|--(?:config|rootdir|confcutdir|basetemp|output|out|prefix|manifest-path|target-dir|plugin|require|import"
-    r"|loader|node-options|script-shell|ext-diff|textconv|no-index|python-executable|custom-typeshed-dir|init-hook"
-    r"|load-plugins|resolve-plugins-relative-to|rulesdir|resolver|globalSetup|setupFiles|init-script|settings|define"
-    r"|override-ini|junit|html|report|project|workdir|cwd|pre|files-from|to-command|delete|write|in-place)"
-)
-_NAME = re.compile(r"[A-Za-z][\w:-]*")
-_OFFERED = lazy(r"run_shell\(([\w./:=,@%+| -]+?)( \*)?\)")
-_WILD_START = tuple("*?[{~")
-#: Programs for which nothing is ever remembered, not even the exact command.
+#: Programs whose first word says what is done: "always" means that word, too.
+_WITH_VERB = frozenset(
+    ("git", "npm", "pnpm", "yarn", "bun", "deno", "npx", "cargo", "rustup", "go", "docker", "podman", "kubectl", "helm")
+) | frozenset(
+    ("pip", "pip3", "pipx", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "conda", "gh", "glab", "terraform", "tofu", "aws")
+) | {"gcloud", "az", "dotnet", "mix", "swift", "bundle", "gem", "rails", "php", "composer", "brew", "apt", "apt-get", "coverage", "ruff"}  # fmt: skip
+#: Verbs that name what they run.
+_RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
+_VERB = lazy(r"[A-Za-z][\w.:@/-]*")
+#: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
+_HARMLESS = frozenset(
+    ("basename", "cat", "cd", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "false", "grep", "head")
+) | {"id", "ls", "nl", "pwd", "readlink", "realpath", "seq", "stat", "tail", "test", "tr", "true", "uname", "wc", "whoami"}  # fmt: skip
+#: Programs that run others in so many ways that nothing is remembered about them.
 _NEVER = frozenset(
-    (
-        "env",
-        "xargs",
-        "find",
-        "fd",
-        "eval",
-        "exec",
-        "source",
-        ".",
-        "command",
-        "builtin",
-        "trap",
-        "alias",
-    )
-) | {
-    "sudo",
-    "doas",
-    "su",
-    "ssh",
-    "docker",
-    "podman",
-    "kubectl",
-    "nohup",
-    "timeout",
-    "time",
-    "watch",
-}
-
-
-def scope_of(run: Command) -> str:
-    """Return the scope that covers a command, such as `pytest *`, or nothing."""
-    words = run.words
-    if run.targets or run.sources or run.sets or run.given or not words:
-        return ""
-    if words[0] == "git":
-        scope = GIT_READ_ONLY if len(words) > 1 and words[1] in _GIT_READS else ""
-        size = 2
-    else:
-        fitting = [each for each in _BY_PROGRAM.get(words[0], ()) if words[: len(each)] == each]
-        if not fitting:
-            return ""
-        best = max(fitting, key=len)
-        scope, size = " ".join(best), len(best)
-        if scope in _WITH_NAME:
-            if len(words) == size or not _NAME.fullmatch(words[size]):
-                return ""
-            scope, size = f"{scope} {words[size]}", size + 1
-        scope += " *"
-    return scope if scope and _stays(words, size, run.globs) else ""
+    ("env", "xargs", "find", "fd", "eval", "exec", "source", ".", "command", "builtin", "trap", "alias", "sudo", "doas")
+) | {"su", "ssh", "nohup", "timeout", "time", "watch"}  # fmt: skip
+#: Options of interpreters before the file that change neither which file runs nor what runs before it.
+_HARMLESS_OPTION = lazy(
+    r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
+    r"|enable-source-maps|test-reporter=\w+|experimental-[\w-]+|warnings|yjit|jit|allow-\w+|quiet))"
+)
+_FILE = lazy(r"(?!-)[\w@.+/-]+\.\w+")
+#: Words that mean the same in a rule as in a shell, without quotes.
+_PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
+_OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
 
 
 def scopes_of(reading: Reading) -> list[str]:
     """Return the scopes that together cover all of a command; empty where there are none."""
     script = reading.script
-    if (
-        not reading.is_clear
-        or not script.is_clear
-        or script.has_variables
-        or len(reading.runs) < len(script.commands)
-    ):
+    if not reading.is_clear or not script.is_clear or script.has_variables:
         return []
-    scopes = [scope_of_part(part) for part in script.commands]
+    scopes = list(map(scope_of, parts_to_cover(script)))
     return list(dict.fromkeys(scopes)) if all(scopes) else []
 
 
-def scope_of_part(part: Command) -> str:
-    """Return the scope of one command of a flat line; output may go to /dev/null."""
-    targets = [target for target in part.targets if target != "/dev/null"]
+def scope_of(part: Command) -> str:
+    """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null."""
     sets, words = part.words[: part.start], part.argv
-    if targets or part.sources or not words or not all(map(is_harmless, sets)):
+    if not _goes_nowhere(part) or not words or not all(map(is_harmless, sets)):
         return ""
-    scope = scope_of(Command(words, targets, globs=part.globs)) or scope_of_program(
-        words, lambda size: _stays(words, size, part.globs)
-    )
-    return " ".join([*sets, scope]) if scope else ""
+    size = _beginning_of(words)
+    if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
+        return ""
+    star = [] if words[:size] == words and goals.is_by_goals(words) else ["*"]
+    return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
-def is_reading(scope: str) -> bool:
-    """Return whether a scope is of a program that only reads, and so needs no place to write."""
-    return next((word for word in scope.split() if "=" not in word), "") in _READERS
+def parts_to_cover(script: Script) -> list[Command]:
+    """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
+    return [part for part in script.commands if not _is_harmless(part)] or script.commands
+
+
+def _is_harmless(part: Command) -> bool:
+    """Return whether one command of a line only reads, whatever its words."""
+    if not part.words or part.words[0] not in _HARMLESS or not _goes_nowhere(part):
+        return False
+    return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
 
 
 def why_never(reading: Reading) -> str:
     """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
     for run in reading.runs:
         name = run.words[0] if run.words else ""
-        if program_ends(run.words):
-            continue
-        if stem_of(name) in INTERPRETERS:
-            return f"{name} runs more than a program of the project"
-        if not name or name in _NEVER or next(options.running(run.words), None) is not None:
-            return f"{name} runs other commands" if name else "it runs no program"
+        if not name:
+            return "it runs no program"
+        if name in _NEVER or next(options.running(run.words), None) is not None:
+            return f"{name} runs other programs"
+        if stem_of(name) in INTERPRETERS and not _program_ends(run.words):
+            return f"{name} can run anything"
         if name == "git" and options.git_verb(run.words) != 1:
             return "git is given options of its own"
-    is_more = runs_more(reading, lambda part: bool(program_ends(part.argv)))
-    return "one program in it runs another" if is_more else ""
+    return ""
 
 
 def text_of(scopes: list[str]) -> str:
@@ -171,36 +99,53 @@ def text_of(scopes: list[str]) -> str:
 def scopes_in(text: str) -> list[str]:
     """Read what `text_of` wrote; empty for every other text."""
     pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
-    scopes = [f"{piece[1]}{piece[2] or ''}" for piece in pieces if piece is not None]
-    is_whole = len(scopes) == len(pieces) and all(map(_is_scope, scopes))
-    return scopes if is_whole else []
+    return [piece[1] for piece in pieces if piece] if all(pieces) else []
 
 
-def _is_scope(text: str) -> bool:
-    if text == GIT_READ_ONLY:
-        return True
-    words = text.removesuffix(" *").split()
-    sets = 0
-    while sets < len(words) and "=" in words[sets]:
-        sets += 1
-    return scope_of_part(Command(words, [], start=sets)) == text
+def _goes_nowhere(part: Command) -> bool:
+    return not part.sources and all(target == "/dev/null" for target in part.targets)
 
 
-def _stays(words: list[str], size: int, globs: Sequence[str] = ()) -> bool:
-    """Return whether no word behind the beginning reaches outside the project, or makes or runs something else."""
-    behind = words[size:]
-    if options.writing(words) or options.from_globs(words, globs) or any(options.running(words)):
+def _beginning_of(words: Sequence[str]) -> int:
+    """Return how many words say what is run: the program, its verb, the file or module; 0 where that is not certain."""
+    name = words[0].rpartition("/")[2]
+    if ends := _program_ends(words):
+        return ends
+    if name in _NEVER or stem_of(name) in INTERPRETERS:
+        return 0
+    if goals.is_by_goals(words):
+        return len(words) if len(operands_of(words)) == len(words) - 1 else 0
+    if name not in _WITH_VERB:
+        return 0 if wrappers.runs_others(words) else 1
+    size = 2
+    if words[1:2] and words[1] in _RUNNING_VERBS:
+        size = 3
+    return size if len(words) >= size and all(map(_VERB().fullmatch, words[1:size])) else 0
+
+
+def _does_no_more(words: list[str], size: int) -> bool:
+    """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
+    if any(map(_reaches_outside, words[size:])):
         return False
-    if any(wrappers.words_that_run([words[0], *behind])) or any(goals.chosen(words)):
+    if any(options.running(words)) or any(goals.chosen(words)):
         return False
-    if goals.is_by_goals(words) and operands_of(["", *behind]):
-        return False
-    return not any(_reaches(word, is_reader=words[0] in _READERS) for word in behind)
+    return not any(wrappers.words_that_run([words[0], *words[size:]]))
 
 
-def _reaches(word: str, *, is_reader: bool) -> bool:
-    """Return whether a word loads or writes something elsewhere, or may."""
+def _reaches_outside(word: str) -> bool:
+    """Return whether a word, or the value of an option, names a place outside of the project as it stands."""
     value = word.partition("=")[2] if word.startswith("-") else word
-    if not is_reader and _REACHING().match(word):
-        return True
-    return value.startswith(("/", *_WILD_START)) or ".." in value.split("/")
+    return value.startswith(("/", "~")) or ".." in value.split("/")
+
+
+def _program_ends(words: Sequence[str]) -> int:
+    """Return the place behind the file or module of the project that an interpreter runs; 0 where it runs none."""
+    if stem_of(words[0].rpartition("/")[2]) not in INTERPRETERS:
+        return 0
+    place = 1
+    while place < len(words) and _HARMLESS_OPTION().fullmatch(words[place]):
+        place += 1
+    if words[place : place + 1] == ["-m"]:
+        return place + 2 if place + 1 < len(words) else 0
+    is_file = place < len(words) and _FILE().fullmatch(words[place])
+    return place + 1 if is_file and ".." not in words[place].split("/") else 0

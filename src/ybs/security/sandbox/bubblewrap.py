@@ -38,6 +38,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     is_reduced = False
+    holds_reading = True
 
     def __init__(
         self,
@@ -67,8 +68,6 @@ class Bubblewrap:
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         inside = self.places.check_folder(folder)
-        if read_only:
-            environ = self.places.with_system_programs(environ)
         variables = environment.build(
             environ,
             home=self.places.inner_home,

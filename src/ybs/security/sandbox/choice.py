@@ -41,7 +41,12 @@ class Backend(Protocol):
 
     @property
     def is_reduced(self) -> bool:
-        """True where every command has to be asked for."""
+        """Whether what it opens for writing leaves more open than the project."""
+        ...
+
+    @property
+    def holds_reading(self) -> bool:
+        """Whether what runs `read_only` without network can change and send nothing."""
         ...
 
     def launch(
@@ -58,7 +63,7 @@ class Backend(Protocol):
 
         `environ` is the whole environment of ybs; what is safe is taken from it. `declared` are variables that
         the person's settings give to this program. `read_only`: nothing can be written that another program will
-        see, and programs are found in the system's folders only. Whoever spawns closes `descriptors` afterwards, also when
+        see. Whoever spawns closes `descriptors` afterwards, also when
         the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
         no terminal and its group can be killed at the end.
         Raises Refused where it may not or cannot be run, OSError where the system is out of something.
@@ -71,6 +76,7 @@ class NoBackend:
 
     name = "none"
     is_reduced = True
+    holds_reading = False
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -99,6 +105,7 @@ class Open:
     name = "none"
     why = "you turned it off"
     is_reduced = True
+    holds_reading = False
 
     def launch(
         self,

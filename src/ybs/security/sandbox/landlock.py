@@ -1,8 +1,8 @@
 """The reduced sandbox of Linux, where no namespaces can be had: Landlock rules and a wider system call filter.
 
 Landlock only adds up rights below a folder and never takes one away. So a folder that holds something protected is
-opened piece by piece, and nothing new can be made directly in it. What stays open, measured: modes and times of the
-person's own files can be changed, the machine's processes and network interfaces can be listed.
+opened piece by piece, and nothing new can be made directly in it. What stays open where something may be written, measured:
+modes and times of the person's own files can be changed, the machine's processes and network interfaces can be listed.
 Interface: https://docs.kernel.org/userspace-api/landlock.html
 """
 
@@ -51,6 +51,8 @@ class Landlock:
     ) -> None:
         self.places, self.why = places, why
         self._kernel = kernel
+        #: The filter refuses what Landlock cannot: modes and times of files, truncation and signals where the kernel is older.
+        self.holds_reading = True
         self.private = private or PrivateFolder(scratch_folder(places.host))
 
     def launch(
@@ -65,8 +67,6 @@ class Landlock:
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
-        if read_only:
-            environ = self.places.with_system_programs(environ)
         private = self.private
         variables = environment.build(
             {**self._toolchain_variables(), **environ},
@@ -77,7 +77,11 @@ class Landlock:
         )
         ruleset = self._ruleset(network=network, read_only=read_only)
         program = replacing_namespaces(
-            os.uname().machine, network=network, can_deny_truncate=self._kernel.abi >= _TRUNCATE_ABI
+            os.uname().machine,
+            network=network,
+            can_deny_truncate=self._kernel.abi >= _TRUNCATE_ABI,
+            read_only=read_only,
+            can_deny_signals=self._kernel.abi >= _SCOPES_ABI,
         )
         entry: Entry = prepare(self._kernel, ruleset, program)
         return Launch(

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.attempts import Attempts
 
 
 class Launch(Struct, frozen=True):
@@ -29,6 +32,13 @@ class Access(Struct, frozen=True, kw_only=True):
     read_only: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
+
+
+class Need(Struct, frozen=True):
+    """Why a command that ran read-only could not do what it wanted; `network`: it wanted to reach another machine."""
+
+    reason: str
+    network: bool = False
 
 
 class Starter(Protocol):
@@ -89,8 +99,13 @@ class Starter(Protocol):
         """
         ...
 
-    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
-        """Return why a command that ran read-only could not do what it wanted; empty where that was not the reason."""
+    @property
+    def opened(self) -> Sequence[str]:
+        """The folders that commands may write in, where something stands around them."""
+        ...
+
+    def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
+        """Return what a command that ran read-only lacked; None where that was not in its way. `said` is its output."""
         ...
 
 
@@ -152,7 +167,11 @@ class Bare:
         del output, network, read_only
         return ""
 
-    def needs_more(self, exit_code: int, errors: str, output: str) -> str:
-        """Return nothing: no sandbox can be the reason."""
-        del exit_code, errors, output
-        return ""
+    @property
+    def opened(self) -> Sequence[str]:
+        """None: nothing stands around commands."""
+        return ()
+
+    def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
+        """Return None: no sandbox can be the reason."""
+        del attempts, exit_code, said

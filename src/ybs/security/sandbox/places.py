@@ -121,17 +121,6 @@ class Places(Struct, frozen=True, kw_only=True):
         in_system = any(lies_in(self.home, folder) for folder in (*SYSTEM, *_KERNEL))
         return "/tmp" if in_system or self.home in ("/", "/tmp", "/var/tmp") else self.home  # noqa: S108
 
-    def with_system_programs(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables with a PATH of the system's folders, which no project and no toolchain has filled."""
-        kept = [
-            real
-            for entry in environ.get("PATH", "").split(":")
-            if entry.startswith("/")
-            and any(lies_in(real := os.path.realpath(entry), folder) for folder in SYSTEM)
-            and not any(lies_in(real, own) for own in (*self.writable, self.home))
-        ]
-        return {**environ, "PATH": ":".join(kept)}  # without any, the usual ones
-
     def check_folder(self, folder: Path) -> str:
         """Return the folder resolved. Raises Refused where it lies in no writable one."""
         real = os.path.realpath(folder)

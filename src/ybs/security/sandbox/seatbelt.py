@@ -60,6 +60,7 @@ class SandboxExec:
 
     name = "sandbox-exec"
     is_reduced = False
+    holds_reading = True
     why = PROGRAM
 
     def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
@@ -78,8 +79,6 @@ class SandboxExec:
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
         self.places.check_folder(folder)
-        if read_only:
-            environ = self.places.with_system_programs(environ)
         private = self.private
         variables = environment.build(
             environ,

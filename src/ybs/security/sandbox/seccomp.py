@@ -64,6 +64,22 @@ _ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
     "lremovexattr": (198, 15), "fremovexattr": (199, 16), "setxattrat": (463, 463),
     "removexattrat": (466, 466), "file_setattr": (469, 469),
 }  # fmt: skip
+#: It has none for modes, owners and times either.
+_FACTS: dict[str, tuple[int | None, int | None]] = {
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "lchown": (94, None), "fchown": (93, 55), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
+    "futimesat": (261, None), "utimensat": (280, 88), "setpriority": (141, 140), "ioprio_set": (251, 30),
+    "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+}  # fmt: skip
+_FLAGS_OF_FILES = (
+    0x40086602,
+    0x40046602,
+    0x401C5820,
+)  # FS_IOC_SETFLAGS, the same of 32 bits, FS_IOC_FSSETXATTR
+_SIGNALS: dict[str, tuple[int | None, int | None]] = {
+    "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
+}  # fmt: skip
 #: They answer "done" and do nothing: a process that leaves its group could not be ended with it.
 _LEAVE_GROUP: dict[str, tuple[int | None, int | None]] = {
     "setsid": (112, 157),
@@ -93,10 +109,18 @@ def confining(machine: str, *, has_unix_sockets: bool = True) -> bytes:
 
 
 @cache
-def replacing_namespaces(machine: str, *, network: bool, can_deny_truncate: bool) -> bytes:
+def replacing_namespaces(
+    machine: str,
+    *,
+    network: bool,
+    can_deny_truncate: bool,
+    read_only: bool = False,
+    can_deny_signals: bool = True,
+) -> bytes:
     """Return the filter for a process that shares the machine's namespaces.
 
-    `can_deny_truncate`: Landlock itself watches over truncate(2); without it the call is closed here.
+    `can_deny_truncate`, `can_deny_signals`: Landlock itself watches over truncate(2) and over signals to other processes; without
+    it the calls are closed here, those for signals where it is `read_only`. That closes modes, owners and times of files as well.
     With the network on there are no unix sockets, since the filter cannot see which address is connected to.
     """
     column, arch = _MACHINES[machine]
@@ -106,6 +130,11 @@ def replacing_namespaces(machine: str, *, network: bool, can_deny_truncate: bool
     code += _refuse(_numbers(_ATTRIBUTES, column), _ERRNO | _NOT_SUPPORTED)
     code += _refuse(_numbers(_LEAVE_GROUP, column), _ERRNO)
     code += _of_others(column)
+    if read_only:
+        code += _refuse(_numbers(_FACTS, column), _ERRNO | _EPERM)
+        code += _arguments_of((16, 29)[column], _refused_values(1, _FLAGS_OF_FILES))  # ioctl
+        if not can_deny_signals:
+            code += _refuse(_numbers(_SIGNALS, column), _ERRNO | _EPERM)
     if not can_deny_truncate:
         code += _refuse(_numbers(_TRUNCATE, column), _ERRNO | _EPERM)
     if network:
@@ -248,3 +277,55 @@ def _allowed_values(argument: int, values: Iterable[int]) -> _Code:
         *((_JUMP_EQUAL, len(allowed) - place, 0, value) for place, value in enumerate(allowed)),
         (_RETURN, 0, 0, _ERRNO | _EPERM),
     ]
+
+
+#: Calls that change files: the numbers as above, and of their arguments those with a path, each with the folder that it hangs on.
+CHANGING: dict[str, tuple[tuple[int | None, int | None], tuple[tuple[int | None, int], ...]]] = {
+    "creat": ((85, None), ((None, 0),)), "truncate": ((76, 45), ((None, 0),)),
+    "mkdir": ((83, None), ((None, 0),)), "mkdirat": ((258, 34), ((0, 1),)),
+    "mknod": ((133, None), ((None, 0),)), "mknodat": ((259, 33), ((0, 1),)),
+    "unlink": ((87, None), ((None, 0),)), "unlinkat": ((263, 35), ((0, 1),)), "rmdir": ((84, None), ((None, 0),)),
+    "rename": ((82, None), ((None, 0), (None, 1))), "renameat": ((264, 38), ((0, 1), (2, 3))),
+    "renameat2": ((316, 276), ((0, 1), (2, 3))),
+    "link": ((86, None), ((None, 1),)), "linkat": ((265, 37), ((2, 3),)),
+    "symlink": ((88, None), ((None, 1),)), "symlinkat": ((266, 36), ((1, 2),)),
+    "chmod": ((90, None), ((None, 0),)), "fchmodat": ((268, 53), ((0, 1),)), "fchmodat2": ((452, 452), ((0, 1),)),
+    "open": ((2, None), ((None, 0),)), "openat": ((257, 56), ((0, 1),)),
+}  # fmt: skip
+#: Which argument of these holds the flags; they change something only with one of `WRITING`.
+OPENING: dict[str, int] = {"open": 1, "openat": 2}
+WRITING = (
+    0o1 | 0o2 | 0o100 | 0o1000
+)  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC; the same on both machines
+_NOTIFY = 0x7FC00000
+
+
+@cache
+def telling(machine: str) -> bytes:
+    """Return the filter that lets another process be told of attempts to change a file or to connect; it refuses nothing."""
+    column, _ = _MACHINES[machine]
+    code: _Code = [(_LOAD, 0, 0, _NUMBER)]
+    for name, argument in OPENING.items():
+        if (number := CHANGING[name][0][column]) is not None:
+            asked: _Code = [
+                (_LOAD, 0, 0, _low_word(argument)),
+                (_JUMP_BITS, 0, 1, WRITING),
+                (_RETURN, 0, 0, _NOTIFY),
+                (_RETURN, 0, 0, _ALLOW),
+            ]
+            code += [(_JUMP_EQUAL, 0, len(asked), number), *asked]
+    others = [
+        number
+        for name, entry in CHANGING.items()
+        if name not in OPENING and (number := entry[0][column]) is not None
+    ]
+    code += _refuse([*others, *_numbers(_CONNECT, column)], _NOTIFY)
+    return _packed([*code, (_RETURN, 0, 0, _ALLOW)])
+
+
+def changing(machine: str) -> dict[int, str]:
+    """Return the names of the calls in `CHANGING` by their numbers."""
+    column, _ = _MACHINES[machine]
+    return {
+        number: name for name, entry in CHANGING.items() if (number := entry[0][column]) is not None
+    }

@@ -19,6 +19,7 @@ from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from ybs.security.sandbox.attempts import Attempts
     from ybs.tools.shell.jobs import Job
     from ybs.tools.shell.output import Live, Output
     from ybs.tools.shell.process import Ended
@@ -70,6 +71,7 @@ class RunShell(BuiltInTool):
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
+            in_background=_is_job(arguments),
         )
 
     def with_network(self, arguments: Arguments) -> Arguments:
@@ -99,39 +101,49 @@ class RunShell(BuiltInTool):
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Run the command, to its end or in the background. One that fails is an error, with its output as the text."""
-        return await self._run(arguments, print_live, read_only=False)
+        return await self._run(arguments, print_live)
 
     async def run_read_only(
         self, arguments: Arguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
-        """Run the command with the project read-only; say so where it fails for that."""
-        output = await self._run(arguments, print_live, read_only=True)
+        """Run the command with the project read-only; say what it lacked."""
+        from ybs.security.sandbox.attempts import (
+            Attempts,  # the first request of a session needs none
+        )
+
+        starter = self.workspace.shells.starter
+        attempts = Attempts(starter.opened)
+        output = await self._run(arguments, print_live, attempts)
         ran: dict[str, Any] = output.display
-        needs = ""
-        if ran["exit_code"] is not None:
-            starter, errors = self.workspace.shells.starter, ran.get("stderr", "")
-            needs = starter.needs_more(ran["exit_code"], errors, ran["stdout"])
-        return ReadOnlyRun(output=output, needs=needs)
+        if ran["exit_code"] is None:  # it goes on in the background
+            return ReadOnlyRun(output=output)
+        await asyncio.to_thread(attempts.end)
+        said = f"{ran.get('stderr', '')}\n{ran['stdout']}"
+        return ReadOnlyRun(output=output, need=starter.need(attempts, ran["exit_code"], said))
 
     async def _run(
-        self, arguments: Arguments, print_live: Callable[[str], None], *, read_only: bool
+        self,
+        arguments: Arguments,
+        print_live: Callable[[str], None],
+        attempts: "Attempts | None" = None,
     ) -> ToolOutput:
+        """Run the command; with `attempts` read-only, and they are noted."""
         from ybs.tools.shell.output import Live, Output
 
         live = Live(print_live)
         try:
             if _is_job(arguments):
-                return await self._begin(arguments, live, read_only=read_only)
+                return await self._begin(arguments, live)
             spill = self.workspace.shells.spill(self._room)
             output = Output(self.workspace.max_output_chars, spill=spill)
-            return await self._finish(arguments, live, output, read_only=read_only)
+            return await self._finish(arguments, live, output, attempts)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror or error}"
             ) from error
 
     async def _finish(
-        self, arguments: Arguments, live: "Live", output: "Output", *, read_only: bool
+        self, arguments: Arguments, live: "Live", output: "Output", attempts: "Attempts | None"
     ) -> ToolOutput:
         from ybs.tools.shell.process import (  # asyncio's process parts load here
             Command,
@@ -140,7 +152,11 @@ class RunShell(BuiltInTool):
             run_command,
         )
 
-        seconds, folder = self._seconds(arguments), self._folder(arguments)
+        seconds, folder, read_only = (
+            self._seconds(arguments),
+            self._folder(arguments),
+            attempts is not None,
+        )
         shells, started = self.workspace.shells, monotonic()
         launch, mark = shells.prepare(
             arguments.command, folder, network=arguments.network, read_only=read_only
@@ -157,6 +173,7 @@ class RunShell(BuiltInTool):
             watch=shells.watch,
             live=live,
             in_front=shells.in_front,
+            attempts=attempts,
         )
         try:
             ended = await run_command(command, seconds)
@@ -166,12 +183,12 @@ class RunShell(BuiltInTool):
             raise
         if isinstance(ended, Shell):
             live.close()
-            job = shells.jobs.adopt(arguments.command, ended, output, read_only=read_only)
+            job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
         remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
         return await self._helped(remarked, arguments, read_only=read_only)
 
-    async def _begin(self, arguments: Arguments, live: "Live", *, read_only: bool) -> ToolOutput:
+    async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
         jobs = self.workspace.shells.jobs
         waiting = "" if arguments.background else _WAITING
         job = jobs.start(
@@ -180,7 +197,6 @@ class RunShell(BuiltInTool):
             most_chars=self.workspace.max_output_chars,
             live=live,
             network=arguments.network,
-            read_only=read_only,
         )
         try:
             await job.wait(FIRST_SECONDS)
@@ -194,7 +210,7 @@ class RunShell(BuiltInTool):
             return told
         jobs.forget(job)
         told = replace(told, is_error=job.ended.exit_code != 0)
-        return await self._helped(told, arguments, read_only=read_only)
+        return await self._helped(told, arguments, read_only=False)
 
     def _handed_over(self, job: "Job") -> ToolOutput:
         told = job.told(self.workspace.max_output_chars)

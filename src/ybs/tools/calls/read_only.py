@@ -7,16 +7,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.core.ports import ToolOutput
+from ybs.security.sandbox.launch import Need
 
 #: Why a tool is asked about that has no such way to run.
-UNHELD = "the tool cannot be kept from writing"
+UNHELD = Need("the tool cannot be kept from writing")
 
 
 class ReadOnlyRun(Struct, frozen=True, kw_only=True):
-    """What came of it. `needs` says why reading was not enough; empty where it was."""
+    """What came of it. `need` says why reading was not enough; None where it was."""
 
     output: ToolOutput
-    needs: str = ""
+    need: Need | None = None
 
 
 @runtime_checkable
@@ -28,8 +29,8 @@ class ReadOnlyFirst(Protocol):
         ...
 
 
-def held_back(ran: ReadOnlyRun, reason: str) -> ToolOutput:
+def held_back(ran: ReadOnlyRun, need: Need, reason: str) -> ToolOutput:
     """Return the output of a run that was not repeated, with the reason for the model."""
     said = f"{ran.output.output}\n" if ran.output.output else ""
-    text = f"{said}[nothing was changed: {ran.needs}. It was not run with more rights: {reason}]"
+    text = f"{said}[nothing was changed: {need.reason}. It was not run with more rights: {reason}]"
     return replace(ran.output, output=text, is_error=True)

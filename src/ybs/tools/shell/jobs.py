@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +13,8 @@ from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.process import Command, Ended, Shell
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.launch import Launch, Starter
+    from ybs.security.sandbox.attempts import Attempts
+    from ybs.security.sandbox.launch import Launch, Need, Starter
     from ybs.tools.shell.orphans import Mark
     from ybs.tools.shell.overflow import Spill
     from ybs.tools.shell.watch import Watch
@@ -49,7 +51,7 @@ class Starting(Protocol):
 
 
 class Job:
-    """One command in the background. `needs_more` is the starter's for one that runs read-only."""
+    """One command in the background. `need` says what one that runs read-only lacked, given its exit code and output."""
 
     def __init__(
         self,
@@ -57,10 +59,10 @@ class Job:
         text: str,
         shell: Shell,
         output: Output,
-        needs_more: Callable[[int, str, str], str] | None = None,
+        need: "Callable[[int, str], Need | None] | None" = None,
     ) -> None:
         self.name, self.text = name, text
-        self._needs_more = needs_more
+        self._need = need
         self._shell, self.output = shell, output
         self._started = shell.started
         self._seconds = 0.0
@@ -109,9 +111,9 @@ class Job:
         kept = self.output.take(is_last=ended is not None)
         text, is_cut = kept.shown(_room(most_chars))
         text, file = text.strip("\n"), {}
-        if ended is not None and self._needs_more is not None:
-            needs = self._needs_more(ended.exit_code, text, text)
-            notes += [_HELD_BACK.format(needs=needs)] if needs else []
+        if ended is not None and self._need is not None:
+            need = self._need(ended.exit_code, text)
+            notes += [_HELD_BACK.format(needs=need.reason)] if need else []
         if is_cut and (spill := self.output.spill) and (note := spill.note()):
             notes.insert(0, note)
             file = {"output_file": str(spill.path)} if spill.path else file
@@ -191,12 +193,11 @@ class Jobs:
         most_chars: int,
         live: Live,
         network: bool = False,
-        read_only: bool = False,
     ) -> Job:
         """Start a command. Raises OSError, and ToolError where too many run."""
         self.check()
         self._shells.starter.expect_job()
-        launch, mark = self._shells.prepare(text, folder, network=network, read_only=read_only)
+        launch, mark = self._shells.prepare(text, folder, network=network)
         spill = self._shells.spill(_room(most_chars))
         output = Output(most_chars, streams=1, spill=spill)
         shell = Shell.start(
@@ -210,14 +211,16 @@ class Jobs:
                 streams=1,
             )
         )
-        return self.adopt(text, shell, output, read_only=read_only)
+        return self.adopt(text, shell, output)
 
-    def adopt(self, text: str, shell: Shell, output: Output, *, read_only: bool = False) -> Job:
-        """Make a job of a running command."""
+    def adopt(
+        self, text: str, shell: Shell, output: Output, attempts: "Attempts | None" = None
+    ) -> Job:
+        """Make a job of a running command; `attempts` are noted of one that runs read-only."""
         output.join()
         self._count += 1
-        needs_more = self._shells.starter.needs_more if read_only else None
-        job = Job(f"job-{self._count}", text, shell, output, needs_more)
+        need = None if attempts is None else partial(self._shells.starter.need, attempts)
+        job = Job(f"job-{self._count}", text, shell, output, need)
         self._all[job.name] = job
         ended = [job.name for job in self.all if job.ended is not None]
         for name in ended[: max(len(ended) - MOST_ENDED, 0)]:

@@ -24,6 +24,8 @@ from ybs.tools.shell.watch import Watch
 if TYPE_CHECKING:
     from subprocess import Popen
 
+    from ybs.security.sandbox.attempts import Attempts
+
 GRACE_SECONDS = 2.0  # between the polite signal and the other one
 PIPE_SECONDS = 0.2  # how long output is waited for when the shell has ended
 _CAN_LOOK = hasattr(
@@ -34,7 +36,8 @@ _CAN_LOOK = hasattr(
 class Command(Struct, frozen=True, kw_only=True):
     """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout.
 
-    `given` is its input, a file that is closed once the command has started; without one it has none.
+    `given` is its input, a file that is closed once the command has started; without one it has none. `attempts` notes what it
+    tries, for a command that runs read-only.
 
     While it is waited for it stands in `in_front`, so that it can be handed over to the background.
     """
@@ -48,6 +51,7 @@ class Command(Struct, frozen=True, kw_only=True):
     streams: int = 2
     in_front: "set[Shell] | None" = None
     given: BinaryIO | None = None
+    attempts: "Attempts | None" = None
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -191,15 +195,20 @@ class Shell:
 
 
 def _spawn(command: Command, outputs: list[int]) -> "Popen[bytes]":
+    launch, attempts = command.launch, command.attempts
+    if attempts is not None:
+        launch = replace(launch, before_exec=attempts.watch(launch.before_exec))
     try:
         return start(
-            command.launch,
+            launch,
             folder=command.folder,
             stdin=DEVNULL if command.given is None else command.given,
             stdout=outputs[0],
             stderr=outputs[-1],
         )
     finally:
+        if attempts is not None:
+            attempts.begin()
         if command.given is not None:
             command.given.close()
 
