@@ -326,6 +326,7 @@ def add_mcp(parser: "ArgumentParser") -> list["Action"]:
         ),
         add(
             "--write",
+            dest="writable",
             action="append",
             default=[],
             metavar="PATH",

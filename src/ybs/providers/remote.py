@@ -259,8 +259,8 @@ class RemoteModel:
         if self._calls.is_preferred and self.quirks.takes_tools:
             self._options = replace(self._options, quirks=replace(self.quirks, takes_tools=False))
 
-    async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Send a request as it is and yield what comes of it."""
+    def _options_for(self, request: Request) -> RequestOptions:
+        """Return what this one request is sent with."""
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
@@ -271,7 +271,7 @@ class RemoteModel:
         takes_schema = quirks.answer_schema == "with_tools" or (
             quirks.answer_schema == "alone" and not request.tools
         )
-        options = replace(
+        return replace(
             self._options,
             max_tokens=most,
             window=window,
@@ -280,10 +280,14 @@ class RemoteModel:
             grammar=request.grammar if quirks.takes_grammar and not request.tools else "",
             account=self._client.account if self._adapter.name in _SEALING else "",
         )
+
+    async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Send a request as it is and yield what comes of it."""
+        options = self._options_for(request)
         draft = Assembly(
             self.name,
             self._adapter.name,
-            quirks=quirks,
+            quirks=self.quirks,
             messages=request.messages,
             max_tokens=options.max_tokens,
             account=options.account,

@@ -113,11 +113,8 @@ class SessionParts:
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
-        self.context = PromptContext(
-            environment,
-            own_prompt=own_prompt,
-            commands=options.commands.pointed_to if options.commands else (),
-        )
+        pointed_to = options.commands.pointed_to if options.commands else ()
+        self.context = PromptContext(environment, own_prompt=own_prompt, commands=pointed_to)
         self.journal = Journal(
             self.store,
             lambda: environment.secrets.firewall,
