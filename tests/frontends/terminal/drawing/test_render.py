@@ -158,6 +158,16 @@ def test_a_command_without_a_display_shows_the_end_of_what_it_printed() -> None:
     assert page.text == "• shell     make\n    one\n    two\n"
 
 
+def test_what_an_attempt_printed_that_was_stopped_is_not_shown_as_of_the_next_one() -> None:
+    page = Page()
+    page.draw(started(command="make"), ToolPrinted(id="1", text="Read-only file system\n"))
+    page.draw(ConfirmationAsked(id="1", name="run_shell", title="Run", preview="make"))
+    page.draw(ConfirmationAnswered(id="1", is_allowed=True))
+    page.draw(ToolPrinted(id="1", text="made\n"), ran())
+    assert "made" in page.text
+    assert "Read-only" not in page.text
+
+
 def test_the_time_of_a_turn_does_not_count_the_time_of_its_questions() -> None:
     page = Page()
     page.live.begin()

@@ -108,14 +108,14 @@ class LiveArea:
             call.asked_at = now
 
     def resume(self, call_id: str) -> None:
-        """Go on counting."""
+        """Go on counting. What was printed is of an attempt that was stopped: the call begins anew."""
         now = self.clock()
         if call_id in self._questions:
             self._questions.remove(call_id)
             self._waited_seconds += 0.0 if self._questions else now - self._asked_at
         if (call := self.calls.get(call_id)) and call.asked_at is not None:
             call.waited_seconds += now - call.asked_at
-            call.asked_at = None
+            call.asked_at, call.tail = None, ""
 
     @property
     def waited_seconds(self) -> float:
