@@ -24,7 +24,7 @@ it is bounded by what follows, each with the test that holds it.
   nobody is asked it is refused, as writing there always is. What you name yourself (`@path`) is attached from anywhere; in a closed place, and through
   a link in the project that leads out of it, after a question (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
 - **Commands.** Every command of the model, and every `!command`, runs in a sandbox: bubblewrap on Linux, Landlock with a
-  system call filter where that cannot be had ("reduced": every command asks), sandbox-exec on macOS. It sees the
+  system call filter where that cannot be had ("reduced"), sandbox-exec on macOS. It sees the
   system's programs read-only, the project, a home folder with toolchains and nothing else, and no process, socket or network of the
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
   (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
@@ -37,8 +37,10 @@ it is bounded by what follows, each with the test that holds it.
   or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
   which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
-  in `ask`, `accept-edits` and `deny`, and finds its programs in the system's folders only; so it does not matter whether the parser
-  understood it. Where that is not enough the person is asked (`tests/session/test_unasked.py`). In `auto` and `bypass` commands may write.
+  and without network, whatever it is, in `ask`, `accept-edits`, `plan` and (of a list) `deny`; so it does not matter whether the parser
+  understood it. Landlock alone leaves modes and times of files open; for such a command a filter closes them, signals and the network. What it tried is told by the kernel (a second filter
+  passes each attempt to write or connect to ybs), so a program that hides its errors is noticed too; where that is not enough the person is asked (`tests/session/test_unasked.py`,
+  `tests/session/test_consent.py`). In `auto` and `bypass` commands may write.
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.

@@ -123,7 +123,7 @@ async def test_mode_is_shown_and_changed(open_session: Open):
     assert shown(await reply_to(open_session, "/mode")).startswith("Mode: ask")
     assert (
         shown(await reply_to(open_session, "/mode PLAN"))
-        == "Mode: plan (reads only; changes nothing and runs nothing)"
+        == "Mode: plan (looks at anything, with commands too; changes nothing)"
     )
     wrong = await reply_to(open_session, "/mode yolo")
     assert wrong.is_error
@@ -235,7 +235,7 @@ async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_ses
 async def test_words_are_parted_by_any_white_space(open_session: Open):
     assert (
         shown(await reply_to(open_session, "  /mode\u00a0\tplan "))
-        == "Mode: plan (reads only; changes nothing and runs nothing)"
+        == "Mode: plan (looks at anything, with commands too; changes nothing)"
     )
 
 

@@ -153,7 +153,10 @@ class Safety(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="Files and folders that tools never touch.")
     ] = ("~/.ssh", "~/.aws", "~/.config")
     require_confirmation: Annotated[
-        tuple[str, ...], Meta(description="Tools that ask first in mode `ask`.")
+        tuple[str, ...],
+        Meta(
+            description="Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change something; in your own settings for each command."
+        ),
     ] = ("write_file", "run_shell", "delete_file")
     blocked_commands: Annotated[
         tuple[str, ...],
@@ -161,12 +164,9 @@ class Safety(Struct, frozen=True, kw_only=True):
             description="Commands that are refused in every mode where they are recognised: a seat belt, not a wall."
         ),
     ] = ("rm -rf /", "sudo", "chmod 777")
-    # With options that write or run something (`sort -o`, `find -exec`, `rg --pre`) they are asked about all the same.
     safe_commands: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Programs of the system that need no question: they run with the project read-only."
-        ),
+        Meta(description="Programs that the mode `deny` lets run, with the project read-only."),
     ] = (
         *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
         *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),
