@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from ybs.core.envelope import Envelope
-from ybs.core.errors import ConfigError, ModelError, YbsError
+from ybs.core.errors import ConfigError, ModelError, Refused, YbsError
 from ybs.core.events import Noticed, SessionStarted, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import advised, refuse, told
@@ -96,6 +96,8 @@ def code_of(error: YbsError) -> int:
             return 2
         case ConfigError():
             return 3
+        case Refused():
+            return 5
         case ModelError():
             return 75 if error.temporary else 4
         case _:
