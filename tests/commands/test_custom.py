@@ -1,6 +1,5 @@
 """Commands of the person's own: Markdown files that are sent with their arguments."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,10 @@ def opened(project: Path, answers: int = 1) -> tuple[Session, ScriptedModel]:
 
 async def yes(_question: Question) -> Answer:
     return Answer(is_allowed=True)
+
+
+def names_in(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
 
 
 def need_sandbox(session: Session) -> None:
@@ -104,7 +107,7 @@ async def test_no_argument_runs_anything(project: Path, home: Path, mode: Any):
             await session.handle(f"/behind {attack}")
             assert last_words(model).endswith(f"Fix this.\n\n{attack}")
             await session.handle(f"/show {attack}")
-    assert not [each for each in os.listdir(project) if "pwned" in each]
+    assert not [each for each in names_in(project) if "pwned" in each]
 
 
 @pytest.mark.integration
