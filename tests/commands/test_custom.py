@@ -9,10 +9,9 @@ from hosts import this_host
 from trusting import give_trust, put
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import command_at, commands_of, run_command, runs_beside_a_turn
-from ybs.core.errors import Refused
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
-from ybs.session.reply import NotSent, Outcome, Reply
+from ybs.session.reply import NotAllowed, NotSent, Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import ScriptedModel
 
@@ -157,7 +156,7 @@ async def test_where_nobody_is_asked_nothing_is_sent_without_it(project: Path, h
     session, model = opened(project)
     async with session:
         need_sandbox(session)
-        with pytest.raises(Refused, match="`touch made` of the template was not run"):
+        with pytest.raises(NotAllowed, match="`touch made` of the template was not run"):
             await session.handle("/make")
         assert not model.requests
         assert not (project / "made").exists()

@@ -32,7 +32,7 @@ from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.session.injection import injection
 from ybs.session.mentions import Mention, Named, mentions_in
-from ybs.session.reply import Prompt, Reply
+from ybs.session.reply import NotAllowed, Prompt, Reply
 from ybs.session.session import Session
 
 #: Of the project, once it is trusted; then the person's own, which come first where both have one name.
@@ -211,7 +211,7 @@ async def _composed(session: Session, filling: Filling) -> UserMessage:
 
 
 async def _output(session: Session, filling: Filling, command: Command) -> str:
-    """Return what a command printed, or why it was not run. Where nobody is there to be asked, nothing is sent without it: Refused."""
+    """Return what a command printed, or why it was not run. Where nobody is there to be asked, nothing is sent without it: NotAllowed."""
     from ybs.security.policy.confirm import is_attended
 
     try:
@@ -219,7 +219,7 @@ async def _output(session: Session, filling: Filling, command: Command) -> str:
     except Refused as error:
         shown = f"The command `{command.source}` of the template was not run. {error}"
         if not is_attended(session.confirm):
-            raise Refused(shown, remedies=error.remedies) from error
+            raise NotAllowed(shown, remedies=error.remedies) from error
         session.emit(Noticed(level="warning", text=shown, remedies=error.remedies))
         return injection(command.source, str(error), has_run=False)
 

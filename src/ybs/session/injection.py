@@ -32,9 +32,11 @@ NO_COMMAND = "(pasted)\n"
 
 def to_type(message: UserMessage) -> str:
     """Return what is put into the prompt of a message that is taken back: sent again, it is what it was."""
-    words = message.words
-    if message.origin == "shell":
-        return as_typed(words)
+    return as_typed(message.words) if message.origin == "shell" else as_words(message.words)
+
+
+def as_words(words: str) -> str:
+    """Return words so that they are no command where they are put into the prompt."""
     first = words.split(maxsplit=1)[0] if words.strip() else ""
     is_order = first.startswith("!") or (first.startswith("/") and "/" not in first[1:])
     return NO_COMMAND + words if is_order else words

@@ -132,6 +132,10 @@ class NotSent(YbsError):
     """The person's words were not sent, because something that they name could not be attached."""
 
 
+class NotAllowed(NotSent):
+    """The person's words were not sent, because a command that belongs to them was refused and nobody was there to be asked."""
+
+
 class Commands(Protocol):
     """The slash commands of a session, handed in by whoever opens it. `session` is the `ybs.Session` that they act on."""
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from ybs.core.envelope import Envelope
-from ybs.core.errors import ConfigError, ModelError, Refused, YbsError
+from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Noticed, SessionStarted, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import advised, refuse, told
@@ -87,17 +87,17 @@ def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
     from ybs.agent.model_choice import NothingConfigured
     from ybs.session.options import BadOption
-    from ybs.session.reply import NotSent
+    from ybs.session.reply import NotAllowed, NotSent
 
     match error:
         case NothingConfigured():
             return 4
+        case NotAllowed():
+            return 5
         case BadOption() | NotSent():
             return 2
         case ConfigError():
             return 3
-        case Refused():
-            return 5
         case ModelError():
             return 75 if error.temporary else 4
         case _:
