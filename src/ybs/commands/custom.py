@@ -29,6 +29,7 @@ from ybs.config.template import (
 )
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
+from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.session.injection import injection
 from ybs.session.mentions import Mention, Named, mentions_in
@@ -43,7 +44,7 @@ _MOST_FILES = 300
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MOST_SUMMARY = 100
 #: Stands for the place of an argument while mentions are looked for; no file has it.
-_PLACE = re.compile("\0(\\d+)\0")
+_PLACE = lazy("\0(\\d+)\0")
 _ids = count(1)
 
 
@@ -193,8 +194,8 @@ class Filling:
 
         mentions = list[Mention]()
         for readings in mentions_in(marked):
-            is_open = self._is_own and not _PLACE.search(readings[0].path)
-            meant = (replace(each, path=_PLACE.sub(value, each.path)) for each in readings)
+            is_open = self._is_own and not _PLACE().search(readings[0].path)
+            meant = (replace(each, path=_PLACE().sub(value, each.path)) for each in readings)
             if meant := tuple(each for each in meant if each.path):
                 mentions.append(Mention(meant, is_confined=not is_open))
         return Named(tuple(mentions))

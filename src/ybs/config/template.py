@@ -9,19 +9,21 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+from ybs.core.lazy import lazy
+
+_HEAD = lazy(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
+_FIELD = lazy(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 #: A fenced block whose first line is ```!, or !`command` in a line.
-_COMMAND = re.compile(
+_COMMAND = lazy(
     r"^[ \t]*```![ \t]*\n(?P<block>.*?)\n?^[ \t]*```[ \t]*$|!`(?P<inline>[^`\n]+)`",
     re.DOTALL | re.MULTILINE,
 )
-_ARGUMENT = re.compile(
+_ARGUMENT = lazy(
     r"(?<!\\)\$(?:ARGUMENTS(?:\[(?P<index>\d{1,3})\]|(?!\w))|(?P<place>\d)(?!\w)|\{CLAUDE_PLUGIN_ROOT\})"
 )
 _PLUGIN_ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
 #: Arguments are separated by spaces; quotes around one keep its own spaces.
-_GIVEN = re.compile(r"(?<!\S)(?:\"([^\"]*)\"|'([^']*)')(?!\S)|(\S+)")
+_GIVEN = lazy(r"(?<!\S)(?:\"([^\"]*)\"|'([^']*)')(?!\S)|(\S+)")
 
 
 class Argument(Struct, frozen=True):
@@ -53,14 +55,14 @@ class Arguments:
 
     def __init__(self, pieces: Sequence[Piece], given: str, plugin_folder: str = "") -> None:
         self.given, self._plugin_folder = given, plugin_folder
-        self._words = [first or second or bare for first, second, bare in _GIVEN.findall(given)]
+        self._words = [first or second or bare for first, second, bare in _GIVEN().findall(given)]
         self._first = 0 if any(each.source == "$0" for each in arguments_in(pieces)) else 1
 
     def value(self, argument: Argument) -> str | None:
         """Return what belongs at a place; None where nothing was given for it."""
         if argument.source == _PLUGIN_ROOT:
             return self._plugin_folder
-        found = _ARGUMENT.fullmatch(argument.source)
+        found = _ARGUMENT().fullmatch(argument.source)
         number = found and (found["index"] or found["place"])
         if not (found and number):
             return self.given or None
@@ -70,17 +72,17 @@ class Arguments:
 
 def split_head(text: str) -> tuple[dict[str, str], str]:
     """Return the fields of a template's head, by their names in small letters, and the text below it."""
-    head = _HEAD.match(text)
+    head = _HEAD().match(text)
     if head is None:
         return {}, text.strip()
-    fields = {key.lower(): _bare(value) for key, value in _FIELD.findall(head[1])}
+    fields = {key.lower(): _bare(value) for key, value in _FIELD().findall(head[1])}
     return fields, text[head.end() :].strip()
 
 
 def parse(text: str) -> tuple[Piece, ...]:
     """Split a template's text into plain text, places of arguments, and commands."""
     pieces, at = list[Piece](), 0
-    for found in _COMMAND.finditer(text):
+    for found in _COMMAND().finditer(text):
         command = (found["block"] if found["inline"] is None else found["inline"]).strip()
         pieces += _with_arguments(text[at : found.start()])
         if command:
@@ -105,7 +107,7 @@ def arguments_in(pieces: Sequence[Piece]) -> Iterator[Argument]:
 
 def _with_arguments(text: str) -> Iterator[str | Argument]:
     at = 0
-    for found in _ARGUMENT.finditer(text):
+    for found in _ARGUMENT().finditer(text):
         if found.start() > at:
             yield text[at : found.start()]
         yield Argument(found[0])
