@@ -18,6 +18,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.repo_map.reading import Tree
 from ybs.security.paths.roots import Roots
 from ybs.session.attachments import Finder, picture
+from ybs.session.mentions import named_in
 from ybs.tools.searching import engine
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.walk import Deadline, Walk
@@ -80,7 +81,7 @@ def detected(folder: Path) -> Iterable[object]:
 
 def attached(folder: Path) -> Iterable[object]:
     finder = Finder(Roots(this_host(), folder.parent))
-    for target in finder.targets("look at @sub/code.py and @sub"):
+    for target in finder.targets(named_in("look at @sub/code.py and @sub")):
         if not target.is_folder:
             try:
                 yield picture(Roots(this_host(), folder.parent), target.path)

@@ -272,6 +272,19 @@ def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
     assert "/end" in shown
 
 
+def test_the_commands_of_a_template_are_named(project: Path):
+    put(
+        project,
+        ".ybs/commands/a.md",
+        "---\nx: y\n---\nSee !`git log $1`\n```!\nmake\n  \x1b[2Jx\n```\n",
+    )
+    put(project, ".claude/commands/b.md", "No `!` here.")
+    assert lines_of(wanting(project, {})) == [
+        ".ybs/commands/a.md: adds a command, which runs: git log $1; make\\n  \\x1b[2Jx",
+        ".claude/commands/b.md: adds a command",
+    ]
+
+
 def test_a_difference_is_escaped_and_bounded():
     assert difference("a\n", "a\r\n") == "only line endings, or the end of the file, differ"
     assert difference("a\nb\nc\nd\ne\n", "a\nb\nx\nd\ne\n") == "@@ -2,3 +2,3 @@\n b\n-c\n+x\n d"

@@ -1,18 +1,18 @@
 """What a plugin would do, in plain words for the person who decides about it."""
 
-import re
 from collections.abc import Iterator
 
 from ybs.agent.user_hooks.definitions import Hook, read
 from ybs.config.document import visible
+from ybs.config.template import commands_in
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import Content
 from ybs.plugins.parts import Parts
 from ybs.plugins.servers import server_needs
 from ybs.tools.external.definition import BadDefinition, defined
 
-_COMMAND = re.compile(r"!`([^`\n]+)`")
-_MOST_SHOWN = 20
+#: Nothing may hide behind a cut.
+_LONGEST_COMMAND = 20_000
 
 
 def needs_of(content: Content, parts: Parts) -> Iterator[str]:
@@ -45,9 +45,9 @@ def _hook(hook: Hook) -> str:
 
 def _programs_in_commands(content: Content, parts: Parts) -> Iterator[str]:
     for path in parts.commands:
-        text = content.files[path].data.decode(errors="replace")
-        for found in _COMMAND.findall(text)[:_MOST_SHOWN]:
-            yield f"runs when you type the command of {path}, in the sandbox: {visible(found)}"
+        for command in commands_in(content.files[path].data.decode(errors="replace")):
+            shown = visible(command, _LONGEST_COMMAND)
+            yield f"runs when you type the command of {path}, where the mode allows it: {shown}"
 
 
 def _tool(content: Content, path: str) -> str:

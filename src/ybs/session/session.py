@@ -182,6 +182,8 @@ class Session:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
             reply = await self.commands.run(self, line)
+            if reply.prompt:
+                return await self._take(reply.prompt.words, reply.prompt.make)
             return await self._hand_on(reply.shared) if reply.shared else reply
         if not line.strip():
             return Reply(text="")

@@ -107,12 +107,13 @@ class RunShell(BuiltInTool):
         self, arguments: Arguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
         """Run the command with the project read-only; say what it lacked."""
+        from ybs.security.policy.scopes import only_reads
         from ybs.security.sandbox.attempts import (
             Attempts,  # the first request of a session needs none
         )
 
         starter = self.workspace.shells.starter
-        attempts = Attempts(starter.opened)
+        attempts = Attempts(starter.opened, is_needed=not only_reads(arguments.command))
         output = await self._run(arguments, print_live, attempts)
         ran: dict[str, Any] = output.display
         if ran["exit_code"] is None:  # it goes on in the background
