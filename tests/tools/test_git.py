@@ -109,6 +109,66 @@ async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(
     assert answered.result.summary == "main: 0 changes"
 
 
+def plant_hook(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\nexit 1\n")
+    (folder / name).chmod(0o755)
+
+
+async def test_a_commit_says_once_that_it_is_not_signed_and_that_no_hook_ran(
+    pit: Sandpit, make_bench: Any
+):
+    person = Person()
+    bench = make_bench(mode="ask", confirm=person)
+
+    async def commit(text: str) -> str:
+        (pit.top / "a.txt").write_text(text)
+        return (await bench.ok("git", action="commit", paths=["a.txt"], text=text)).output
+
+    assert (await commit("one")).startswith("Committed a.txt as ")
+    pit.configure("[commit]\n\tgpgSign")  # a name alone means true
+    plant_hook(pit.top / ".git/hooks", "pre-commit")
+    plant_hook(pit.top / ".git/hooks", "post-commit")
+    undone = (
+        "The commit is not signed, although commit.gpgSign is set. "
+        "pre-commit, post-commit did not run, for ybs's own git starts no hook."
+    )
+    assert (await commit("two")).endswith(f". {undone}")
+    assert undone not in await commit("three")
+    assert [undone in each.preview.body for each in person.questions] == [False, True, True]
+
+
+async def test_a_commit_says_so_too_for_the_persons_own_settings_and_hooks_kept_elsewhere(
+    pit: Sandpit, make_bench: Any, home: Path
+):
+    (home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n")
+    pit.configure("[core]\n\thooksPath = .husky/_")
+    plant_hook(pit.top / ".husky/_", "commit-msg")
+    (pit.top / "a.txt").write_text("x\n")
+    bench = make_bench(mode="bypass", confirm=Person())
+    said = (await bench.ok("git", action="commit", paths=["a.txt"], text="x")).output
+    assert "is not signed" in said
+    assert "commit-msg did not run" in said
+    pit.configure("[commit]\n\tgpgSign = false")  # the repository's own word counts more
+    (pit.top / "a.txt").write_text("y\n")
+    other = make_bench(mode="bypass", confirm=Person())
+    said = (await other.ok("git", action="commit", paths=["a.txt"], text="y")).output
+    assert "signed" not in said
+
+
+async def test_a_switch_of_branches_says_that_the_hook_after_it_did_not_run(
+    pit: Sandpit, make_bench: Any
+):
+    plant_hook(pit.top / ".git/hooks", "post-checkout")
+    plant_hook(pit.top / ".git/hooks", "pre-commit")
+    bench = make_bench(mode="bypass", confirm=Person())
+    said = (await bench.ok("git", action="branch", text="other")).output
+    assert said == (
+        "Made other and switched to it. post-checkout did not run, for ybs's own git starts no hook."
+    )
+    assert (await bench.ok("git", action="branch", text="main")).output == "Switched to main."
+
+
 async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
     pit: Sandpit, make_bench: Any
 ):

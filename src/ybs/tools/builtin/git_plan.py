@@ -12,6 +12,7 @@ from ybs.core.wording import plural
 from ybs.git import moves as git_moves
 from ybs.git.client import Change
 from ybs.git.hardening import plain_message
+from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 from ybs.tools.builtin.work_tree import WorkTree
@@ -76,7 +77,7 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
         rows = await _changed(tree, paths)
     body = await tree.described(rows, is_staged=is_index)
     title = f"Commit {_files(tree, rows)}"
-    body = f"{printable(message)}\n\n{body}"
+    body = f"{printable(message)}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
     return Plan(action="commit", title=title, body=body, names=_names(rows))
 
 
@@ -140,7 +141,7 @@ async def done(tree: WorkTree, arguments: "Arguments", plan: Plan) -> str:
             said = f"Staged {files}."
         case "commit":
             commit = await git.commit(text, *(plan.names if paths else ()))
-            said = f"Committed {files} as {commit[:7]}."
+            said = f"Committed {files} as {commit[:7]}.{await tree.told_once(COMMIT_HOOKS)}"
         case "restore":
             await git_moves.restore(git, list(plan.names))
             said = f"Restored {files} to the last commit."
@@ -158,9 +159,9 @@ async def _branch(tree: WorkTree, name: str, plan: Plan) -> str:
     if plan.is_switch:
         changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
         await git_moves.switch_branch(tree.git, name, changed)
-        return f"Switched to {name}."
+        return f"Switched to {name}.{await tree.told_once((AFTER_CHECKOUT,))}"
     await git_moves.make_branch(tree.git, name)
-    return f"Made {name} and switched to it."
+    return f"Made {name} and switched to it.{await tree.told_once((AFTER_CHECKOUT,))}"
 
 
 async def _status(tree: WorkTree, scope: list[str]) -> str:

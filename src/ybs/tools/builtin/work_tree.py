@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from ybs.core.errors import Refused, ToolError
 from ybs.core.wording import listed
 from ybs.git.client import Change, Git
+from ybs.git.hooks import left_undone
 from ybs.tools.workspace import Workspace
 
 
@@ -18,6 +19,15 @@ class WorkTree:
         self.git = Git(
             host.environ, self.roots.folder, roots=host.roots, sandbox=workspace.git_sandbox
         )
+        self._told: set[str] = set()
+
+    async def told_once(self, hooks: Sequence[str]) -> str:
+        """Return what git itself would have done with these hooks and signatures, the first time that it holds."""
+        said = await left_undone(self.git, hooks)
+        if not said or said in self._told:
+            return ""
+        self._told.add(said)
+        return f" {said}"
 
     @property
     def top(self) -> str:
