@@ -322,3 +322,89 @@ async def test_it_is_offered_in_repositories_to_larger_models_only(pit: Sandpit,
     assert "git" not in names(make_bench(is_short=True))
     shutil.rmtree(pit.top / ".git")
     assert "git" not in names(make_bench())
+
+
+def add_submodule(pit: Sandpit, name: str, folder: Path | None = None) -> Path:
+    """Add the repository to itself as a submodule, and commit that."""
+    top = folder or pit.top
+    allowed = ("-c", "protocol.file.allow=always")
+    origin = pit.top.parent / "origin"
+    if not origin.exists():
+        shutil.copytree(pit.top, origin)
+    pit.plain(*allowed, "submodule", "add", "-q", str(origin), name, folder=top)
+    pit.plain("commit", "-qam", f"Add {name}", folder=top)
+    return top / name
+
+
+async def test_changes_in_submodules_are_seen(pit: Sandpit, make_bench: Any):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "libs/sub mod")
+    assert (await bench.ok("git")).output == "## main\nno changes"
+    assert (await bench.ok("git", action="diff")).output == "No changes."
+    await bench.ok("edit_file", path="libs/sub mod/a.txt", old_text="one", new_text="two")
+    (sub / "new.txt").write_text("x")
+    answered = await bench.ok("git")
+    assert answered.output == (
+        "## main\n M libs/sub mod/a.txt (in a submodule)\n?? libs/sub mod/new.txt (in a submodule)"
+    )
+    assert answered.result.summary == "main: 2 changes"
+    diff = (await bench.ok("git", action="diff")).output
+    assert "+++ b/libs/sub mod/a.txt" in diff
+    assert "-one\n+two\n" in diff
+    assert diff.endswith("New, and not shown: libs/sub mod/new.txt")
+    for paths, count in (
+        (["libs"], 2),
+        (["libs/sub mod"], 2),
+        (["libs/sub mod/new.txt"], 1),
+        (["b.txt"], 0),
+    ):
+        lines = (await bench.ok("git", paths=paths)).output.splitlines()[1:]
+        assert sum("in a submodule" in line for line in lines) == count, paths
+    for action in ("add", "commit", "restore"):
+        said = await bench.fails("git", action=action, paths=["libs/sub mod"], text="x")
+        assert "submodule libs/sub mod has changes, and is a repository of its own" in said
+
+
+async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen(
+    pit: Sandpit, make_bench: Any
+):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "sub")
+    inner = add_submodule(pit, "inner", sub)
+    moved = " M sub (submodule, at another commit)"
+    assert (await bench.ok("git")).output == f"## main\n{moved}"
+    assert (await bench.ok("git", action="diff")).output == moved
+    (inner / "b.txt").unlink()
+    said = (await bench.ok("git")).output
+    assert said == f"## main\n{moved}\n D sub/inner/b.txt (in a submodule)"
+    assert "--- a/sub/inner/b.txt" in (await bench.ok("git", action="diff")).output
+    pit.plain("add", "sub")
+    pit.plain("commit", "-qm", "Move sub")
+    assert "at another commit" not in (await bench.ok("git")).output
+
+
+async def test_a_submodule_that_cannot_be_looked_at_is_named_and_no_program_of_its_runs(
+    pit: Sandpit, make_bench: Any
+):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "sub")
+    settings = pit.top / ".git/modules/sub/config"
+    settings.write_text(
+        f'{settings.read_text()}[core]\nfsmonitor = {pit.program}\n[filter "evil"]\nclean = {pit.program}\n'
+    )
+    (sub / ".gitattributes").write_text("* filter=evil\n")
+    (sub / "a.txt").write_text("changed\n")
+    pit.forget()
+    why = "git failed: fatal: b.txt: clean filter 'evil' failed"
+    for more in ("", "[include]\npath = ../evil\n"):
+        settings.write_text(f"{settings.read_text()}{more}")
+        for action in ("status", "diff"):
+            said = (await bench.ok("git", action=action)).output
+            assert f"sub (submodule, not looked at: {why}" in said
+        why = "the repository's settings include"
+    assert not pit.has_run
+    outside = pit.top.parent / "origin"
+    shutil.rmtree(sub)
+    sub.symlink_to(outside)
+    (outside / "a.txt").write_text("secret\n")
+    assert "secret" not in (await bench.ok("git", action="diff")).output

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
-from ybs.core.wording import plural
+from ybs.core.wording import listed, plural
 from ybs.git import moves as git_moves
 from ybs.git.client import Change
 from ybs.git.hardening import plain_message
@@ -167,6 +167,7 @@ async def _branch(tree: WorkTree, name: str, plan: Plan) -> str:
 async def _status(tree: WorkTree, scope: list[str]) -> str:
     branch, rows = await tree.changes(scope)
     lines = [f"{row.letters} {tree.show(row.path)}" for row in rows]
+    lines += [line for module in await tree.submodules(scope) for line in module.lines]
     what = under_way(tree.git.repository())
     heads = [f"## {branch}", *([f"{what} is under way"] if what else [])]
     return "\n".join([*heads, *(lines or ["no changes"])])
@@ -176,8 +177,9 @@ async def _diff(tree: WorkTree, scope: list[str]) -> str:
     text = await tree.diff(scope)
     _, rows = await tree.changes(scope)
     new = [row.path for row in rows if row.letters == "??"]
-    more = f"New, and not shown: {tree.listed(new)}" if new else ""
-    return f"{text}{more}".rstrip() or "No changes."
+    more = f"New, and not shown: {tree.listed(new)}\n" if new else ""
+    inner = [await module.diff() for module in await tree.submodules(scope)]
+    return f"{text}{more}{''.join(inner)}".rstrip() or "No changes."
 
 
 async def _log(tree: WorkTree, scope: list[str]) -> str:
@@ -196,7 +198,11 @@ async def _changed(
     rows = [row for row in rows if not row.path.endswith("/")]
     rows = [row for row in rows if tree.permits(row.path, is_write=is_write)]
     if not rows:
-        raise ToolError(f"Nothing has changed in {', '.join(paths) or 'the project'}.")
+        modules = await tree.submodules(tree.scope(paths))
+        inner = [module.shown for module in modules if module.rows]
+        but = f" The submodule {listed(inner)} has changes, and is a repository of its own."
+        where = ", ".join(paths) or "the project"
+        raise ToolError(f"Nothing has changed in {where}.{but if inner else ''}")
     return rows
 
 
