@@ -57,7 +57,7 @@ class WriteFile(ChangingTool):
         how = "Created" if change.before is None else "Overwrote"
         was = "" if change.before is None else f", which had {plural(len(change.before), 'byte')}"
         return ToolOutput(
-            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}",
+            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}{self.remark_on(arguments)}",
             summary=f"{how} {change.shown} ({change.diff.counts})",
             display={"success": True, "bytes_written": size, **change.display},
         )
