@@ -172,20 +172,6 @@ class Sandbox:
                 remedies=(Remedy("run_without_sandbox"),),
             )
 
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> "Launch":
-        """Return what starts the command in the sandbox."""
-        shell = ("/bin/sh", "-c", command)
-        access = Access(network=network, read_only=read_only)
-        return self.start(shell, folder, environ, access)
-
     def start(
         self,
         command: Sequence[str],

@@ -30,7 +30,12 @@ def make_toolbox(
     known = own_tools(environment, context, agent) if context else environment.more_tools
     own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = empty_toolbox(environment, hooks, agent)
-    builtin = builtin_tools(config, environment.workspace, is_short=is_short)
+    builtin = builtin_tools(
+        config,
+        environment.workspace,
+        is_short=is_short,
+        keeps_unread=environment.may_have("read_file"),
+    )
     builtin = environment.mcp.replaced(builtin) if environment.has_mcp() else builtin
     toolbox.offer(
         [tool for tool in (*builtin, *own) if environment.may_have(tool.name)],

@@ -24,7 +24,16 @@ from ybs.git.committable import (
 )
 from ybs.git.consent import Consent
 from ybs.git.hardening import GitError, plain_message
-from ybs.git.hooks import HookFailed, RunScript, checked, digest_of, hooks_folder, hooks_in
+from ybs.git.hooks import (
+    AFTER_COMMIT,
+    HookFailed,
+    RunScript,
+    checked,
+    digest_of,
+    hooks_folder,
+    hooks_in,
+    left_undone,
+)
 from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
@@ -179,7 +188,7 @@ class Committer:
             return None
         message = self._message(describe, paths.values())
         commit = await git.commit(message, *names, status=status)
-        return self._made(commit, message, names) if commit else None
+        return self._made(commit, message, names, await self._undone(git)) if commit else None
 
     async def _commit(
         self,
@@ -208,6 +217,7 @@ class Committer:
                 return self._refused(problem)
             message = await self._checked(git, hooks, mine, message)
         commit = await git.commit(message, *mine, is_sorted_out=is_as_head(git, now.changes))
+        notices = f"{notices}\n{await self._undone(git)}".strip()
         return self._made(commit, message, mine, notices)
 
     async def _is_wanted(self, git: Git, hooks: Sequence[Path] = ()) -> bool:
@@ -269,6 +279,14 @@ class Committer:
 
         self._told.add(reason)
         return Commit(notice=f"Not committed: {printable(reason)}.", is_about_all=True)
+
+    async def _undone(self, git: Git) -> str:
+        """Say once what git itself would have done with the commit."""
+        said = await left_undone(git, (AFTER_COMMIT,))
+        if said in self._told:
+            return ""
+        self._told.add(said)
+        return said
 
     def _left_out(self, left: Mapping[str, list[str]]) -> str:
         """Name, once each, the files that are not in a commit."""

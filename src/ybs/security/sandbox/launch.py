@@ -52,21 +52,6 @@ class Starter(Protocol):
     def check(self) -> None:
         """Raise Refused where no command can be run, so that nobody is asked about one."""
 
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> Launch:
-        """Return what starts the command, with the project read-only where that is wanted.
-
-        May raise OSError or ToolError.
-        """
-        ...
-
     def start(
         self,
         command: Sequence[str],
@@ -74,7 +59,10 @@ class Starter(Protocol):
         environ: Mapping[str, str],
         access: Access,
     ) -> Launch:
-        """Return what starts a program. May raise OSError or ToolError."""
+        """Return what starts a program, with the project read-only where that is wanted.
+
+        May raise OSError or ToolError.
+        """
         ...
 
     def holds_reading(self) -> bool:
@@ -116,19 +104,6 @@ class Bare:
 
     def check(self) -> None:
         """Let everything be run."""
-
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> Launch:
-        """Return the command in a shell, without the secrets of ybs's own environment."""
-        del network, read_only  # nothing can be held back without a sandbox
-        return self.start(("/bin/sh", "-c", command), folder, environ, Access())
 
     def start(
         self,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.programs import NOT_FOUND
+from ybs.security.launcher import bash
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -32,6 +33,7 @@ CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is 
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
+_ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefail."
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
 
@@ -56,6 +58,16 @@ class RunShell(BuiltInTool):
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
         super().__init__(workspace)
         self.default_seconds = min(default_seconds or DEFAULT_SECONDS, MOST_SECONDS)
+
+    @property
+    def description(self) -> str:
+        """What the model is told: also that there is no bash, which it takes for granted."""
+        return super().description if bash() else f"{super().description} {_ONLY_SH}"
+
+    @property
+    def short_description(self) -> str:
+        """What a small model is told."""
+        return super().short_description if bash() else f"{super().short_description} {_ONLY_SH}"
 
     def subject(self, arguments: Arguments) -> Subject:
         """Give the command, what it would destroy and, where it is not the project's, the folder."""
