@@ -105,6 +105,7 @@ class ToolEnvironment:
             is_open=config.safety.sandbox_network,
             is_off=original.sandbox.is_off if original else is_off,
             in_memory=not self.incognito.may_write,
+            is_of_copy=original is not None,
         )
         self.sandbox.sweep()
         self.workspace = Workspace(

@@ -18,6 +18,8 @@ from ybs.core.remedies import Remedy
 
 #: What a tool may do to the world; modes and confirmation are decided by it.
 Effect: TypeAlias = Literal["read", "write", "edit", "delete", "execute"]
+#: Whether a command may be let run outside the sandbox. "needed": the model asks for it, or it cannot work inside.
+Outside: TypeAlias = Literal["", "offered", "needed"]
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -142,6 +144,7 @@ class Question(Struct, frozen=True, kw_only=True):
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
     network_grant: str = ""  # what "always" stores then
+    outside: Outside = ""  # the answer may let it run there, once: as the person's own shell would
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
 
@@ -155,6 +158,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     is_unattended: bool = False
     with_network: bool = False  # for the command, where the question offers it
+    is_outside: bool = False  # so is this
 
 
 #: Asks the person. A frontend that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.

@@ -65,6 +65,15 @@ class Networked(Protocol):
         ...
 
 
+@runtime_checkable
+class Unconfined(Protocol):
+    """A tool whose calls can be let run outside the sandbox."""
+
+    def outside(self, arguments: Any) -> Any:
+        """Return the arguments of the same call, which runs outside: nothing else does so."""
+        ...
+
+
 class Ready(Struct, frozen=True):
     """A call that was checked: `call` has the tool's own name and its arguments as they were understood."""
 
@@ -249,8 +258,7 @@ class LocalToolbox(Toolbox):
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
-        if verdict.with_network and isinstance(tool, Networked):
-            ready = self._with_network(ready, tool)
+        ready = self._widened(ready, verdict)
         if verdict.by == "reading":
             read = await self._read_only(ready, emit)
             if not isinstance(read, Ready):
@@ -308,14 +316,24 @@ class LocalToolbox(Toolbox):
             needs += f"; it was stopped after {seconds:.0f} s, and begins again"
         if need.network and isinstance(tool, Networked):
             ready = self._with_network(ready, tool)
+        if need.outside:
+            ready = replace(ready, subject=replace(ready.subject, needs_outside=True))
         verdict = await self._admit(ready, emit, needs=needs)
         if isinstance(verdict, Allow):
-            if verdict.with_network and isinstance(tool, Networked):
-                ready = self._with_network(ready, tool)
-            return ready
+            return self._widened(ready, verdict)
         output = held_back(ran, need, verdict.reason)
         result = self._result(ready.call, output, ready.decoded.notes)
         return replace(result, is_refused=True)
+
+    def _widened(self, ready: Ready, verdict: Allow) -> Ready:
+        """Return the call with what it was given beyond what it has by itself."""
+        tool = ready.tool
+        if verdict.is_outside and isinstance(tool, Unconfined):
+            value = tool.outside(ready.decoded.value)
+            return replace(ready, decoded=replace(ready.decoded, value=value))
+        if verdict.with_network and isinstance(tool, Networked):
+            return self._with_network(ready, tool)
+        return ready
 
     @staticmethod
     def _with_network(ready: Ready, tool: Networked) -> Ready:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from signal import SIGTERM
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -30,6 +31,7 @@ FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
@@ -43,6 +45,11 @@ class Arguments(Struct, frozen=True, kw_only=True):
     timeout: Annotated[int, Meta(description="seconds, at most 600")] = DEFAULT_SECONDS
     background: bool = False
     network: bool = False
+    outside: bool = False
+
+
+class OutsideArguments(Arguments, frozen=True, kw_only=True):
+    """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed."""
 
 
 class RunShell(BuiltInTool):
@@ -51,7 +58,7 @@ class RunShell(BuiltInTool):
     name: str = "run_shell"
     effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = Arguments
-    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
+    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network", "outside"})
 
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
         super().__init__(workspace)
@@ -64,15 +71,29 @@ class RunShell(BuiltInTool):
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
-        is_closed = self.workspace.shells.starter.closes_network
+        starter, in_background = self.workspace.shells.starter, _is_job(arguments)
+        is_closed = starter.closes_network
         return Subject(
             command=arguments.command.strip(),
             destroys=loss(arguments.command, folder, self.workspace.roots),
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
-            in_background=_is_job(arguments),
+            in_background=in_background,
+            offers_outside=starter.may_be_left and not in_background,
+            outside=arguments.outside,
+            find_changed=cache(lambda: self._changed(arguments, folder)),
         )
+
+    def _changed(self, arguments: Arguments, folder: Path) -> tuple[str, ...]:
+        from ybs.tools.shell.changed import changed_files  # where something may run outside
+
+        workspace = self.workspace
+        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns)
+
+    def outside(self, arguments: Arguments) -> OutsideArguments:
+        """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
+        return OutsideArguments(**asdict(arguments))
 
     def with_network(self, arguments: Arguments) -> Arguments:
         """Return the same call with the network open: the person gave it."""
@@ -86,13 +107,17 @@ class RunShell(BuiltInTool):
             raise ToolError("The command holds a NUL character, which no command can have.")
         if len(arguments.command) > _LONGEST_COMMAND:
             raise ToolError("The command is too long; put it into a script file and run that.")
-        self.workspace.shells.starter.check()
+        starter = self.workspace.shells.starter
+        starter.check()
+        is_outside = arguments.outside and starter.may_be_left
+        if is_outside and _is_job(arguments):
+            raise ToolError("Outside the sandbox nothing runs in the background; wait for its end.")
         folder = self._folder(arguments)
         if not folder.is_dir():
             raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is not a folder")
         where = self.workspace.roots.show(folder)
         how = " in the background" if _is_job(arguments) else ""
-        how += " with the network open" if arguments.network else ""
+        how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
             title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
             body=arguments.command,
@@ -158,12 +183,18 @@ class RunShell(BuiltInTool):
             attempts is not None,
         )
         shells, started = self.workspace.shells, monotonic()
-        launch, mark = shells.prepare(
-            arguments.command, folder, network=arguments.network, read_only=read_only
+        is_outside = isinstance(arguments, OutsideArguments)
+        launch, mark = (
+            shells.prepare_outside(arguments.command)
+            if is_outside
+            else shells.prepare(
+                arguments.command, folder, network=arguments.network, read_only=read_only
+            )
         )
 
         def told(ended: Ended) -> ToolOutput:
-            return self._output(ended, output, seconds, monotonic() - started)
+            told = self._output(ended, output, seconds, monotonic() - started)
+            return _outside(told) if is_outside else told
 
         command = Command(
             launch=launch,
@@ -185,6 +216,8 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
+        if is_outside:
+            return told(ended)
         remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
         return await self._helped(remarked, arguments, read_only=read_only)
 
@@ -308,6 +341,13 @@ def _is_job(arguments: Arguments) -> bool:
     """Return whether the command is to go on in the background: it says so, or ends in an `&`."""
     text = arguments.command.rstrip()
     return arguments.background or (text.endswith("&") and not text.endswith(("&&", "\\&")))
+
+
+def _outside(told: ToolOutput) -> ToolOutput:
+    """Say of a command that it ran outside the sandbox."""
+    display = {**told.display, "outside": True}
+    output = f"{told.output}\n[it ran outside the sandbox]"
+    return replace(told, output=output, summary=f"{told.summary},{OUTSIDE}", display=display)
 
 
 def _headed(stderr: str, *, has_more: bool) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.security.sandbox.launch import Bare, Launch, Starter
+from ybs.security.sandbox.launch import Bare, Launch, Starter, outside
 from ybs.tools.shell.overflow import Outputs, Spill
 
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ class Shells:
             command, folder, self._roots.host.environ, network=network, read_only=read_only
         )
         return self.marked(launch)
+
+    def prepare_outside(self, command: str) -> "tuple[Launch, Mark]":
+        """Say the same of a command that runs as the person's own shell would, outside of any sandbox."""
+        return self.marked(outside(command, self._roots.host.environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, Mark]":
         """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""
