@@ -12,7 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox.launch import Access, Need
+from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -274,7 +274,7 @@ class Sandbox:
         """Tell the model about the sandbox where it may be the reason for a failure."""
         if self.state in ("none", "off"):
             return ""
-        from ybs.agent.walls import GIT_READ_ONLY, NO_KEYS, NO_NETWORK, OWN_CODE
+        from ybs.agent.walls import NO_KEYS, NO_NETWORK, OWN_CODE
 
         wall = self.wall(output, network=network, read_only=read_only)
         if wall == OWN_CODE:
@@ -308,8 +308,6 @@ class Sandbox:
         A file that it opened for writing although it would have been content to read counts where the command failed.
         """
         if changed := [*attempts.changed, *(attempts.opened if exit_code else ())]:
-            from ybs.agent.walls import GIT_READ_ONLY
-
             is_of_git = any("/.git/" in path for path in changed)
             reason = f"it wants to write to {self._named(changed)}"
             reason += f"; {GIT_READ_ONLY}" if is_of_git else ""

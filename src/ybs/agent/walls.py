@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ybs.core.lazy import lazy
+from ybs.security.sandbox.launch import GIT_READ_ONLY
 
 NO_NETWORK: Final = "there is no network in the sandbox"
-GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
 NO_KEYS: Final = "keys and logins are not in the sandbox"
 HOME_EMPTY: Final = "the home folder begins empty in the sandbox"
 NO_SERVERS: Final = "servers of this machine cannot be reached from the sandbox"

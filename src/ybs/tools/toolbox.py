@@ -4,10 +4,10 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
@@ -30,6 +30,7 @@ from ybs.tools.specs import short_spec, spec
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
 
+_Value = TypeVar("_Value")
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
@@ -252,8 +253,6 @@ class LocalToolbox(Toolbox):
         return result if self._judges is None else await self._judges.look_at(ready.call, result)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.supervise import awaited
-
         tool, notes = ready.tool, ready.decoded.notes
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
@@ -272,7 +271,7 @@ class LocalToolbox(Toolbox):
             return output  # a cancellation that comes just now changes nothing about it
 
         try:
-            output = await awaited(act, tool.name, self._limit_of(tool))
+            output = await self._awaited(act, tool)
             # What a judge changes now is still part of the call, and is undone with it.
             return await self._looked_at(ready, self._result(call, output, notes))
         except asyncio.CancelledError:
@@ -288,16 +287,12 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns what is to be run as any other call where they agree.
         """
-        from ybs.tools.calls.supervise import awaited
-
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
         ran, started = ReadOnlyRun(output=ToolOutput(output=""), need=UNHELD), monotonic()
         if isinstance(tool, ReadOnlyFirst):
             live = LiveOutput(ready.call.id, emit)
             try:
-                ran = await awaited(
-                    lambda: tool.run_read_only(value, live), tool.name, self._limit_of(tool)
-                )
+                ran = await self._awaited(lambda: tool.run_read_only(value, live), tool)
             except asyncio.CancelledError:
                 if live.left is None:
                     raise
@@ -414,8 +409,12 @@ class LocalToolbox(Toolbox):
             if not has_result:
                 raise
 
-    def _limit_of(self, tool: Tool) -> float:
-        return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
+    async def _awaited(self, act: Callable[[], Awaitable[_Value]], tool: Tool) -> _Value:
+        """Return what a tool's work comes to, within its time. Raises ToolError."""
+        from ybs.tools.calls.supervise import awaited
+
+        limit = self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
+        return await awaited(act, tool.name, limit)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
         from ybs.tools.calls.results import result_of  # not before the first call

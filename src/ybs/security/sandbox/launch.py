@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
+
+#: Why git's own work goes outside.
+GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
 
 
 class Launch(Struct, frozen=True):

@@ -183,18 +183,16 @@ class RunShell(BuiltInTool):
             attempts is not None,
         )
         shells, started = self.workspace.shells, monotonic()
-        is_outside = isinstance(arguments, OutsideArguments)
-        launch, mark = (
-            shells.prepare_outside(arguments.command)
-            if is_outside
-            else shells.prepare(
-                arguments.command, folder, network=arguments.network, read_only=read_only
+        if isinstance(arguments, OutsideArguments):
+            launch, mark = shells.prepare_outside(arguments.command)
+        else:
+            network = arguments.network
+            launch, mark = shells.prepare(
+                arguments.command, folder, network=network, read_only=read_only
             )
-        )
 
         def told(ended: Ended) -> ToolOutput:
-            told = self._output(ended, output, seconds, monotonic() - started)
-            return _outside(told) if is_outside else told
+            return self._output(ended, output, seconds, monotonic() - started)
 
         command = Command(
             launch=launch,
@@ -216,10 +214,7 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
-        if is_outside:
-            return told(ended)
-        remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
-        return await self._helped(remarked, arguments, read_only=read_only)
+        return await self._remarked(told(ended), arguments, read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -293,16 +288,24 @@ class RunShell(BuiltInTool):
             is_error=ended.timed_out or ended.exit_code != 0,
         )
 
-    def _remarked(self, told: ToolOutput, *, network: bool, read_only: bool) -> ToolOutput:
-        """Add what is to be said of the sandbox where the command failed: to the model, and to the person in a few words."""
+    async def _remarked(
+        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+    ) -> ToolOutput:
+        """Say where it ran, if outside, and of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
+        if isinstance(arguments, OutsideArguments):
+            text = f"{told.output}\n[it ran outside the sandbox]"
+            shown = {**ran, "outside": True}
+            return replace(told, output=text, summary=f"{told.summary},{OUTSIDE}", display=shown)
         if not ran["exit_code"]:
             return told
+        network = arguments.network
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
         if wall := starter.wall(said, network=network, read_only=read_only):
             told = replace(told, summary=f"{told.summary}; {wall}")
         remark = starter.remark(said, network=network, read_only=read_only)
-        return replace(told, output=f"{told.output}\n{remark}") if remark else told
+        told = replace(told, output=f"{told.output}\n{remark}") if remark else told
+        return await self._helped(told, arguments, read_only=read_only)
 
     async def _helped(
         self, told: ToolOutput, arguments: Arguments, *, read_only: bool
@@ -341,13 +344,6 @@ def _is_job(arguments: Arguments) -> bool:
     """Return whether the command is to go on in the background: it says so, or ends in an `&`."""
     text = arguments.command.rstrip()
     return arguments.background or (text.endswith("&") and not text.endswith(("&&", "\\&")))
-
-
-def _outside(told: ToolOutput) -> ToolOutput:
-    """Say of a command that it ran outside the sandbox."""
-    display = {**told.display, "outside": True}
-    output = f"{told.output}\n[it ran outside the sandbox]"
-    return replace(told, output=output, summary=f"{told.summary},{OUTSIDE}", display=display)
 
 
 def _headed(stderr: str, *, has_more: bool) -> str:
