@@ -33,7 +33,7 @@ _UNWRITABLE = lazy(
 )
 _GIT = lazy(
     r"\.git(?:/[^\n]*)?['\"]?: Read-only file system|could not lock config file|cannot lock ref"
-    r"|(?:unable|failed) to (?:create|write|open)[^\n]*\.git\b"
+    r"|(?:[Uu]nable|failed) to (?:create|write|open)[^\n]*\.git\b"
 )
 _MISSING = lazy(r"No such file or directory|not found|ENOENT|does not exist")
 _PATH = lazy(r"(?<![\w.~/])(?:~|/)/?[^\s:'\"`]*")
@@ -57,9 +57,9 @@ def wall_of(
             return wall
     if any(path in said for path in code) and _UNWRITABLE().search(said):
         return OWN_CODE
+    if _UNWRITABLE().search(said) and _GIT().search(said):
+        return GIT_READ_ONLY
     if _READ_ONLY().search(said):
-        if _GIT().search(said):
-            return GIT_READ_ONLY
         return ALL_READ_ONLY if is_read_only else READ_ONLY
     if not has_network and _REFUSED().search(said):
         return NO_SERVERS

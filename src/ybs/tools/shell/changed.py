@@ -54,7 +54,7 @@ def changed_files(command: str, folder: Path, roots: Roots, since_ns: int) -> tu
     found = dict.fromkeys(
         path
         for path in _files_of(command, folder, top, roots)
-        if _changed_ns(path) >= since_ns - _STEP_NS
+        if _is_changed(path, since_ns - _STEP_NS)
     )
     names = [roots.show(path) for path in found]
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
@@ -113,8 +113,8 @@ def _hooks(folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
             yield from (each for each in entries if each.suffix != ".sample" and each.is_file())
 
 
-def _changed_ns(path: Path) -> int:
+def _is_changed(path: Path, since_ns: int) -> bool:
     try:
-        return os.lstat(path).st_ctime_ns
+        return os.lstat(path).st_ctime_ns >= since_ns
     except (OSError, ValueError):
-        return -1
+        return False
