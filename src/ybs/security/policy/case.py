@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, Outside, Preview, Question
+from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.later import reason
 from ybs.security.paths.path_text import is_open, spelled
 from ybs.security.policy.rules import Rule
@@ -119,8 +119,8 @@ class Case:
         return bool(self.warnings)
 
     @property
-    def outside(self) -> Outside:
-        """Whether the question offers to run it outside the sandbox, and whether it can work in it."""
+    def outside(self) -> Literal["", "offered", "needed"]:
+        """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
         subject = self.subject
         if not subject.offers_outside:
             return ""
