@@ -138,7 +138,7 @@ it is bounded by what follows, each with the test that holds it.
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
-- A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question.
+- A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
   text of links outside of the project.

@@ -189,8 +189,9 @@ async def test_always_is_never_a_way_out(open_session) -> None:
     assert session.environment.policy.grants == ()
 
 
-async def test_bypass_lets_the_model_out_and_nothing_else(open_session) -> None:
-    session = open_session(mode="bypass")
+async def test_bypass_lets_out_what_the_model_asks_for_or_the_settings_name(open_session) -> None:
+    session = open_session(mode="bypass", outside_sandbox=("git commit *",))
+    assert not (await session.run("git commit -q --allow-empty -m second")).is_error
     assert "said:\n" in (await session.run("echo said: $OWN_KEY")).output
     assert "from the person" in (await session.run("echo said: $OWN_KEY", outside=True)).output
     assert session.questions == []

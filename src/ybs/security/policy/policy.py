@@ -177,7 +177,7 @@ class Policy:
         if reason := self._refusal(case):
             return Deny(reason)
         if self.mode == "bypass":
-            return Allow(is_outside=case.wants_outside)
+            return Allow(is_outside=case.wants_outside or self._may_leave(case))
         if self.mode == "plan" and case.effect != "read":
             return self._planned(case, needs)
         if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
