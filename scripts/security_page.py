@@ -33,6 +33,12 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
   (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
   They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
+- **Outside the sandbox, once.** A question about a command may let just this one run as your own shell would: a plain `sh` with your environment, your keys and logins, the network and
+  all your files, without input and without a terminal; it is ended, limited and undone as any command. The model can only ask for it (`outside: true`). It is asked about in every mode but
+  `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. Only your own settings can name
+  commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; such a rule covers a command only where it is understood, without redirections and
+  substitutions, and each part of it is named. The question names the files that the command would run or names, with git's hooks and the recipes of common programs, where they were changed since the session began,
+  by the system's own time of change; then a rule does not count. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
@@ -138,6 +144,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
+- A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
   text of links outside of the project.
@@ -151,7 +158,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the sandbox's list of mounts is
   compared with what was meant before the command begins.
-- git cannot commit in the sandbox, for `.git` is read-only there. With Landlock and on macOS the commands of a session do not reach each other's local servers.
+- git cannot commit in the sandbox, for `.git` is read-only there: the question about such a command says so and offers the way out. With Landlock and on macOS the commands of a session do not reach each other's local servers.
 - Under macOS only the text of the profile is tested.
 - A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
 

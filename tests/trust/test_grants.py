@@ -34,6 +34,7 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
         "safety": {
             "mode": "bypass",
             "safe_commands": ["rm"],
+            "outside_sandbox": ["git *"],
             "sandbox_allowed_paths": ["/"],
             "sandbox_enabled": False,
         },

@@ -85,8 +85,7 @@ class ToolEnvironment:
         is_attended: Callable[[], bool] = lambda: False,
         original: "ToolEnvironment | None" = None,
     ) -> None:
-        config = loaded.config
-        self._original = original
+        self._original, config = original, loaded.config
         self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
         private = config.incognito
         self.incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
@@ -105,6 +104,7 @@ class ToolEnvironment:
             is_open=config.safety.sandbox_network,
             is_off=original.sandbox.is_off if original else is_off,
             in_memory=not self.incognito.may_write,
+            is_of_copy=original is not None,
         )
         self.sandbox.sweep()
         self.workspace = Workspace(

@@ -12,7 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox.launch import Access, Need
+from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -46,6 +46,11 @@ _WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
 _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
 _MOST_NAMED = 3
+#: What a model can do where the sandbox is in the way.
+_OUTSIDE = (
+    "with outside: true the person is asked to run it outside the sandbox, as in their own shell"
+)
+_FOR_KEYS = ", with outside: true for their keys and logins, too"
 
 
 def _holds_something(folder: Path) -> bool:
@@ -60,7 +65,8 @@ class Sandbox:
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
     `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
-    folder where long outputs are kept, once there are any: commands may read them.
+    folder where long outputs are kept, once there are any: commands may read them. `is_of_copy`: the folder is a copy of the
+    project, for a sub-agent.
     """
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
@@ -74,6 +80,7 @@ class Sandbox:
         is_open: bool = False,
         is_off: bool = False,
         in_memory: bool = False,
+        is_of_copy: bool = False,
     ) -> None:
         self._host, self._folder = host, folder
         self._blocked, self.is_open = blocked, is_open
@@ -85,7 +92,7 @@ class Sandbox:
         self.left_out: list[Path] = []
         self._shown: tuple[Path, ...] = ()
         self._shows_outputs = False
-        self._in_memory = in_memory
+        self._in_memory, self._is_of_copy = in_memory, is_of_copy
         self._private: PrivateFolder | None = None
         self._making = Lock()  # several programs may be started at once
         self._shared_network: SharedNetwork | None = None
@@ -144,6 +151,11 @@ class Sandbox:
     def closes_network(self) -> bool:
         """Whether commands have no network unless they are given it."""
         return not self.is_open and self.state in WALLED
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether the person may let a command run outside: with a sandbox, and not from a copy of the project."""
+        return self.state in WALLED and not self._is_of_copy
 
     @property
     def word(self) -> str:
@@ -248,7 +260,7 @@ class Sandbox:
         """Tell the model about the sandbox where it may be the reason for a failure."""
         if self.state in ("none", "off"):
             return ""
-        from ybs.agent.walls import NO_NETWORK, OWN_CODE
+        from ybs.agent.walls import NO_KEYS, NO_NETWORK, OWN_CODE
 
         wall = self.wall(output, network=network, read_only=read_only)
         if wall == OWN_CODE:
@@ -256,9 +268,9 @@ class Sandbox:
 
             return f"[it failed because a part of the project is read-only: {WHY}]"
         if wall == NO_NETWORK:
-            return (
-                f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
-            )
+            return f"[it failed because {NO_NETWORK}; with network: true the person is asked for it{_FOR_KEYS}]"
+        if wall in (GIT_READ_ONLY, NO_KEYS):
+            return f"[it failed because {wall}; {_OUTSIDE}]"
         if not _WALLS().search(output):
             return ""
         net = (
@@ -273,7 +285,7 @@ class Sandbox:
             net += "the project has more folders than could be looked through, so some are read-only for now, "
         return (
             f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
-            ".git is read-only: the person can commit]"
+            f".git is read-only; {_OUTSIDE}]"
         )
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
@@ -282,7 +294,10 @@ class Sandbox:
         A file that it opened for writing although it would have been content to read counts where the command failed.
         """
         if changed := [*attempts.changed, *(attempts.opened if exit_code else ())]:
-            return Need(f"it wants to write to {self._named(changed)}")
+            is_of_git = any("/.git/" in path for path in changed)
+            reason = f"it wants to write to {self._named(changed)}"
+            reason += f"; {GIT_READ_ONLY}" if is_of_git else ""
+            return Need(reason, outside=is_of_git)
         if exit_code and attempts.wants_network:
             return Need("it wants to reach the network", network=True)
         if exit_code and attempts.wants_server:

@@ -173,6 +173,12 @@ class Safety(Struct, frozen=True, kw_only=True):
         *("readlink", "realpath", "rg", "seq", "sha256sum", "sort", "stat", "tail", "tr", "true"),
         *("uname", "uniq", "wc", "which", "whoami"),
     )
+    outside_sandbox: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and `gh *`. Only your own settings can name them."
+        ),
+    ] = ()
     allow: Annotated[
         tuple[str, ...],
         Meta(description="Rules such as `run_shell(pytest *)`: what needs no question."),

@@ -37,7 +37,7 @@ from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer, attacher_in
-from ybs.session.journal import Journal, Syncing, named
+from ybs.session.journal import Journal, Syncing, begun_ns, named
 from ybs.session.options import Options, read_prompt
 from ybs.session.recorder import TurnRecorder
 from ybs.session.warming import Warming
@@ -144,6 +144,8 @@ class SessionParts:
         """Let those of another conversation take the place: sub-agents end, as what they tell is of this one."""
         await self.delegating.aclose()
         parts.is_after_another = True
+        now, before = parts.environment.workspace, self.environment.workspace
+        now.since_ns = min(now.since_ns, before.since_ns)
 
     def _delegating(self) -> Delegating:
         options, ports = self._options, self._ports
@@ -363,6 +365,7 @@ class SessionParts:
     def take_up(self, name: str, *, is_fork: bool) -> None:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""
         self.journal.take_up(name, is_fork=is_fork)
+        self.environment.workspace.since_ns = begun_ns(name)
         self.conversation.replace(self.journal.replay.messages)
         self.call_ids.reserve(self.journal.replay.call_ids)
 

@@ -22,7 +22,7 @@ from ybs.trust.wording import plain, words_in
 NEVER = {
     *("llm.api_key", "llm.fallback", "llm.fallback_elsewhere"),
     "safety.mode",
-    "safety.safe_commands",
+    *("safety.safe_commands", "safety.outside_sandbox"),
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
     "skills.search_paths",

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
+
+#: Why git's own work goes outside.
+GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
 
 
 class Launch(Struct, frozen=True):
@@ -35,10 +38,14 @@ class Access(Struct, frozen=True, kw_only=True):
 
 
 class Need(Struct, frozen=True):
-    """Why a command that ran read-only could not do what it wanted; `network`: it wanted to reach another machine."""
+    """Why a command that ran read-only could not do what it wanted.
+
+    `network`: it wanted to reach another machine. `outside`: it cannot work in the sandbox at all.
+    """
 
     reason: str
     network: bool = False
+    outside: bool = False
 
 
 class Starter(Protocol):
@@ -47,6 +54,11 @@ class Starter(Protocol):
     @property
     def closes_network(self) -> bool:
         """Whether commands have no network unless they are given it."""
+        ...
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether something stands around commands that the person may let one run outside of."""
         ...
 
     def check(self) -> None:
@@ -97,10 +109,18 @@ class Starter(Protocol):
         ...
 
 
+def outside(command: str, environ: Mapping[str, str]) -> Launch:
+    """Return what starts a command as the person's own shell would: with all their variables, and nothing around it.
+
+    It is a plain shell, which reads the command as the policy has read it.
+    """
+    return Launch(("/bin/sh", "-c", command), environ)
+
+
 class Bare:
     """Starts the shell as it is, with nothing around it."""
 
-    closes_network = False
+    closes_network = may_be_left = False
 
     def check(self) -> None:
         """Let everything be run."""

@@ -54,7 +54,7 @@ async def plan_of(tree: WorkTree, arguments: "Arguments") -> Plan:
     if action == "branch":
         return await _plan_branch(tree, text)
     if what := under_way(tree.git.repository()):
-        raise ToolError(f"{what} is under way; the person has to end it first")
+        raise ToolError(f"{what} is under way; end it with run_shell and outside: true first")
     if action == "commit":
         return await _plan_commit(tree, paths, text)
     if action == "add":

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from signal import SIGTERM
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -31,6 +32,7 @@ FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
 _ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefail."
@@ -45,6 +47,11 @@ class Arguments(Struct, frozen=True, kw_only=True):
     timeout: Annotated[int, Meta(description="seconds, at most 600")] = DEFAULT_SECONDS
     background: bool = False
     network: bool = False
+    outside: bool = False
+
+
+class OutsideArguments(Arguments, frozen=True, kw_only=True):
+    """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed."""
 
 
 class RunShell(BuiltInTool):
@@ -53,7 +60,7 @@ class RunShell(BuiltInTool):
     name: str = "run_shell"
     effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = Arguments
-    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
+    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network", "outside"})
 
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
         super().__init__(workspace)
@@ -76,15 +83,29 @@ class RunShell(BuiltInTool):
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
-        is_closed = self.workspace.shells.starter.closes_network
+        starter, in_background = self.workspace.shells.starter, _is_job(arguments)
+        is_closed = starter.closes_network
         return Subject(
             command=arguments.command.strip(),
             destroys=loss(arguments.command, folder, self.workspace.roots),
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
-            in_background=_is_job(arguments),
+            in_background=in_background,
+            offers_outside=starter.may_be_left and not in_background,
+            outside=arguments.outside,
+            find_changed=cache(lambda: self._changed(arguments, folder)),
         )
+
+    def _changed(self, arguments: Arguments, folder: Path) -> tuple[str, ...]:
+        from ybs.tools.shell.changed import changed_files  # where something may run outside
+
+        workspace = self.workspace
+        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns)
+
+    def outside(self, arguments: Arguments) -> OutsideArguments:
+        """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
+        return OutsideArguments(**asdict(arguments))
 
     def with_network(self, arguments: Arguments) -> Arguments:
         """Return the same call with the network open: the person gave it."""
@@ -98,13 +119,17 @@ class RunShell(BuiltInTool):
             raise ToolError("The command holds a NUL character, which no command can have.")
         if len(arguments.command) > _LONGEST_COMMAND:
             raise ToolError("The command is too long; put it into a script file and run that.")
-        self.workspace.shells.starter.check()
+        starter = self.workspace.shells.starter
+        starter.check()
+        is_outside = arguments.outside and starter.may_be_left
+        if is_outside and _is_job(arguments):
+            raise ToolError("Outside the sandbox nothing runs in the background; wait for its end.")
         folder = self._folder(arguments)
         if not folder.is_dir():
             raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is not a folder")
         where = self.workspace.roots.show(folder)
         how = " in the background" if _is_job(arguments) else ""
-        how += " with the network open" if arguments.network else ""
+        how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
             title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
             body=arguments.command,
@@ -171,9 +196,13 @@ class RunShell(BuiltInTool):
             attempts is not None,
         )
         shells, started = self.workspace.shells, monotonic()
-        launch, mark = shells.prepare(
-            arguments.command, folder, network=arguments.network, read_only=read_only
-        )
+        if isinstance(arguments, OutsideArguments):
+            launch, mark = shells.prepare_outside(arguments.command)
+        else:
+            network = arguments.network
+            launch, mark = shells.prepare(
+                arguments.command, folder, network=network, read_only=read_only
+            )
 
         def told(ended: Ended) -> ToolOutput:
             return self._output(ended, output, seconds, monotonic() - started)
@@ -198,8 +227,7 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
-        remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
-        return await self._helped(remarked, arguments, read_only=read_only)
+        return await self._remarked(told(ended), arguments, read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -273,16 +301,24 @@ class RunShell(BuiltInTool):
             is_error=ended.timed_out or ended.exit_code != 0,
         )
 
-    def _remarked(self, told: ToolOutput, *, network: bool, read_only: bool) -> ToolOutput:
-        """Add what is to be said of the sandbox where the command failed: to the model, and to the person in a few words."""
+    async def _remarked(
+        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+    ) -> ToolOutput:
+        """Say where it ran, if outside, and of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
+        if isinstance(arguments, OutsideArguments):
+            text = f"{told.output}\n[it ran outside the sandbox]"
+            shown = {**ran, "outside": True}
+            return replace(told, output=text, summary=f"{told.summary},{OUTSIDE}", display=shown)
         if not ran["exit_code"]:
             return told
+        network = arguments.network
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
         if wall := starter.wall(said, network=network, read_only=read_only):
             told = replace(told, summary=f"{told.summary}; {wall}")
         remark = starter.remark(said, network=network, read_only=read_only)
-        return replace(told, output=f"{told.output}\n{remark}") if remark else told
+        told = replace(told, output=f"{told.output}\n{remark}") if remark else told
+        return await self._helped(told, arguments, read_only=read_only)
 
     async def _helped(
         self, told: ToolOutput, arguments: Arguments, *, read_only: bool

@@ -140,6 +140,11 @@ def test_a_command_that_succeeded_does_not_say_exit_code_zero() -> None:
     assert bare(step_line(done, "ls", 60, PLAIN, UNICODE)) == "• shell     ls"
 
 
+def test_a_command_that_ran_outside_the_sandbox_says_so() -> None:
+    done = finished(summary="exit code 0", display={**streams(1, 0), "outside": True})
+    assert "outside the sandbox" in bare(step_line(done, "git push", 60, PLAIN, UNICODE))
+
+
 def test_a_success_without_output_has_no_detail() -> None:
     assert told(finished("read_file", output="much")) == ""
 

@@ -580,3 +580,42 @@ async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
         await stage.sees("interrupted")
         assert not stage.terminal.asking.is_choosing
         assert session.answers == []
+
+
+def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
+    question = replace(question_of(), outside="offered")
+    lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
+    assert lines == [
+        "  [y] yes   [n] no   [r] no, because...   [o] outside the sandbox, once",
+        "  [a] always this session: run_shell(pytest -q)",
+        "  Outside the sandbox it runs as in your own shell, with your keys, your",
+        "  logins, the network and all your files.",
+    ]
+    needed = replace(question, outside="needed", grant="", withheld="it is asked about each time")
+    lines = [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)]
+    assert lines[0].startswith(
+        "  [y] yes, in the sandbox   [n] no   [r] no, because...   [o] outside"
+    )
+    assert lines[-1] == '  No "always" here: it is asked about each time'
+    title = "Run a shell command outside the sandbox"
+    asked = replace(needed, preview=replace(needed.preview, title=title))
+    assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")
+
+
+@pytest.mark.integration
+async def test_a_key_lets_it_run_outside_once() -> None:
+    session = FakeSession(asks(replace(question_of(), outside="needed")))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[o] outside the sandbox, once")
+        stage.clock.now += 1
+        stage.keys("o")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=True, is_outside=True)]
+        await stage.sees("[o] outside the sandbox, once")
+
+
+async def test_the_way_out_is_taken_only_where_it_is_offered() -> None:
+    choice = PendingQuestion(question_of(), FakeClock())
+    choice.press("o")
+    assert not choice.answer.done()

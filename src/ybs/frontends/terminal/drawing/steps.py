@@ -29,6 +29,8 @@ MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
 MAX_MESSAGE, MAX_NARROW_MESSAGE = 1, 3
 #: Characters of it that are looked at.
 _MOST_READ = 4_000
+#: Where a command ran, if not in the sandbox.
+OUTSIDE = "outside the sandbox"
 #: The summary of a call that was asked about and never answered.
 NOT_RUN = "not run"
 #: Lines of a diff that are shown below its step.
@@ -219,8 +221,9 @@ def file_of(finished: ToolFinished) -> str:
 def _said(finished: ToolFinished) -> str:
     if finished.is_refused:
         return NOT_RUN if finished.summary == NOT_RUN else "refused"
-    if finished.success and _display(finished).get("exit_code") == 0:
-        return ""  # the sign says it
+    shown = _display(finished)
+    if finished.success and shown.get("exit_code") == 0:
+        return OUTSIDE if shown.get("outside") else ""  # the sign says the rest
     if finished.success or streams_of(finished):
         return one_line(finished.summary)
     return ""

@@ -26,8 +26,15 @@ GUARD_SECONDS = 0.3
 HOLD_SECONDS = 0.03
 #: What the network means for a command.
 NETWORK_MEANS = "whatever the command can read could be sent away"
+#: What the other shell means for it.
+OUTSIDE_MEANS = "as in your own shell, with your keys, your logins, the network and all your files"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
+_YES = {
+    "y": Answer(is_allowed=True),
+    "a": Answer(is_allowed=True, is_for_session=True),
+    "p": Answer(is_allowed=True, is_for_project=True),
+}
 #: Blanks that push what follows out of sight: within a line, and whole lines.
 _GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
 _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
@@ -112,18 +119,14 @@ class PendingQuestion(Silence):
             self._pick(key.lower())
             return
         match key.lower():
-            case "y":
-                self.settle(Answer(is_allowed=True, with_network=self.with_network))
+            case "y" | "a" | "p" as yes if yes in keys:
+                self.settle(replace(_YES[yes], with_network=self.with_network))
             case "n" | "escape":
                 self.settle(Answer(is_allowed=False, reason=NO_REASON))
             case "r":
                 self.wants_reason = True
-            case "a" if "a" in keys:
-                answer = Answer(is_allowed=True, is_for_session=True)
-                self.settle(replace(answer, with_network=self.with_network))
-            case "p" if "p" in keys:
-                answer = Answer(is_allowed=True, is_for_project=True)
-                self.settle(replace(answer, with_network=self.with_network))
+            case "o" if "o" in keys:
+                self.settle(Answer(is_allowed=True, is_outside=True))
             case "w" if "w" in keys:
                 self.with_network = not self.with_network
             case _:
@@ -186,6 +189,7 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
         sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
+        sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
         return printable(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
@@ -210,10 +214,12 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
         free = "something else" if picks else "answer"
         return [*picks, ("r", free), ("n", "no answer")]
-    options = [("y", "yes, with network" if with_network else "yes"), ("n", "no")]
+    plain = "yes, in the sandbox" if question.outside == "needed" else "yes"
+    options = [("y", "yes, with network" if with_network else plain), ("n", "no")]
     options.append(("r", "no, because"))
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
+    options += [("o", "outside the sandbox, once")] * bool(question.outside)
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
@@ -243,7 +249,8 @@ def choice_lines(
 ) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
     lines = _keys(question, width, paint, signs, with_network=with_network)
-    if text := withheld_text(question):
+    outside = f"Outside the sandbox it runs {OUTSIDE_MEANS}." if question.outside else ""
+    for text in filter(None, (outside, withheld_text(question))):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
     if with_network:
         first, *rest = fold(f"With the network {NETWORK_MEANS}.", width - 6)
@@ -264,7 +271,7 @@ def _keys(
     words[2] += signs.more
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
-        short = words[: 3 + question.offers_network]
+        short = words[: 3 + question.offers_network + bool(question.outside)]
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
@@ -293,6 +300,8 @@ def answer_text(answer: Answer, question: Question) -> str:
         return f"[p] always in this project: {printable(grant)}"
     if answer.is_for_session:
         return f"[a] always this session: {printable(grant)}"
+    if answer.is_outside:
+        return "[o] outside the sandbox, once"
     if answer.is_allowed:
         return "[y] yes, with network" if answer.with_network else "[y] yes"
     return (
