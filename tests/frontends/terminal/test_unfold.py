@@ -53,12 +53,12 @@ def test_a_long_diff_is_drawn_without_its_middle_and_whole_afterwards() -> None:
     changed = "--- a\n+++ b\n@@ -1,90 +1,90 @@\n" + "\n".join(f"+new {n}" for n in range(90))
     page.draw(started("edit_file", path="a"), ran("edit_file", display={"diff": changed}))
     lines = page.text.split("\n")
-    assert len(lines) == 1 + 40 + 3
-    assert "    … 51 lines" in lines
-    assert "    +new 89" in lines
+    assert len(lines) == 1 + 40 + 2
+    assert "    … 50 lines   ctrl-o shows all" in lines
+    assert "    90 +new 89" in lines
     assert "ctrl-o" in page.text
     whole = unfolded(page)
-    assert whole.startswith("\n  edit a\n    @@ -1,90 +1,90 @@\n    +new 0\n")
+    assert whole.startswith("\n  edit a\n     1 +new 0\n")
     assert whole.count("+new") == 90
 
 

@@ -59,7 +59,7 @@ def test_a_call_that_is_stopped_shows_its_time_and_stands_apart_from_the_word_of
 def test_an_edit_shows_its_diff_but_not_after_a_question_that_showed_it() -> None:
     display = {"diff": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y"}
     page = Page()
-    assert "    +y" in page.draw(started("edit_file", path="a"), ran("edit_file", display=display))
+    assert "    1 +y" in page.draw(started("edit_file", path="a"), ran("edit_file", display=display))
     page = Page()
     page.draw(started("edit_file", path="a"))
     page.draw(ConfirmationAsked(id="1", name="edit_file", title="t", preview="+y"))

@@ -35,22 +35,22 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
+from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
+    UNFOLD_KEY,
     arguments_of,
     detail_margin,
     detail_of,
-    diff_lines,
     diff_of,
     draw_detail,
     file_of,
     hidden_text,
     output_lines,
     quiet_output_of,
-    short_diff,
     step_line,
 )
 from ybs.frontends.terminal.drawing.typed import Typed
@@ -76,8 +76,6 @@ from ybs.session.status import View
 
 #: Rows of it that are drawn at once: the screen's own memory has an end too.
 MOST_ROWS = 500
-#: What draws whole what was shortened; said once.
-UNFOLD_KEY = "ctrl-o"
 
 
 class Renderer(Page):
@@ -154,8 +152,13 @@ class Renderer(Page):
         if (hidden := len(lines) - MOST_ROWS) > 0:
             left_out = f"  {hidden_text(hidden, self.canvas.signs)} before these"
             lines[:hidden] = [self.canvas.paint.dim(left_out)]
-        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *lines]))
+        text = "\n".join(["  " + self.canvas.paint.dim(title), *lines])
+        self.put("question" if self._held is not None else "text", text)
         return True
+
+    def keep_whole(self, title: str, diff: str) -> None:
+        """Keep a diff that a question shows shortened: it is the next to be drawn whole."""
+        self._folds.add(title, diff, "diff")
 
     def _whole(self, fold: Fold) -> list[str]:
         paint, width = self.canvas.paint, self.canvas.width() - 1
@@ -288,12 +291,13 @@ class Renderer(Page):
     def _diff(self, title: str, text: str, width: int) -> Iterator[str]:
         paint, signs = self.canvas.paint, self.canvas.signs
         lines = diff_lines(text, width, paint, signs)
-        shown = lines if self._view.is_verbose else short_diff(lines, paint, signs)
-        yield from shown
-        if len(shown) < len(lines):
+        above, hidden, below = (lines, 0, []) if self._view.is_verbose else short_diff(lines, text)
+        yield from above
+        if hidden:
             self._folds.add(title, text, "diff")
-            if hint := self._key_hint(width - 1):
-                yield paint.dim(" " + hint)
+            left_out = f"    {hidden_text(hidden, signs)}"
+            yield paint.dim(left_out + self._key_hint(width - cells(left_out)))
+        yield from below
 
     def _key_hint(self, room: int) -> str:
         """Name the key that draws things whole, the first time that there is room for it."""

@@ -16,7 +16,6 @@ from ybs.frontends.terminal.words import (
     shown_line,
     verb,
     wrap,
-    wrap_marked,
     wrap_words,
 )
 from ybs.security.unicode import printable
@@ -29,10 +28,10 @@ MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
 MAX_MESSAGE, MAX_NARROW_MESSAGE = 1, 3
 #: Characters of it that are looked at.
 _MOST_READ = 4_000
+#: What draws whole what was shortened; said once.
+UNFOLD_KEY = "ctrl-o"
 #: The summary of a call that was asked about and never answered.
 NOT_RUN = "not run"
-#: Lines of a diff that are shown below its step.
-MAX_DIFF = 40
 
 
 def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, signs: Signs) -> str:
@@ -170,44 +169,11 @@ def hidden_text(count: int, signs: Signs) -> str:
     return f"{signs.more} {count} lines"
 
 
-def diff_lines(text: str, width: int, paint: Paint, signs: Signs) -> list[str]:
-    """Draw a unified diff without its two lines of file names: whole, in colours, long lines folded."""
-    sources = printable(text).rstrip("\n").split("\n")
-    if len(sources) > 2 and sources[0].startswith("--- ") and sources[1].startswith("+++ "):
-        sources = sources[2:]
-    return [line for source in sources for line in _coloured(source, width, paint, signs)]
-
-
-def short_diff(lines: list[str], paint: Paint, signs: Signs) -> list[str]:
-    """Leave out the middle of a long diff, and say how much."""
-    if len(lines) <= MAX_DIFF + 1:
-        return lines
-    end = MAX_DIFF // 3
-    hidden = len(lines) - MAX_DIFF
-    middle = paint.dim("    " + hidden_text(hidden, signs))
-    return [*lines[: MAX_DIFF - end], middle, *lines[-end:]]
-
-
 def diff_of(finished: ToolFinished) -> str:
     """Find the diff in what a tool hands over for the person."""
     shown = _display(finished)
     found = shown.get("diff")
     return found if isinstance(found, str) else ""
-
-
-def _coloured(source: str, width: int, paint: Paint, signs: Signs) -> list[str]:
-    margin = detail_margin(width)
-    mark = f"{signs.folded} ".rjust(len(margin)) + " "  # behind the column of + and -
-    lines = wrap_marked(source, width, margin, mark)
-    match source[:1]:
-        case "+":
-            return [paint.good(line) for line in lines]
-        case "-":
-            return [paint.bad(line) for line in lines]
-        case "@":
-            return [paint.dim(line) for line in lines]
-        case _:
-            return lines
 
 
 def file_of(finished: ToolFinished) -> str:
