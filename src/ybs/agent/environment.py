@@ -54,6 +54,10 @@ class Permissions(Struct, frozen=True, kw_only=True):
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
 CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
+#: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
+COMFORTABLE_PER_WINDOW: Final = 0.3
+MOST_UNASKED_CHARS: Final = 60_000
+_OUTPUT_KEY: Final = "context.max_tool_output_chars"
 
 
 class ToolEnvironment:
@@ -335,6 +339,8 @@ class ToolEnvironment:
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""
         most = self.config.context.max_tool_output_chars
+        if self.loaded.origins[_OUTPUT_KEY].layer == "default":  # nobody has set it
+            most = max(most, min(round(window * COMFORTABLE_PER_WINDOW), MOST_UNASKED_CHARS))
         fitting = max(round(window * CHARS_PER_WINDOW), FEWEST_CHARS) if window else most
         self.workspace.max_output_chars = min(most, fitting)
 

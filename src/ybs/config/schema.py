@@ -105,7 +105,10 @@ class Context(Struct, frozen=True, kw_only=True):
         Count, Meta(description="The size of the map of the project; 0 leaves it out.")
     ] = 1024
     max_tool_output_chars: Annotated[
-        Positive, Meta(description="A tool's output beyond this is cut in the middle.")
+        Positive,
+        Meta(
+            description="A tool's output beyond this is cut in the middle. Where it is not set, a window over 33,000 tokens has room for more: up to 60,000."
+        ),
     ] = 10_000
 
 
