@@ -144,6 +144,7 @@ class Question(Struct, frozen=True, kw_only=True):
     network_grant: str = ""  # what "always" stores then
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
+    takes_reason: bool = True  # somebody reads why a no was said
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -120,7 +120,7 @@ class PendingQuestion(Silence):
                 self.settle(Answer(is_allowed=True, with_network=self.with_network))
             case "n" | "escape":
                 self.settle(Answer(is_allowed=False, reason=NO_REASON))
-            case "r":
+            case "r" if "r" in keys:
                 self.wants_reason = True
             case "a" if "a" in keys:
                 answer = Answer(is_allowed=True, is_for_session=True)
@@ -219,7 +219,7 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         free = "something else" if picks else "answer"
         return [*picks, ("r", free), ("n", "no answer")]
     options = [("y", "yes, with network" if with_network else "yes"), ("n", "no")]
-    options.append(("r", "no, because"))
+    options += [("r", "no, because")] * question.takes_reason
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
     if rule := grant_text(question, with_network=with_network):
@@ -265,14 +265,12 @@ def _keys(
 ) -> list[str]:
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
     options = options_of(question, with_network=with_network)
-    words = [f"[{key}] {text}" for key, text in options]
+    words = [f"[{key}] {text}{signs.more * (key == 'r')}" for key, text in options]
     if question.choices is not None:
-        words[-2] += signs.more
         return _below(words, width, paint)
-    words[2] += signs.more
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
-        short = words[: 3 + question.offers_network]
+        short = words[: 2 + question.takes_reason + question.offers_network]
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
