@@ -548,7 +548,9 @@ async def test_in_a_small_window_the_outputs_of_tools_are_small(project: Path):
 async def test_a_large_window_shows_more_of_files_and_outputs_but_a_setting_stands(
     project: Path, home: Path
 ):
-    (project / "long.txt").write_text("".join(f"a line of text, number {n}\n" for n in range(1_400)))
+    (project / "long.txt").write_text(
+        "".join(f"a line of text, number {n}\n" for n in range(1_400))
+    )
     script = [call("read_file", path="long.txt"), call("run_shell", command="cat long.txt"), "done"]
 
     async def sizes() -> list[int]:

@@ -45,7 +45,10 @@ def test_the_names_are_drawn_where_there_are_several_files() -> None:
 
 
 def test_a_removed_line_that_looks_like_a_name_is_a_removed_line() -> None:
-    assert drawn("@@ -1,2 +1 @@\n--- note\n+++ more\n x\n")[:2] == ["    1 --- note", "    1 +++ more"]
+    assert drawn("@@ -1,2 +1 @@\n--- note\n+++ more\n x\n")[:2] == [
+        "    1 --- note",
+        "    1 +++ more",
+    ]
 
 
 def test_words_that_changed_are_marked_and_lines_with_little_in_common_are_not() -> None:
@@ -104,6 +107,8 @@ def test_what_is_hardly_a_diff_is_drawn_all_the_same(text: str) -> None:
 
 def test_a_very_long_diff_is_drawn_without_colours_and_soon() -> None:
     rows = "\n".join(f"+def f{n}(): pass" for n in range(20_000))
-    lines = diff_lines(f"--- /dev/null\n+++ a.py\n@@ -0,0 +1,20000 @@\n{rows}", 80, COLOURED, UNICODE)
+    lines = diff_lines(
+        f"--- /dev/null\n+++ a.py\n@@ -0,0 +1,20000 @@\n{rows}", 80, COLOURED, UNICODE
+    )
     assert len(lines) == 20_000
     assert "\x1b[35m" not in lines[0]

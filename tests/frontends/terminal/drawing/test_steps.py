@@ -50,13 +50,6 @@ def test_a_step_says_verb_subject_result_and_time() -> None:
     assert cells(line) == 60
 
 
-def test_the_steps_of_a_model_are_shown_whole() -> None:
-    steps = "\n".join(f"[{'x' if n < 3 else ' '}] step {n}" for n in range(9))
-    done = finished("todo", output="Noted.", summary="3 of 9 done", display={"steps": steps})
-    assert told(done).replace("    ", "") == steps
-    assert told(finished("other", display={"steps": steps})) == ""
-
-
 def test_a_summary_that_repeats_the_subject_is_not_said_twice() -> None:
     done = finished("read_file", summary="src/a.py (1-84 of 212)")
     assert (

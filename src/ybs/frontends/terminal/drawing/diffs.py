@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -86,9 +86,7 @@ def _rows(lines: Sequence[str], *, has_names: bool) -> list[_Row]:
             rows += [_Row("n", line)] if has_names else []
         elif (sign := line[:1]) in ("+", "-", " ") and line:
             number = old if sign == "-" else new
-            rows.append(
-                _Row(sign, line[1:], number if numbered else None, is_of_new_file=is_new)
-            )
+            rows.append(_Row(sign, line[1:], number if numbered else None, is_of_new_file=is_new))
             old, old_left = old + (sign != "+"), old_left - (sign != "+")
             new, new_left = new + (sign != "-"), new_left - (sign != "-")
         else:
@@ -172,7 +170,7 @@ def _styled(piece: str, start: int, row: _Row, paint: Paint) -> str:
         edges.update(edge for edge in span[:2] if start < edge < start + len(piece))
     drawn = ""
     cuts = sorted(edges)
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         codes = [span[2:] for span in row.spans if span[0] <= first < span[1]]
         if base and not any(on > 2 for on, _ in codes):
             codes.append((base, 39))

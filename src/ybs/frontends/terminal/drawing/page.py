@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.diffs import diff_lines
+from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import fold, fold_table
 from ybs.security.unicode import printable

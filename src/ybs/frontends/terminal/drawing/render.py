@@ -52,6 +52,8 @@ from ybs.frontends.terminal.drawing.steps import (
     output_lines,
     quiet_output_of,
     step_line,
+    steps_of,
+    todo_lines,
 )
 from ybs.frontends.terminal.drawing.typed import Typed
 from ybs.frontends.terminal.sub_agents import SubAgent, end_words
@@ -246,6 +248,11 @@ class Renderer(Page):
         self._unanswered.discard(event.id)
         if not self._settings.show_tool_calls:
             return
+        if (steps := steps_of(event)) is not None and not was_asked:
+            self.live.steps = (
+                steps  # it stands above the prompt, once, and is drawn when the turn ends
+            )
+            return
         now = self.live.clock()
         call = call or RunningCall(event.name, "", now)
         took = event.duration_seconds or now - call.started_at  # what was stopped does not say
@@ -380,6 +387,10 @@ class Renderer(Page):
         self.flush()
         self._finish_typed()
         seconds = max(0.0, event.duration_seconds - self.live.waited_seconds)
+        if steps := self.live.steps:
+            canvas = self.canvas
+            lines = todo_lines(steps, canvas.width() - 1, MOST_ROWS, canvas.paint, canvas.signs)
+            self.put("text", "\n".join(lines))
         self.live.end()
         message = advised(event.message, event.remedies)
         match event.reason:

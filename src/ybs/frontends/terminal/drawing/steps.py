@@ -99,8 +99,6 @@ def detail_of(
     finished: ToolFinished, width: int, signs: Signs, printed: str = "", *, is_whole: bool = False
 ) -> Detail:
     """Choose what is shown below a step: `is_whole` leaves nothing out."""
-    if steps := _steps_of(finished):
-        printed, is_whole = steps, True
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
         if is_whole:
             return Detail(output_lines(output, width))
@@ -199,10 +197,35 @@ def streams_of(finished: ToolFinished) -> str:
     return "\n".join(text for text in streams if isinstance(text, str) and text.strip())
 
 
-def _steps_of(finished: ToolFinished) -> str:
-    """Return the list of steps that a call has noted, which is shown whole."""
-    found = _display(finished).get("steps") if finished.name == "todo" else ""
-    return found if isinstance(found, str) else ""
+def steps_of(finished: ToolFinished) -> str | None:
+    """Return the list of steps that a call has noted, "" where it cleared it; None for any other call."""
+    found = (
+        _display(finished).get("steps") if finished.name == "todo" and finished.success else None
+    )
+    return found if isinstance(found, str) else None
+
+
+def todo_lines(steps: str, width: int, most: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw a list of steps in at most `most` lines, those around the one that is being done."""
+    from ybs.frontends.terminal.drawing.markdown import draw
+
+    rows = [(line[1:2], line[4:]) for line in steps.splitlines()]
+    lines: list[str] = []
+    for mark, text in rows:
+        box = {"x": "☑", ">": signs.prompt}.get(mark, "☐")
+        drawn = draw(text, width - 4, has_colour=paint.has_colour).split("\n")
+        first, *rest = (f"{'  ' if index else box + ' '}{line}" for index, line in enumerate(drawn))
+        shown = [f"  {line}" for line in (first, *rest)]
+        lines += [paint.dim(line) for line in shown] if mark == "x" else shown
+        if mark == ">":
+            lines[-len(shown)] = "  " + paint.accent(box) + lines[-len(shown)][3:]
+    if len(lines) <= most:
+        return lines
+    start = max(0, min(len(lines) - most, sum(mark == "x" for mark, _ in rows) - 1))
+    return [
+        *lines[start : start + most - 1],
+        paint.dim(f"  {hidden_text(len(lines) - most + 1, signs)}"),
+    ]
 
 
 def _display(finished: ToolFinished) -> dict[str, Any]:

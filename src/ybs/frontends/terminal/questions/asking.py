@@ -161,14 +161,15 @@ class Asking:
         if choice.is_holding:
             choice.let_go()
             self._keep(self._held, is_burst=text.isprintable())
-        if key in (Keys.ControlC, Keys.SIGINT):
-            self._front.interrupt()
-        elif key is Keys.BackTab:
-            self._front.hint(MODE_WAITS)
-        elif key is Keys.ControlO:
-            self._front.unfold()
-        elif key is Keys.Escape:
-            choice.press("escape")
+        acts: dict[object, Callable[[], None]] = {
+            Keys.ControlC: self._front.interrupt,
+            Keys.SIGINT: self._front.interrupt,
+            Keys.BackTab: lambda: self._front.hint(MODE_WAITS),
+            Keys.ControlO: self._front.unfold,
+            Keys.Escape: lambda: choice.press("escape"),
+        }
+        if act := acts.get(key):
+            act()
         elif key is Keys.BracketedPaste:
             draft.paste(text)
         elif is_lone:
