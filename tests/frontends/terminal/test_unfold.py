@@ -181,3 +181,17 @@ def test_a_diff_that_is_drawn_whole_leaves_nothing_to_unfold() -> None:
     assert "+new" in page.text
     assert "ctrl-o" not in page.text
     assert not page.renderer.unfold()
+
+
+def test_of_a_very_long_output_the_end_comes_first_and_all_of_it_at_the_next_press() -> None:
+    page = Page()
+    lines = "\n".join(f"line {number}" for number in range(2_000))
+    page.draw(started("read_file", path="b"), ran("read_file", output=LINES))
+    page.draw(started(command="seq"), ran(display={"stdout": lines, "stderr": "", "exit_code": 0}))
+    end = unfolded(page)
+    assert "  … 1500 lines before these   ctrl-o again shows all" in end
+    assert "line 1499\n" not in end
+    whole = unfolded(page)
+    assert "    line 0\n" in whole
+    assert whole.count("line ") == 2_000
+    assert "line 29" in unfolded(page)  # then what was drawn before it

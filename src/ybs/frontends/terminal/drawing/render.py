@@ -76,7 +76,7 @@ from ybs.frontends.terminal.words import (
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
 
-#: Rows of it that are drawn at once: the screen's own memory has an end too.
+#: Rows of it that are drawn at first: the screen's own memory has an end too. The key once more draws all.
 MOST_ROWS = 500
 
 
@@ -101,6 +101,7 @@ class Renderer(Page):
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
         self._has_told_key = False
+        self._cut_short: Fold | None = None
 
     def __call__(self, envelope: Envelope) -> None:
         """Draw what an agent tells; of a sub-agent one line, when it is done."""
@@ -146,14 +147,16 @@ class Renderer(Page):
 
     def unfold(self) -> bool:
         """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
-        fold = self._answer.thought_so_far or self._folds.next()
+        whole, self._cut_short = self._cut_short, None
+        fold = whole or self._answer.thought_so_far or self._folds.next()
         if fold is None:
             return False
         title = self.canvas.paint.bold(shorten(one_line(fold.title), self.canvas.width() - 3))
         lines = self._whole(fold)
-        if (hidden := len(lines) - MOST_ROWS) > 0:
-            left_out = f"  {hidden_text(hidden, self.canvas.signs)} before these"
-            lines[:hidden] = [self.canvas.paint.dim(left_out)]
+        if whole is None and (hidden := len(lines) - MOST_ROWS) > 0:
+            before = f"{hidden_text(hidden, self.canvas.signs)} before these"
+            lines[:hidden] = [self.canvas.paint.dim(f"  {before}   {UNFOLD_KEY} again shows all")]
+            self._cut_short = fold
         text = "\n".join(["  " + self.canvas.paint.dim(title), *lines])
         self.put("question" if self._held is not None else "text", text)
         return True
