@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 #: Subcommand: its line of help, its actions (the first is the default).
 SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "config": (
-        "show the settings in force, change one, print their JSON Schema, or check the files",
-        ("show", "set", "unset", "schema", "check"),
+        "show the settings in force or one of them, change one, print their JSON Schema, or check the files",
+        ("show", "get", "set", "unset", "schema", "check"),
     ),
     "models": (
         "list the models that can be reached now; download, choose and remove those that run here, and stop their server",
-        ("list", "download", "use", "remove", "install", "status", "stop"),
+        ("list", "download", "use", "remove", "status", "stop"),
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "router": (
@@ -100,6 +100,8 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
     parser, actions = subcommand_parser(name)
     if name in ("sandbox", "mcp"):
         words, arguments.command = split_at_dashes(words)
+    if name == "models" and words[:1] == ["install"]:  # what it was called before
+        words = ["download", "starter", *words[1:]]
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
     refuse_unknown(unknown, actions, after_prompt=None)
@@ -145,7 +147,12 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
         case "config":
             help_text = "also show where each value comes from"
             options = [add("--sources", action="store_true", help=help_text)]
-            add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
+            add(
+                "key",
+                nargs="?",
+                metavar="KEY",
+                help="of get, set and unset: a setting, as llm.model",
+            )
             add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
         case "tools" | "skills":
             add("name", nargs="?", metavar="NAME", help=_NAMES[name])
@@ -153,7 +160,7 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
         case "models":
-            help_text = "of download (none: the best for this machine), use and remove (none: the starter model)"
+            help_text = "of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)"
             add("model_name", nargs="?", metavar="NAME", help=help_text)
             all_text = "of list: ask the providers elsewhere that have a key, too"
             options = [add("--all", action="store_true", help=all_text)]
@@ -196,12 +203,14 @@ def check_models(arguments: "Namespace") -> None:
 
 def check_config(arguments: "Namespace") -> None:
     """Fail where an action of `config` has too few words, or too many."""
-    wanted = {"set": 2, "unset": 1}.get(arguments.action, 0)
+    wanted = {"set": 2, "unset": 1, "get": 1}.get(arguments.action, 0)
     given = [word for word in (arguments.key, arguments.value) if word is not None]
     if len(given) < wanted:
         fail(f"something is missing: ybs config {arguments.action} KEY{' VALUE' * (wanted > 1)}")
     if len(given) > wanted:
-        fail(f"{given[wanted]!r} is not understood here; only `set` and `unset` take a setting")
+        fail(
+            f"{given[wanted]!r} is not understood here; only `get`, `set` and `unset` take a setting"
+        )
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -271,6 +271,12 @@ class Ui(Struct, frozen=True, kw_only=True):
     show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
     show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
     stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
+    answer_shell: Annotated[
+        bool,
+        Meta(
+            description="Have the model answer to the output of a !command at once; false keeps it for your next prompt."
+        ),
+    ] = True
     editing_mode: Annotated[
         Literal["emacs", "vi"], Meta(description="Which editor's keys the prompt has.")
     ] = "emacs"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, Event, Noticed
-from ybs.core.messages import Image, UserMessage
+from ybs.core.messages import Image, Text, UserMessage
 from ybs.session.mentions import names_files
 from ybs.session.reply import NotSent
 
@@ -37,12 +37,16 @@ class Composer:
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
         self._news: list[Event] = []
+        #: Goes with the next words: what commands printed that the person typed.
+        self.waiting: list[Text] = []
 
     async def compose(
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
         message = await self._with_files(UserMessage.of(words, *images), typed, self._tell)
+        message = replace(message, content=(*message.content, *self.waiting))
+        self.waiting.clear()
         self.heard.append(Heard(message, monotonic()))
         return message
 
