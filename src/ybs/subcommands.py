@@ -83,6 +83,40 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "doctor": ("check this machine and say how to fix what does not work", ()),
 }
+#: What `ybs help NAME` says below the options: what a message points to, in short.
+EPILOGS: dict[str, str] = {
+    "hooks": """\
+A hook is a command of yours that runs at a set moment. It stands in
+~/.config/ybs/config.json, or in .ybs.json of a project that you trust, in the form of
+Claude Code:
+
+  {"hooks": {"PostToolUse": [{"matcher": "Edit|Write",
+    "hooks": [{"type": "command", "command": "~/bin/check", "timeout": 10}]}]}}
+
+Events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, Notification, Stop,
+SubagentStop, PreCompact, SessionEnd. A hook reads one JSON object on its standard
+input. Exit code 2 blocks, and its standard error is the reason that the model reads.
+""",
+    "sandbox": """\
+Commands of the model see the project and the system, write in the project alone, and
+have no network. It takes bubblewrap (Linux, the whole sandbox), Landlock (Linux 5.13,
+in part) or sandbox-exec (macOS). Without one of them commands are refused.
+
+  install bubblewrap    sudo apt install bubblewrap, or your system's way
+  in a container        user namespaces must be allowed by whoever started it
+  on Ubuntu 24.04       sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+
+In a chat, /sandbox shows and changes it; `ybs doctor` says what is missing here.
+""",
+    "mcp": """\
+  ybs mcp add NAME -- COMMAND ...      a server that runs here
+  ybs mcp add NAME https://...         a server elsewhere; `ybs mcp login NAME` logs in
+  ybs mcp import                       the servers that other agents on this machine use
+  ybs mcp test NAME                    starts it, and says what it offers
+
+Servers stand in the section mcpServers of the settings, as other agents write them.
+""",
+}
 #: What stands behind the action of these.
 _NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
@@ -113,7 +147,7 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
 def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     """Make the parser of a subcommand, and the list of its options."""
     summary, choices = SUBCOMMANDS[name]
-    parser = new_parser(f"ybs {name}", summary)
+    parser = new_parser(f"ybs {name}", summary, EPILOGS.get(name, ""))
     if choices:
         parser.add_argument("action", nargs="?", choices=choices, default=choices[0])
     actions = hidden(add_shared_options(parser))

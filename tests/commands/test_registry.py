@@ -80,7 +80,9 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
         "set_thought",
     ):
         assert name in text
-    assert text.endswith(f"{len(text.splitlines()) - 1} tools")
+    *rows, count, missing = text.splitlines()
+    assert count == f"{len(rows)} tools"
+    assert missing.startswith("Not installed: web_search and web_fetch. `ybs tools install web`")
 
 
 @every_row(

@@ -21,6 +21,7 @@ from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.own_code import code_in, forget_in
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -321,6 +322,18 @@ class ToolEnvironment:
             return self._original.has_skills()
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
         return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
+
+    @property
+    def place_remark(self) -> str:
+        """What the person should know of the folder, where it is no project's; empty for any other."""
+        home, folder = os.path.realpath(self.host.home), str(self.roots.folder)
+        if self.sandbox.is_off or not lies_in(home, folder):
+            return ""
+        where = "your home folder" if home == folder else "a folder that holds your home folder"
+        return (
+            f"This is {where}: files can be read and changed here, but commands run only in the folder of a "
+            "project; start ybs there for them."
+        )
 
     def open_skill(self, folder: Path) -> None:
         """Let tools and commands read the folder of a skill of the person's own."""
