@@ -115,7 +115,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   as `\\u` escapes. A question shows all of a command, with long gaps counted.
 - **Hidden text.** The model is sent no character that nobody sees either: it reads `<U+202E>`, of a long run only the first one's name
   and the length. An edit that copies such a sign changes the characters that it stands for, and bytes outside of the edit stay.
-- **Privacy.** ybs talks to the configured provider and to nobody else; `ybs models install`, `ybs models download` and `/download` fetch what you ask for.
+- **Privacy.** ybs talks to the configured provider and to nobody else; `ybs models download` and `/download` fetch what you ask for.
 
 ## What is not promised
 

@@ -10,7 +10,6 @@ import pytest
 from hosts import host_at, this_host
 from security.test_cases_path_races import swapped
 from session.test_undoing import Play
-from ybs.context.conventions import conventions
 from ybs.context.detect import detect
 from ybs.context.documents import read_documents
 from ybs.context.memory_file import read_memories
@@ -76,7 +75,6 @@ def mapped(folder: Path) -> Iterable[object]:
 
 def detected(folder: Path) -> Iterable[object]:
     yield detect(folder.parent)
-    yield conventions(folder)
 
 
 def attached(folder: Path) -> Iterable[object]:

@@ -21,6 +21,7 @@ from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.own_code import code_in, forget_in
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -54,6 +55,10 @@ class Permissions(Struct, frozen=True, kw_only=True):
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
 CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
+#: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
+COMFORTABLE_PER_WINDOW: Final = 0.3
+MOST_UNASKED_CHARS: Final = 60_000
+_OUTPUT_KEY: Final = "context.max_tool_output_chars"
 
 
 class ToolEnvironment:
@@ -318,6 +323,18 @@ class ToolEnvironment:
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
         return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
 
+    @property
+    def place_remark(self) -> str:
+        """What the person should know of the folder, where it is no project's; empty for any other."""
+        home, folder = os.path.realpath(self.host.home), str(self.roots.folder)
+        if self.sandbox.is_off or not lies_in(home, folder):
+            return ""
+        where = "your home folder" if home == folder else "a folder that holds your home folder"
+        return (
+            f"This is {where}: files can be read and changed here, but commands run only in the folder of a "
+            "project; start ybs there for them."
+        )
+
     def open_skill(self, folder: Path) -> None:
         """Let tools and commands read the folder of a skill of the person's own."""
         self.roots.add(folder, is_read_only=True)
@@ -335,6 +352,8 @@ class ToolEnvironment:
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""
         most = self.config.context.max_tool_output_chars
+        if self.loaded.origins[_OUTPUT_KEY].layer == "default":  # nobody has set it
+            most = max(most, min(round(window * COMFORTABLE_PER_WINDOW), MOST_UNASKED_CHARS))
         fitting = max(round(window * CHARS_PER_WINDOW), FEWEST_CHARS) if window else most
         self.workspace.max_output_chars = min(most, fitting)
 

@@ -338,6 +338,12 @@ class Sandbox:
         """Have later commands reach the servers of what is about to run in the background."""
         self.shared_network.want()
 
+    def listening(self) -> list[int] | None:
+        """Return the ports of servers that only /ports leads to; None where they are the machine's. It waits for a process."""
+        if self._shared_network is None or not self._shared_network.is_apart:
+            return None
+        return self._shared_network.listening()
+
     async def aclose(self) -> None:
         """Remove what the commands left outside of the project: no command runs any more."""
         if self._shared_network is not None:

@@ -7,7 +7,7 @@ from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy, RemedyKind, with_advice
 
 #: What fetches the starter model.
-INSTALL_STARTER: Final = "ybs models install"
+INSTALL_STARTER: Final = "ybs models download starter"
 
 #: Half a sentence for each remedy; `{}` is its value.
 _WORDS: Final[Mapping[RemedyKind, str]] = {

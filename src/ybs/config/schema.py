@@ -105,7 +105,10 @@ class Context(Struct, frozen=True, kw_only=True):
         Count, Meta(description="The size of the map of the project; 0 leaves it out.")
     ] = 1024
     max_tool_output_chars: Annotated[
-        Positive, Meta(description="A tool's output beyond this is cut in the middle.")
+        Positive,
+        Meta(
+            description="A tool's output beyond this is cut in the middle. Where it is not set, a window over 33,000 tokens has room for more: up to 60,000."
+        ),
     ] = 10_000
 
 
@@ -274,6 +277,12 @@ class Ui(Struct, frozen=True, kw_only=True):
     show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
     show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
     stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
+    answer_shell: Annotated[
+        bool,
+        Meta(
+            description="Have the model answer to the output of a !command at once; false keeps it for your next prompt."
+        ),
+    ] = True
     editing_mode: Annotated[
         Literal["emacs", "vi"], Meta(description="Which editor's keys the prompt has.")
     ] = "emacs"

@@ -145,6 +145,7 @@ class Question(Struct, frozen=True, kw_only=True):
     outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
+    takes_reason: bool = True  # somebody reads why a no was said
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -14,9 +14,11 @@ from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
 from ybs.git.client import Git
 from ybs.git.committable import (
+    MADE,
     Named,
     Seen,
     is_as_head,
+    is_build_product,
     look,
     names_within,
     sorted_out,
@@ -122,20 +124,23 @@ class Committer:
         describe: Describe,
         *,
         shared: Sequence[str | Path] = (),
+        made: Sequence[str | Path] = (),
         are_edits: bool = False,
     ) -> Commit | None:
         """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
 
-        The paths are absolute or relative to the project's folder. The `shared` ones are not committed; `describe`
-        makes a message for those that are. `are_edits`: none of them is new or gone.
+        The paths are absolute or relative to the project's folder. The `shared` ones are not committed, nor those that
+        commands `made` where git does not know them; `describe` makes a message for those that are. `are_edits`: none of them is new or gone.
         """
         before = self._before
         self.forget()
         if before is None or not paths or (git := self._repository()) is None:
             return None
         try:
-            others = frozenset(names_within(git, self._folder, shared))
-            before = replace(before, shared=others)
+            others, generated = (
+                frozenset(names_within(git, self._folder, each)) for each in (shared, made)
+            )
+            before = replace(before, shared=others, made=generated)
             names = names_within(git, self._folder, paths)
             hooks = hooks_in(await hooks_folder(git))
             is_quick = are_edits and not hooks
@@ -206,11 +211,14 @@ class Committer:
         if trouble:
             return self._refused(trouble) if changed or now.trouble else None
         mine, left = await sorted_out(git, list(paths), changed, before, now.changes)
+        made = left.pop(MADE, [])
         notices = self._left_out(left)
         if not mine:
             return Commit(notice=notices) if notices else None
         if not await self._is_wanted(git, hooks):
             return None
+        told = {MADE: [name for name in made if not is_build_product(name)]}
+        notices = "\n".join(filter(None, [notices, self._left_out(told)]))
         message = self._message(describe, [paths[name] for name in mine])
         if hooks:
             if problem := await self._problem_of(git, hooks):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, Event, Noticed
-from ybs.core.messages import Image, UserMessage
+from ybs.core.messages import Image, Text, UserMessage
 from ybs.session.mentions import NOTHING, Named, named_in
 from ybs.session.reply import NotSent
 
@@ -37,6 +37,8 @@ class Composer:
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
         self._news: list[Event] = []
+        #: Goes with the next words: what commands printed that the person typed.
+        self.waiting: list[Text] = []
 
     async def compose(
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
@@ -48,6 +50,8 @@ class Composer:
     async def compose_naming(self, message: UserMessage, named: Named) -> UserMessage:
         """Make a message of words in which nothing is looked for; `named` is what goes with them."""
         message = await self._with_files(message, named, self._tell)
+        message = replace(message, content=(*message.content, *self.waiting))
+        self.waiting.clear()
         self.heard.append(Heard(message, monotonic()))
         return message
 

@@ -111,6 +111,8 @@ class SessionParts:
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
+        if remark := environment.place_remark:
+            self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, remark))
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
         pointed_to = options.commands.pointed_to if options.commands else ()

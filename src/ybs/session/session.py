@@ -203,12 +203,16 @@ class Session:
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
 
     async def send_shell(self, command: str) -> Reply | Outcome:
-        """Run a command that the person typed and let the model answer to its output."""
+        """Run a command that the person typed; the model answers to its output, or reads it with the next words."""
         from ybs.session.shell import USAGE, TypedCommands  # few are typed
 
         if not command:
             return Reply(text=USAGE, is_error=True)
         typed = TypedCommands(self.environment, self.recorder, self.emit)
+        if not self.config.ui.answer_shell:
+            return await self.running.working(
+                typed.kept(command, self.composer.waiting), "A command is still running."
+            )
         return await self._take(f"!{command}", lambda: typed.injected(command))
 
     async def _hand_on(self, message: UserMessage) -> Outcome:

@@ -41,7 +41,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "restore_conversation": "",
     "change_commits": "set git.auto_commit in your own settings to turn commits on or off",
     "set_up": "run `ybs setup` to choose one",
-    "install_model": "fetch it with `ybs models install`",
+    "install_model": "fetch it with `ybs models download starter`",
     "remove_model": "remove the incomplete download with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {

@@ -88,6 +88,10 @@ class Starter(Protocol):
     def expect_job(self) -> None:
         """Have later commands reach the servers of what is about to run in the background."""
 
+    def listening(self) -> list[int] | None:
+        """Return the ports of those servers; None where they are the machine's own. It may wait for a process."""
+        ...
+
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
         ...
@@ -151,6 +155,9 @@ class Bare:
 
     def expect_job(self) -> None:
         """Do nothing: all commands have the machine's network."""
+
+    def listening(self) -> None:
+        """Return None: the ports of servers are the machine's."""
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""

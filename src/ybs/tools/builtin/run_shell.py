@@ -248,10 +248,20 @@ class RunShell(BuiltInTool):
             live.close()  # what comes later belongs to no call
         told = job.told(self.workspace.max_output_chars)
         if job.ended is None:
-            return told
+            hint = "" if arguments.network else await self._port_hint()
+            return replace(told, summary=f"{told.summary}{hint}")
         jobs.forget(job)
         told = replace(told, is_error=job.ended.exit_code != 0)
         return await self._helped(told, arguments, read_only=False)
+
+    async def _port_hint(self) -> str:
+        """Say to the person how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
+        ports = await asyncio.to_thread(self.workspace.shells.starter.listening)
+        if ports is None:
+            return ""
+        if len(ports) == 1:
+            return f"; port {ports[0]} is reached from outside only after /ports {ports[0]}"
+        return "; a port of it is reached from outside only after /ports"
 
     def _handed_over(self, job: "Job") -> ToolOutput:
         told = job.told(self.workspace.max_output_chars)

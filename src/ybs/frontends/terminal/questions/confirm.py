@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from ybs.config.host import Host
 from ybs.core.envelope import MAIN
 from ybs.core.ports import Answer, Question
-from ybs.frontends.terminal.drawing.steps import diff_lines
+from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
+from ybs.frontends.terminal.drawing.page import Canvas
+from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, one_line, wrap_marked, wrap_words
 from ybs.security.unicode import printable
@@ -38,6 +40,8 @@ _YES = {
 #: Blanks that push what follows out of sight: within a line, and whole lines.
 _GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
 _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
+#: Rows of the screen that are neither its words nor its keys, and lines of a change that are shown at least.
+_OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
 _MANY_LINES = 20
 
@@ -123,7 +127,7 @@ class PendingQuestion(Silence):
                 self.settle(replace(_YES[yes], with_network=self.with_network))
             case "n" | "escape":
                 self.settle(Answer(is_allowed=False, reason=NO_REASON))
-            case "r":
+            case "r" if "r" in keys:
                 self.wants_reason = True
             case "o" if "o" in keys:
                 self.settle(Answer(is_allowed=True, is_outside=True))
@@ -157,24 +161,28 @@ class PendingQuestion(Silence):
             self.answer.set_result(answer)
 
 
-def question_text(
-    question: Question, state: Status, host: Host, width: int, paint: Paint, signs: Signs
-) -> str:
-    """Draw the whole question: who wants what where, all of it, and what to beware of."""
+def question_text(question: Question, state: Status, host: Host, canvas: Canvas) -> str:
+    """Draw the question: who wants what where, and what to beware of.
+
+    A command is shown whole; of a change as much as the screen has rows for, and which key shows the rest.
+    """
+    width, height, paint, signs = canvas.width() - 1, canvas.height(), canvas.paint, canvas.signs
     who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
-    lines = _title(f"{who}:", width, paint)
-    if body := _body(question, width, paint, signs):
-        lines += ["", *body]
-    if question.effect in ("write", "edit") and len(body) > _MANY_LINES:  # it has scrolled away
-        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
-    lines += [""] if question.warnings or question.reason else []
+    above, below = _title(f"{who}:", width, paint), list[str]()
     if question.reason:
-        lines += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
+        below += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
     for warning in question.warnings:
         first, *rest = fold(printable(warning), width - 6)
-        lines.append(f"  {paint.warn('!')} {paint.bold(first)}")
-        lines += [f"    {paint.bold(line)}" for line in rest]
-    return "\n".join(lines).rstrip("\n")
+        below.append(f"  {paint.warn('!')} {paint.bold(first)}")
+        below += [f"    {paint.bold(line)}" for line in rest]
+    keys = choice_lines(question, width, paint, signs)
+    taken = len([*above, *below, *keys]) + _OTHER_ROWS
+    most = max(_FEWEST_LINES, height - taken) if height else 0
+    body = _body(question, width, canvas, most)
+    lines = [*above, "", *body] if body else above
+    if len(body) > max(_MANY_LINES, most + 1):  # its beginning has scrolled away
+        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
+    return "\n".join([*lines, "", *below] if below else lines).rstrip("\n")
 
 
 def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
@@ -216,7 +224,7 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         return [*picks, ("r", free), ("n", "no answer")]
     plain = "yes, in the sandbox" if question.outside == "needed" else "yes"
     options = [("y", "yes, with network" if with_network else plain), ("n", "no")]
-    options.append(("r", "no, because"))
+    options += [("r", "no, because")] * question.takes_reason
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
     options += [("o", "outside the sandbox, once")] * bool(question.outside)
@@ -264,14 +272,14 @@ def _keys(
 ) -> list[str]:
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
     options = options_of(question, with_network=with_network)
-    words = [f"[{key}] {text}" for key, text in options]
+    words = [f"[{key}] {text}{signs.more * (key == 'r')}" for key, text in options]
     if question.choices is not None:
-        words[-2] += signs.more
         return _below(words, width, paint)
-    words[2] += signs.more
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
     for end in (hint, ""):
-        short = words[: 3 + question.offers_network + bool(question.outside)]
+        short = words[
+            : 2 + question.takes_reason + question.offers_network + bool(question.outside)
+        ]
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
@@ -317,10 +325,13 @@ def _title(text: str, width: int, paint: Paint) -> list[str]:
     ]
 
 
-def _body(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
-    body = question.preview.body
+def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str]:
+    body, paint, signs = question.preview.body, canvas.paint, canvas.signs
     if question.effect in ("write", "edit"):
-        return diff_lines(body, width, paint, signs) if body else []
+        lines = diff_lines(body, width, paint, signs) if body else []
+        above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
+        left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
+        return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
 
 
