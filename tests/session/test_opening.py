@@ -126,7 +126,9 @@ async def test_a_small_model_behind_a_known_name_without_a_size_gets_the_short_p
         options = Options.of(project, {"endpoint": server.url, "model": "qwen2.5-coder"})
         async with Session(options) as session:
             await session.send("go")
-    assert len(session.conversation.system) < 2_500
+            offered = [spec.name for spec in session.agent.toolbox.specs()]
+    assert server.requests[0].body["temperature"] == 0
+    assert len(offered) == 7
     assert session.agent.model.window == 32_768
 
 
