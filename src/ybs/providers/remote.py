@@ -26,7 +26,7 @@ from ybs.providers.http.failures import (
     may_be_a_picture,
     names_a_picture,
 )
-from ybs.providers.probe import find_facts, find_models, find_props
+from ybs.providers.probe import find_facts, find_models
 from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
@@ -171,28 +171,26 @@ class RemoteModel:
         await self._client.aclose()
 
     async def ask_server(self) -> None:
-        """Ask a server on this machine which model it has, as llama.cpp's tells, and how large that is. Never fails."""
+        """Ask a server on this machine which model it has, and how large that is. Never fails."""
         self._has_asked = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FACTS_SECONDS):
-                self._take(await find_props(self._client))
+        await self._ask()
 
     async def detect_window(self) -> int:
         """Ask the server what it tells of the model, use that and return the window. Failures leave all as it was.
 
         A server elsewhere is asked only where the window or the price is not known.
         """
-        is_near, terms = is_local(host_of(self.endpoint)), self._terms
-        if is_near or terms.asks:
-            most = terms.window_limit or LOCAL_WINDOW
-            adapter = self._adapter
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FACTS_SECONDS):
-                    told = await find_facts(
-                        self._client, adapter.name, adapter.listing, self.name, most
-                    )
-                    self._take(told)
+        if is_local(host_of(self.endpoint)) or self._terms.asks:
+            await self._ask()
         return self.window
+
+    async def _ask(self) -> None:
+        most, adapter = self._terms.window_limit or LOCAL_WINDOW, self._adapter
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FACTS_SECONDS):
+                self._take(
+                    await find_facts(self._client, adapter.name, adapter.listing, self.name, most)
+                )
 
     def _take(self, told: ModelFacts) -> None:
         """Use what the server tells, where the person does not say otherwise."""

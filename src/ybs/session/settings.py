@@ -3,12 +3,13 @@
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.agent.model_choice import AUTO
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
-from ybs.providers.registry import chosen_name, provider_names
+from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
@@ -47,6 +48,8 @@ def ready_settings(options: Options) -> Loaded:
     loaded = load_settings(options)
     if options.warnings:
         loaded = replace(loaded, warnings=(*loaded.warnings, *options.warnings))
+    if loaded.config.llm.model and chosen_name(loaded.config) is None:
+        loaded = _with_provider_of_key(options, loaded)
     if loaded.config.router.enabled:
         loaded = _without_router_for_chosen(loaded)
     if not _has_more_than_shipped(options, loaded.config):
@@ -54,6 +57,23 @@ def ready_settings(options: Options) -> Loaded:
     from ybs.session.checking import checked
 
     return checked(options, loaded)
+
+
+def _with_provider_of_key(options: Options, loaded: Loaded) -> Loaded:
+    """Return the settings with the provider whose key is the only one in the environment, where an option names a model alone.
+
+    A model that a project's file names chooses none: words and a key would go where the person did not send them.
+    """
+    llm, origin = loaded.config.llm, loaded.origins["llm.model"]
+    if origin.layer != "option" or llm.model == AUTO:
+        return loaded
+    if (name := with_only_key(options.host, loaded.config)) is None:
+        return loaded
+    return replace(
+        loaded,
+        config=replace(loaded.config, llm=replace(llm, provider=name)),
+        origins={**loaded.origins, "llm.provider": Origin("option", "the key in the environment")},
+    )
 
 
 def _without_router_for_chosen(loaded: Loaded) -> Loaded:
