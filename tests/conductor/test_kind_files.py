@@ -81,7 +81,7 @@ def test_all_that_a_kind_may_say() -> None:
 @every_row(
     "text, why",
     [
-        ("words", "does not begin with a head"),
+        ("words", "does not begin with front matter"),
         (kind_file("No!"), "'No!' cannot be its name"),
         ("---\nname: a\n---\nwords", "it has no description"),
         (kind_file("a", words=""), "there are no words"),
@@ -126,7 +126,7 @@ def test_they_are_listed_and_checked(
     checked = listed(capsys, "check")
     problems = {each["place"]: each["problem"] for each in checked["problems"]}
     assert problems[THEIRS] == "this project is not trusted"
-    assert "does not begin with a head" in problems[f"~/{THEIRS}/bad.md"]
+    assert "does not begin with front matter" in problems[f"~/{THEIRS}/bad.md"]
     assert problems[f"~/{OWN}/large.md"] == "it has more than 100 kB"
     assert main(["agents", "check"]) == 1
     assert f"~/{THEIRS}/bad.md is not used: " in capsys.readouterr().err

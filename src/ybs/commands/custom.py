@@ -1,6 +1,6 @@
 """Commands of the person's own: Markdown files whose text is sent to the model, with the arguments filled in.
 
-The form is that of other agents: a head of `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
+The form is that of other agents: front matter with `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
 commands as !`git diff`, which run in the sandbox first.
 """
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.command import Run, SlashCommand
+from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
 from ybs.session.reply import Reply
@@ -25,8 +26,6 @@ _SUFFIX = ".md"
 _MOST_BYTES = 200_000
 _MOST_FILES = 300
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 _COMMAND = re.compile(r"!`([^`\n]+)`")
 _MOST_SUMMARY = 100
@@ -157,23 +156,33 @@ def _template(stem: str, place: str, data: bytes) -> Iterator[Template]:
     text = data.decode(errors="replace")
     if not _NAME.fullmatch(name) or not text.strip():
         return
-    head = _HEAD.match(text)
-    fields = {key.lower(): _bare(value) for key, value in _FIELD.findall(head[1] if head else "")}
-    body = (text[head.end() :] if head else text).strip()
+    said, body = _parts(text)
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     takes = "[ARGUMENTS]"
     yield Template(
         name=name,
         place=place,
-        summary=_shortened(fields.get("description") or first),
-        arguments=_shortened(fields.get("argument-hint") or takes),
+        summary=_shortened(text_of(said, "description") or first),
+        arguments=_shortened(_hint(said) or takes),
         text=body,
     )
 
 
-def _bare(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+def _parts(text: str) -> tuple[dict[str, Value], str]:
+    """Return the front matter and the words below it; what cannot be read as front matter is part of the words."""
+    try:
+        head, body = split(text)
+        return fields(head), body.strip()
+    except BadFrontMatter:
+        return {}, text.strip()
+
+
+def _hint(said: Mapping[str, Value]) -> str:
+    """Return what is said of the arguments: `[file]` is a list for YAML, and a hint for people."""
+    hint = said.get("argument-hint", "")
+    return hint if isinstance(hint, str) else f"[{', '.join(hint)}]"
 
 
 def _shortened(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _MOST_SUMMARY else text[: _MOST_SUMMARY - 1] + "…"

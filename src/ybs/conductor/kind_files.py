@@ -1,4 +1,4 @@
-"""Kinds of sub-agents in Markdown: a head that says what one may use, and below it what it is told.
+"""Kinds of sub-agents in Markdown: front matter that says what one may use, and below it what it is told.
 
 The form is that of Claude Code's agents as well, with its names of tools, modes and limits.
 """
@@ -14,6 +14,7 @@ from ybs.agent.user_hooks.names import KNOWN
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.config.files import open_regular
+from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS
@@ -23,7 +24,6 @@ from ybs.core.wording import listed
 from ybs.security.policy.bound import BoundMode
 from ybs.security.unicode import printable
 from ybs.tools.registry import NAMES
-from ybs.tools.skills.head import BadHead, Value, fields, split
 
 MOST_BYTES: Final = 100_000
 _MOST_FILES: Final = 200
@@ -145,16 +145,16 @@ def _read_all(
 def read_kind(data: bytes, place: str, *, is_own: bool = False) -> Kind:
     """Read a kind of its file. Raises BadKind."""
     said, body = _head_of(data)
-    name = _text(said, "name") or Path(place).stem
+    name = text_of(said, "name") or Path(place).stem
     if not _NAME.fullmatch(name):
         raise BadKind(
             f"{printable(name)[:60]!r} cannot be its name: lower-case letters, digits, - and _"
         )
-    description = " ".join(_text(said, "description").split())
+    description = " ".join(text_of(said, "description").split())
     if not description:
         raise BadKind("it has no description, by which a model knows when to use it")
     if not body.strip():
-        raise BadKind("there are no words below its head that say what to do")
+        raise BadKind("there are no words below its front matter that say what to do")
     return Kind(
         name=name,
         description=printable(description)[:_LONGEST_DESCRIPTION],
@@ -162,7 +162,7 @@ def read_kind(data: bytes, place: str, *, is_own: bool = False) -> Kind:
         tools=_tools_in(said),
         without=_tools_in(said, "disallowedTools") or (),
         mode=_mode_in(said),
-        model=_text(said, "model"),
+        model=text_of(said, "model"),
         budget=_budget_in(said),
         place=place,
         is_own=is_own,
@@ -191,13 +191,8 @@ def _head_of(data: bytes) -> tuple[Mapping[str, Value], str]:
     try:
         head, body = split(data.decode(errors="replace"))
         return fields(head), body
-    except BadHead as error:
+    except BadFrontMatter as error:
         raise BadKind(f"it {error}") from error
-
-
-def _text(said: Mapping[str, Value], key: str) -> str:
-    value = said.get(key, "")
-    return value.strip() if isinstance(value, str) else ", ".join(value)
 
 
 def _names_in(said: Mapping[str, Value], key: str) -> Sequence[str]:
@@ -217,7 +212,7 @@ def _tools_in(said: Mapping[str, Value], key: str = "tools") -> tuple[str, ...] 
 
 
 def _mode_in(said: Mapping[str, Value]) -> BoundMode | None:
-    word = _text(said, "mode") or _text(said, "permissionMode")
+    word = text_of(said, "mode") or text_of(said, "permissionMode")
     if not word:
         return None
     if word not in _MODES:
@@ -237,7 +232,7 @@ def _budget_in(said: Mapping[str, Value]) -> Budget:
 
 
 def _number(said: Mapping[str, Value], key: str) -> float | None:
-    text = _text(said, key)
+    text = text_of(said, key)
     if not text:
         return None
     try:

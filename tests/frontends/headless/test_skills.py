@@ -39,7 +39,7 @@ def test_they_are_listed_and_checked(project: Path, home: Path, capsys: pytest.C
     assert check_skills(options, is_json=False) == 1
     said = capsys.readouterr().err
     assert f"~/{OWN}/other: its name 'odd' is not that of its folder" in said
-    assert f"~/{OWN}/broken cannot be used: SKILL.md does not begin with a head" in said
+    assert f"~/{OWN}/broken cannot be used: SKILL.md does not begin with front matter" in said
     assert check_skills(options, is_json=True) == 1
     checked = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in checked["skills"]] == ["good", "odd"]

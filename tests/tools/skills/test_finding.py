@@ -77,9 +77,9 @@ def test_what_does_not_fit_the_format_and_does_no_harm_is_a_remark(name: str, te
         ("A B", "---\nname: A B\ndescription: x\n---\n", "neither its name nor its folder's is one"),
         ("a", "---\nname: a\n---\n", "has no description"),
         ("a", "---\nname: a\ndescription:\n---\n", "has no description"),
-        ("a", "words", "does not begin with a head"),
-        ("a", "", "does not begin with a head"),
-        ("a", f"---\nname: a\ndescription: x\n{'y: z' * 20_000}\n---\n", "head that does not end"),
+        ("a", "words", "does not begin with front matter"),
+        ("a", "", "does not begin with front matter"),
+        ("a", f"---\nname: a\ndescription: x\n{'y: z' * 20_000}\n---\n", "front matter without an end"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_said(name: str, text: str, reason: str, tmp_path: Path):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ybs.config.front_matter import BadFrontMatter, fields, is_yes, split, text_of
 from ybs.core.errors import ToolError
 from ybs.security.unicode import printable
-from ybs.tools.skills.head import BadHead, Value, fields, split
 
 FILE = "SKILL.md"
 #: A longer SKILL.md is not a text that a model could read.
 MOST_BYTES = 1_000_000
-#: The head has to end within so many bytes; the rest is read when the skill is used.
+#: The front matter has to end within so many bytes; the rest is read when the skill is used.
 HEAD_BYTES = 32_000
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
 _MOST_FILES = 40
@@ -27,7 +27,7 @@ class BadSkill(Exception):
 
 
 class Skill(Struct, frozen=True, kw_only=True):
-    """A skill as its head describes it.
+    """A skill as its front matter describes it.
 
     `place` is its folder as the person knows it. `data` is the file's content where it was trusted as that; else it is read when it is needed.
     `is_offered`: the model may use it by itself. `remarks` say what does not fit the format and does no harm.
@@ -50,14 +50,14 @@ class Skill(Struct, frozen=True, kw_only=True):
         return self.data is not None
 
     def body(self) -> tuple[str, int]:
-        """Return the words below the head, and the number of their first line. Raises ToolError."""
+        """Return the words below the front matter, and the number of their first line. Raises ToolError."""
         try:
             data = self.data if self.data is not None else read(self.folder, MOST_BYTES)
             head, text = split(data.decode(errors="replace"))
-        except (OSError, BadSkill, BadHead) as error:
+        except (OSError, BadSkill, BadFrontMatter) as error:
             raise ToolError(f"The skill {self.name} cannot be read: {error}") from error
         words = text.strip()
-        return words, len(head) + 3 + text.partition(words[:1] or "\n")[0].count("\n")
+        return words, head.count("\n") + 3 + text.partition(words[:1] or "\n")[0].count("\n")
 
     def instructions(self, given: str = "", *, most_chars: int) -> str:
         """Return what is sent of it: its words, where its files are, and the words that were `given` with it.
@@ -91,9 +91,9 @@ def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = 
     """Return the skill whose SKILL.md begins with `data`. Raises BadSkill."""
     try:
         said = fields(split(data.decode(errors="replace"))[0])
-    except BadHead as error:
+    except BadFrontMatter as error:
         raise BadSkill(f"{FILE} {error}") from error
-    name, description = _line(said.get("name", "")), _line(said.get("description", ""))
+    name, description = _line(text_of(said, "name")), _line(text_of(said, "description"))
     if not description:
         raise BadSkill(f"{FILE} has no description, from which a model knows when to use it")
     remarks: list[str] = []
@@ -113,10 +113,10 @@ def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = 
         folder=folder,
         place=place,
         data=data if is_trusted_text else None,
-        is_offered=said.get("disable-model-invocation") != "true",
+        is_offered=not is_yes(said, "disable-model-invocation"),
         allowed_tools=tuple(tools if isinstance(tools, list) else tools.replace(",", " ").split()),
-        compatibility=_line(said.get("compatibility", "")),
-        license=_line(said.get("license", "")),
+        compatibility=_line(text_of(said, "compatibility")),
+        license=_line(text_of(said, "license")),
         remarks=tuple(remarks),
     )
 
@@ -160,7 +160,6 @@ def is_name(name: str) -> bool:
     return is_plain and all(part.isalnum() for part in name.split("-"))
 
 
-def _line(value: Value) -> str:
-    """Return a text of the head as one legible line."""
-    text = " ".join(value) if isinstance(value, list) else value
+def _line(text: str) -> str:
+    """Return a text of the front matter as one legible line."""
     return " ".join(printable(text).split())
