@@ -272,7 +272,10 @@ async def test_a_task_that_makes_no_sense_is_refused_in_words(project: Path) -> 
     async with session:
         await session.send("go")
     told = [each.output for each in results(events)]
-    assert "There is no kind 'wizard'. The kinds are: explore, review, test, general" in told[0]
+    assert (
+        "There is no kind 'wizard'. None fits these words.\nThe kinds are: explore, review, test, general"
+        in told[0]
+    )
     assert "Give 1 to 20 tasks" in told[1]
     assert "Give 1 to 20 tasks" in told[2]
     assert "Only kinds that change nothing work in the background" in told[3]

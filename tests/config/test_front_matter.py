@@ -16,7 +16,7 @@ from ybs.config.front_matter import BadFrontMatter, fields, is_yes, split, text_
         ("key: words # a remark", "words"),
         ("key: fix#12", "fix#12"),
         ("key: 'it''s \"quoted\"'  # so", 'it\'s "quoted"'),
-        ('key: "a \\"b\\" \\u00e9\\x41\\n"', 'a "b" \u00e9A\n'),
+        ('key: "a \\"b\\" \\u00e9\\x41\\nx"', 'a "b" \u00e9A\nx'),
         ("key: goes\n  on\n\n  here", "goes on\nhere"),
         ("key:\n  below\n  it", "below it"),
         ("key: |\n  as\n    it is\n\n  kept", "as\n  it is\n\nkept"),

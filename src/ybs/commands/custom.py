@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from ybs.commands.command import Run, SlashCommand
-from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
+from ybs.commands.skills import forked, skill_commands
+from ybs.config.front_matter import (
+    BadFrontMatter,
+    Fork,
+    Value,
+    fields,
+    fork_of,
+    split,
+    text_of,
+    without_effect,
+)
 from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
 from ybs.session.reply import Reply
@@ -40,6 +49,9 @@ class Template(Struct, frozen=True, kw_only=True):
     arguments: str
     text: str
     plugin: PluginFolder | None = None
+    fork: Fork | None = None
+    #: Fields of its front matter that ybs does not go by.
+    idle: tuple[str, ...] = ()
 
     def names(self, taken: Collection[str]) -> tuple[str, ...]:
         """Return its names without those that are taken; a plugin's has a second one, `plugin:command`."""
@@ -89,7 +101,7 @@ def _of_plugin(plugin: PluginFolder) -> Iterator[Template]:
             continue
         for found in _template(Path(path).stem, str(plugin.folder / path), data):
             text = found.text.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin.folder))
-            yield replace(found, text=text, plugin=plugin)
+            yield structs.replace(found, text=text, plugin=plugin)
 
 
 _found: "WeakKeyDictionary[Session, dict[str, SlashCommand]]" = WeakKeyDictionary()
@@ -112,6 +124,10 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
                 waits=True,
             )
             made.update(dict.fromkeys(names, command))
+        for skill in skill_commands(session):
+            names = tuple(name for name in skill.names if name not in {*taken, *made})
+            command = structs.replace(skill, names=names, summary=_shortened(skill.summary))
+            made.update(dict.fromkeys(names, command))
     return _found[session]
 
 
@@ -131,6 +147,9 @@ def _sending(template: Template) -> Run:
             session.environment.open_skill(template.plugin.folder)
         text = await _with_outputs(session, template.filled(argument))
         message = await session.composer.compose(text)
+        if template.fork is not None:
+            line = f"/{template.name} {argument}".strip()
+            return forked(session, line, message.words, template.fork)
         return Reply(shared=message)
 
     return run
@@ -165,6 +184,8 @@ def _template(stem: str, place: str, data: bytes) -> Iterator[Template]:
         summary=_shortened(text_of(said, "description") or first),
         arguments=_shortened(_hint(said) or takes),
         text=body,
+        fork=fork_of(said),
+        idle=tuple(without_effect(said)),
     )
 
 

@@ -5,8 +5,10 @@ by field, and a field that it refuses is taken as it stands.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from ybs.config.tree import is_list, is_object
 from ybs.core.lazy import lazy
@@ -15,6 +17,12 @@ _END = lazy(r"^---[ \t]*$\n?", re.MULTILINE)
 _FIELD = lazy(r"([A-Za-z][\w.-]*)[ \t]*:(?:[ \t]+(.*)|$)")
 _TAG = lazy(r"<([A-Za-z][\w-]*)>")
 _BLOCK = lazy(r"[|>][+\-\d]{0,2}[ \t]*\n")
+
+#: Fields that other agents go by.
+_MEANT = frozenset({
+    *("agent", "allowed-tools", "arguments", "background", "context", "effort", "hooks"),
+    *("initialPrompt", "isolation", "mcpServers", "memory", "model", "paths", "shell", "skills"),
+})  # fmt: skip
 
 #: A text, or a list of texts; every scalar is text, so that `1.10` and `no` stay what they are. What is nested deeper is left out, or `…` in a list.
 Value: TypeAlias = str | list[str]
@@ -38,7 +46,9 @@ def split(text: str) -> tuple[str, str]:
 def fields(head: str) -> dict[str, Value]:
     """Return the fields of front matter by their names. Raises BadFrontMatter."""
     pieces = list(_pieces(head.splitlines()))
-    if pieces and all(map(_is_plain, pieces)):  # most are, and need not wait for the YAML reader to load
+    if pieces and all(
+        map(_is_plain, pieces)
+    ):  # most are, and need not wait for the YAML reader to load
         return {name: lines[0] for name, lines in pieces}
     whole = _yaml(head)
     if whole is not None:
@@ -128,3 +138,24 @@ def text_of(said: Mapping[str, Value], name: str) -> str:
 def is_yes(said: Mapping[str, Value], name: str) -> bool:
     """Return whether a field is set to true."""
     return text_of(said, name).lower() in ("true", "yes", "on", "1")
+
+
+class Fork(Struct, frozen=True, kw_only=True):
+    """The sub-agent that is to do what a skill or a command says: its kind, and its model; empty as usual."""
+
+    kind: str = ""
+    model: str = ""
+
+
+def fork_of(said: Mapping[str, Value]) -> Fork | None:
+    """Return the sub-agent that `context: fork` asks for; None where the model itself is to follow the words."""
+    if text_of(said, "context").lower() != "fork":
+        return None
+    return Fork(kind=text_of(said, "agent"), model=text_of(said, "model"))
+
+
+def without_effect(said: Mapping[str, Value], used: Container[str] = ()) -> list[str]:
+    """Return the fields that other agents go by and ybs does not; of an agent `used` are those that it goes by."""
+    if fork_of(said) is not None:
+        used = ("context", "agent", "model")
+    return [name for name in said if name in _MEANT and name not in used]

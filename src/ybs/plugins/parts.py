@@ -42,6 +42,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     skill_folders: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    skill_files: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     hooks: dict[str, list[Any]] = {}
     servers: dict[str, Any] = {}
@@ -92,7 +93,7 @@ class _Inspection:
         named = _ODD.sub("-", _text(said.get("name") or name).lower()).strip("-_")
         if not _NAME.fullmatch(named):
             raise BadPlugin("it has no name that could be used")
-        skill_folders, skills = self._skills()
+        skill_folders, skill_files = self._skills()
         return Parts(
             name=named,
             description=_text(said.get("description")),
@@ -100,7 +101,8 @@ class _Inspection:
             commands=tuple(self._texts("commands")),
             agents=tuple(self._texts("agents")),
             skill_folders=skill_folders,
-            skills=skills,
+            skills=tuple(PurePosixPath(path).parent.name for path in skill_files),
+            skill_files=skill_files,
             tools=tuple(self._tools()),
             hooks=self._hooks(),
             servers=self._servers(),
@@ -122,8 +124,8 @@ class _Inspection:
             pure = PurePosixPath(path)
             above = str(pure.parent.parent)
             if pure.name == "SKILL.md" and above in folders:
-                found.setdefault(above, []).append(pure.parent.name)
-        return tuple(found), tuple(name for names in found.values() for name in names)
+                found.setdefault(above, []).append(path)
+        return tuple(found), tuple(path for paths in found.values() for path in paths)
 
     def _tools(self) -> Iterator[str]:
         for path, file in self._files.items():
