@@ -1,6 +1,7 @@
 """Sub-agents in a session: three providers at once, what goes wrong, what comes back, and what they may not do."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -469,6 +470,31 @@ async def test_hooks_are_told_when_a_sub_agent_stops(project: Path) -> None:
     async with session:
         await session.send("go")
     assert (project / "stopped").exists()
+
+
+async def test_hooks_are_told_which_sub_agent_begins_and_may_tell_it_something(
+    project: Path,
+) -> None:
+    said = {"hookSpecificOutput": {"additionalContext": "Look into src first."}}
+    keep = "cat > start.json"
+    hooks = {
+        "SubagentStart": [
+            {"matcher": "Explore", "hooks": [{"command": f"{keep}; echo '{json.dumps(said)}'"}]},
+            {"matcher": "general-purpose", "hooks": [{"command": "touch wrong"}]},
+        ],
+        "SubagentStop": [{"matcher": "explore", "hooks": [{"command": "cat > stop.json"}]}],
+    }
+    cast = Cast([delegated({"task": "look", "kind": "explore"}), "done"], look=["Found."])
+    session, _ = opened(project, cast.model, overrides={"hooks": hooks})
+    async with session:
+        await session.send("go")
+    start, stop = (json.loads((project / f"{each}.json").read_text()) for each in ("start", "stop"))
+    assert (start["agent_id"], start["agent_type"]) == ("explore-1", "Explore")
+    assert (stop["agent_id"], stop["last_assistant_message"]) == ("explore-1", "Found.")
+    assert "Look into src first." in "\n".join(
+        each.text for each in cast.requests["look"][0].messages
+    )
+    assert not (project / "wrong").exists()
 
 
 async def test_after_a_resume_names_go_on_where_they_were(project: Path) -> None:

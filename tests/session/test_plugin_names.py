@@ -11,7 +11,7 @@ from trusting import put
 from ybs.cli import main
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import command_at, commands_of
-from ybs.core.messages import UserMessage
+from ybs.core.messages import ToolResult, UserMessage
 from ybs.session.session import Session
 from ybs.testing import ScriptedModel, call
 
@@ -51,7 +51,9 @@ async def test_skills_of_one_name_stay_beside_each_other(project: Path, home: Pa
         assert [*session.environment.skills.by_name] == ["vat", "one:vat", "two:vat"]
         assert not session.environment.skills.unusable
         await session.send("Go on.")
-        outputs = [each.output for each in model.requests[-1].messages if hasattr(each, "output")]
+        outputs = [
+            each.output for each in model.requests[-1].messages if isinstance(each, ToolResult)
+        ]
         assert outputs[0].startswith(f"VAT by two: {two}/rates.md")
         assert "rates of two" in outputs[1]
         assert outputs[2].startswith("My VAT.")

@@ -152,7 +152,7 @@ class SubAgent:
                 Spending(self.budget, next_tokens),
                 LastWord(own.config.agent.max_iterations),
             ),
-            last_guards=home.last_guards(),
+            last_guards=home.last_guards(self.name, self.kind.name),
             hooks=home.hooks,
             tools=home.tools,
             toolboxes=home.toolboxes,

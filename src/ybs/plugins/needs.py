@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ybs.agent.user_hooks.definitions import Hook, read
 from ybs.config.document import visible
 from ybs.config.front_matter import BadFrontMatter, fields, split, without_effect
+from ybs.config.paths import sidecar_of
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import Content
 from ybs.plugins.parts import Parts
@@ -79,7 +80,7 @@ def _idle(content: Content, parts: Parts) -> Iterator[str]:
 
 
 def _tool(content: Content, path: str) -> str:
-    described = content.files.get(f"{path}.tool.json")
+    described = content.files.get(sidecar_of(path, content.files.__contains__))
     if described is None:
         return f"lets the model run {path}; its needs are asked about before it runs"
     try:

@@ -42,7 +42,8 @@ class ProjectLayer:
         self._early: list[str] = []
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
-        self._claude_hooks: dict[str, Any] = {}
+        #: By the file that they stand in.
+        self._claude_hooks: dict[str, dict[str, Any]] = {}
         self.powerful = take_powerful(self.document)
         self.review = self._review(text or "", once=is_trusted, host=host)
 
@@ -95,8 +96,8 @@ class ProjectLayer:
         if added := values.get("tools", {}).get("search_paths"):
             known = current_of(user, _SEARCH_PATHS)
             put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
-        also = self._claude_hooks if document is self.document else {}
-        if hooks := joined(marked(values.get("hooks", {})), marked(also)):
+        also = self._claude_hooks.values() if document is self.document else ()
+        if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
         if servers := marked_servers(values.get(_SERVERS)):
             values = {**values, _SERVERS: servers}
@@ -141,11 +142,12 @@ class ProjectLayer:
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
-        if self._claude_hooks:
-            wanted = items_of_settings(CLAUDE_SETTINGS, {"hooks": self._claude_hooks})
-            items += [replace(item, asks=False) for item in wanted]  # common, as its commands are
-        else:
-            files.pop(CLAUDE_SETTINGS, None)
+        for name in CLAUDE_SETTINGS:
+            if hooks := self._claude_hooks.get(name):
+                wanted = items_of_settings(name, {"hooks": hooks})
+                items += [replace(item, asks=False) for item in wanted]  # common, as commands are
+            else:
+                files.pop(name, None)
         if not files:
             return None
         if self.servers is not None:
@@ -157,9 +159,11 @@ class ProjectLayer:
 
     def _words_of(self, files: Mapping[str, ProjectFile]) -> Iterable[str]:
         self.servers = self._parse_servers(files.get(MCP_FILE))
-        self._claude_hooks = hooks_in(files.get(CLAUDE_SETTINGS))
+        found = {name: files[name].data for name in CLAUDE_SETTINGS if name in files}
+        self._claude_hooks = {n: hooks for n, data in found.items() if (hooks := hooks_in(data))}
         yield from words_in(self.powerful.values)
-        yield from words_in(self._claude_hooks)
+        for hooks in self._claude_hooks.values():
+            yield from words_in(hooks)
         yield from words_in(self.servers.tree if self.servers else None)
 
     def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from ybs.config.document import dotted, visible
+from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import names_in
-from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
+from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
@@ -63,7 +64,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             asks = folder not in _QUIET
             yield Item(place=visible(path), words=_KINDS[folder], asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
-            described = path.endswith(SIDECAR) or path + SIDECAR in files
+            described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
             words = "is a program that ybs would offer to the model as a tool"
             yield Item(place=visible(path), words=words, asks=described)
 
