@@ -62,9 +62,8 @@ class SubAgent:
 
     @property
     def used(self) -> Used:
-        """What it has used so far; what summaries within its turn took is known at its end."""
-        end = self.progress.end
-        return Used.of(end.steps, end.usage) if end is not None else self.progress.used
+        """What it has used so far."""
+        return self.progress.spent
 
     def wait(self) -> None:
         """Note that it waits for its turn in this task, so that a stop ends that."""
