@@ -149,7 +149,7 @@ def _sending(template: Template) -> Run:
         message = await session.composer.compose(text)
         if template.fork is not None:
             line = f"/{template.name} {argument}".strip()
-            return forked(session, line, message.words, template.fork)
+            message = forked(session, line, message.words, template.fork)
         return Reply(shared=message)
 
     return run

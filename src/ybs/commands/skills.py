@@ -36,17 +36,17 @@ async def use_skill(session: Session, argument: str) -> Reply:
     if not skill.in_project:
         session.environment.open_skill(skill.opened)
     if skill.fork is not None:
-        return forked(session, f"/{skill.name} {words}".strip(), text, skill.fork)
+        return Reply(shared=forked(session, f"/{skill.name} {words}".strip(), text, skill.fork))
     return Reply(shared=UserMessage.of(text))
 
 
-def forked(session: Session, line: str, text: str, fork: "Fork") -> Reply:
-    """Have a sub-agent do what the text says; the model reads the line and what came of it."""
+def forked(session: Session, line: str, text: str, fork: "Fork") -> UserMessage:
+    """Have a sub-agent do what the text says in the turn that begins with the message that is returned: the model reads the line, and what came of it."""
     from ybs.tools.builtin.delegate import Task  # few ask for it
 
     task = Task(task=text, kind=fork.kind or "general", model=fork.model)
     session.delegating.order(line, task)
-    return Reply(shared=UserMessage.of(line))
+    return UserMessage.of(line)
 
 
 def _list(session: Session) -> Reply:
