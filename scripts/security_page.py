@@ -57,7 +57,7 @@ it is bounded by what follows, each with the test that holds it.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
   there either. No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
-- **Hooks** of your own are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
+- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
