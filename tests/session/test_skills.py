@@ -113,6 +113,7 @@ async def test_the_person_sends_one_with_words(project: Path, home: Path):
 async def test_one_is_a_command_by_its_name(project: Path, home: Path):
     skill(home / OWN, "tidy", "Tidy $ARGUMENTS.", head="argument-hint: '[WHAT]'\n")
     skill(home / OWN, "help", "Not this.")
+    skill(home / OWN, "help-desk", "Nor this.")
     skill(home / OWN, "hidden", head="user-invocable: false\n")
     put(home, ".claude/commands/tidy-up.md", "---\nmodel: opus\n---\nAll.")
     session, model = opened(project, "Yes.")
@@ -121,6 +122,7 @@ async def test_one_is_a_command_by_its_name(project: Path, home: Path):
         assert command is not None
         assert (command.arguments, command.summary) == ("[WHAT]", "Does it.")
         assert command_at("/hidden", session) is None
+        assert command_at("/hel", session) is command_at("/help")  # no skill makes it unclear
         assert isinstance(await session.handle("/tidy the desk"), Outcome)
         assert "Tidy the desk." in str(model.requests[-1].messages[-1])
         reply = await session.handle("/help")
