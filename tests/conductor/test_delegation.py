@@ -476,13 +476,18 @@ async def test_hooks_are_told_which_sub_agent_begins_and_may_tell_it_something(
     project: Path,
 ) -> None:
     said = {"hookSpecificOutput": {"additionalContext": "Look into src first."}}
-    keep = "cat > start.json"
+    keep = 'cat > "$CLAUDE_PROJECT_DIR"/start.json'
     hooks = {
         "SubagentStart": [
             {"matcher": "Explore", "hooks": [{"command": f"{keep}; echo '{json.dumps(said)}'"}]},
-            {"matcher": "general-purpose", "hooks": [{"command": "touch wrong"}]},
+            {
+                "matcher": "general-purpose",
+                "hooks": [{"command": 'touch "$CLAUDE_PROJECT_DIR"/wrong'}],
+            },
         ],
-        "SubagentStop": [{"matcher": "explore", "hooks": [{"command": "cat > stop.json"}]}],
+        "SubagentStop": [
+            {"matcher": "explore", "hooks": [{"command": 'cat > "$CLAUDE_PROJECT_DIR"/stop.json'}]}
+        ],
     }
     cast = Cast([delegated({"task": "look", "kind": "explore"}), "done"], look=["Found."])
     session, _ = opened(project, cast.model, overrides={"hooks": hooks})

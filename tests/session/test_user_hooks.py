@@ -373,7 +373,9 @@ async def test_in_incognito_there_is_no_transcript(open_session: Open, project: 
 async def test_hooks_hear_of_a_call_that_failed(open_session: Open, project: Path):
     said = answering(hookSpecificOutput={"additionalContext": "look into docs/"})
     failed = {"matcher": "Read", "hooks": [{"command": KEPT}, {"command": said}]}
-    options = with_hooks(PostToolUseFailure=failed, PostToolUse=hook("touch succeeded", "Read"))
+    options = with_hooks(
+        PostToolUseFailure=failed, PostToolUse=hook('touch "$CLAUDE_PROJECT_DIR"/succeeded', "Read")
+    )
     events = await ran(open_session, [call("read_file", path="no.txt"), "Sorry."], **options)
     (facts,) = seen(project)
     assert (facts["tool_name"], facts["tool_input"]) == ("Read", {"file_path": str(project / "no.txt")})  # fmt: skip
@@ -385,7 +387,7 @@ async def test_hooks_hear_of_a_call_that_failed(open_session: Open, project: Pat
 
 
 async def test_a_refused_call_did_not_fail(open_session: Open, project: Path):
-    options = with_hooks(PostToolUseFailure=hook("touch heard"))
+    options = with_hooks(PostToolUseFailure=hook('touch "$CLAUDE_PROJECT_DIR"/heard'))
     script = [call("write_file", path="a.txt", content="x"), "Sorry."]
     await ran(open_session, script, mode="deny", **options)
     assert not (project / "heard").exists()
@@ -444,9 +446,9 @@ async def test_a_projects_hook_answers_no_question_with_yes(open_session: Open, 
 
 @pytest.mark.parametrize("off", [False, True])
 async def test_the_persons_hooks_of_claude_code_run(open_session: Open, project: Path, home: Path, off: bool):  # fmt: skip
-    settings = {"hooks": {"Stop": [hook("touch stopped")]}, "permissions": {"allow": ["Bash"]}, "disableAllHooks": off}  # fmt: skip
+    settings = {"hooks": {"Stop": [hook('touch "$CLAUDE_PROJECT_DIR"/stopped')]}, "permissions": {"allow": ["Bash"]}, "disableAllHooks": off}  # fmt: skip
     put(home, ".claude/settings.json", json.dumps(settings))
-    options = with_hooks(Stop=hook("touch also"))
+    options = with_hooks(Stop=hook('touch "$CLAUDE_PROJECT_DIR"/also'))
     await ran(open_session, ["Done."], **options)
     assert (project / "stopped").exists() is not off
     assert (project / "also").exists()
