@@ -80,7 +80,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
   start in a folder of ybs's, nothing in their environment leads into the project, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
-- **Hooks** of your own are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
+- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.

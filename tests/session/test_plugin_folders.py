@@ -45,7 +45,11 @@ def a_plugin(folder: Path) -> Path:
     manifest = {"name": "Shop Tools", "version": "1.2"}
     put(folder, ".claude-plugin/plugin.json", json.dumps(manifest))
     put(folder, "commands/price.md", "---\ndescription: Price it\n---\nPrice $1 by !`sh ${CLAUDE_PLUGIN_ROOT}/tools/tax`.\n```!\necho more\n```")  # fmt: skip
-    put(folder, "skills/vat/SKILL.md", "---\nname: vat\ndescription: Knows the tax.\n---\nBody.")
+    put(
+        folder,
+        "skills/vat/SKILL.md",
+        "---\nname: vat\ndescription: Knows the tax.\nmodel: opus\neffort: high\n---\nIt is !`date` in ${CLAUDE_PLUGIN_ROOT}.",
+    )
     put(folder, "agents/auditor.md", "---\nname: auditor\n---\n")
     put(folder, "tools/tax", "#!/bin/sh\necho 19", 0o755)
     put(
@@ -90,10 +94,11 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- runs when you type the command of commands/price.md, where the mode allows it: "
         "sh ${CLAUDE_PLUGIN_ROOT}/tools/tax",
         "- runs when you type the command of commands/price.md, where the mode allows it: echo more",
-        "- adds 1 kind of sub-agents: auditor",
-        "- adds 1 skill for the model: vat",
+        "- adds 1 kind of sub-agents: shop-tools:auditor",
+        "- adds 1 skill for the model: shop-tools:vat",
         "- runs at PreToolUse Bash, in the sandbox: sh ${CLAUDE_PLUGIN_ROOT}/check.sh",
         "- lets the model run tools/tax, which needs the network",
+        "- without effect in ybs: !`commands` (1 file), effort (1 file), model (1 file)",
         "ybs: without a terminal nobody can agree to this; --yes adds it without asking",
     ]
     assert ybs("list")[1] == ""
@@ -124,7 +129,7 @@ async def test_its_parts_are_in_a_session(tmp_path: Path, project: Path, ybs: Ru
             ("price", "shop-tools:price")
         ]
         assert command_at("/shop-tools:price", session) is not None
-        assert "vat" in session.environment.skills.by_name
+        assert [*session.environment.skills.by_name] == ["shop-tools:vat"]
         outcome = await session.handle("/price cart")
         assert isinstance(outcome, Outcome)
         assert "tax" in [each.name for each in model.requests[-1].tools]

@@ -321,6 +321,8 @@ class ToolEnvironment:
         if self._original is not None:
             return self._original.has_skills()
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
+        if any(each.skill_folders for each in self.loaded.plugins):
+            return True
         return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
 
     @property
@@ -348,6 +350,10 @@ class ToolEnvironment:
             yield Folder(path, self.host.short(str(path)), not name.startswith(("~", "/")))
         for name in PROJECT_SKILLS:
             yield Folder(self.folder / name, name, is_projects=True)
+        for plugin in self.loaded.plugins:
+            for name in plugin.skill_folders:
+                path = plugin.folder / name
+                yield Folder(path, self.host.short(str(path)), plugin=plugin)
 
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""

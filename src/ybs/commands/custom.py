@@ -1,6 +1,6 @@
 """Commands of the person's own: Markdown files whose text is sent to the model, with the arguments filled in.
 
-The form is that of other agents: a head of `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
+The form is that of other agents: front matter with `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
 commands as !`git diff`, which run first, judged as the model's calls are.
 """
 
@@ -16,6 +16,17 @@ from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
 from ybs.commands.command import Run, SlashCommand
+from ybs.commands.skills import forked, skill_commands
+from ybs.config.front_matter import (
+    BadFrontMatter,
+    Fork,
+    Value,
+    fields,
+    fork_of,
+    split,
+    text_of,
+    without_effect,
+)
 from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
 from ybs.config.template import (
@@ -25,7 +36,6 @@ from ybs.config.template import (
     Piece,
     arguments_in,
     parse,
-    split_head,
 )
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
@@ -58,6 +68,9 @@ class Template(Struct, frozen=True, kw_only=True):
     text: str
     plugin: PluginFolder | None = None
     is_own: bool = False
+    fork: Fork | None = None
+    #: Fields of its front matter that ybs does not go by.
+    idle: tuple[str, ...] = ()
 
     def names(self, taken: Collection[str]) -> tuple[str, ...]:
         """Return its names without those that are taken; a plugin's has a second one, `plugin:command`."""
@@ -115,6 +128,10 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
                 waits=True,
             )
             made.update(dict.fromkeys(names, command))
+        for skill in skill_commands(session):
+            names = tuple(name for name in skill.names if name not in {*taken, *made})
+            command = replace(skill, names=names, summary=_shortened(skill.summary))
+            made.update(dict.fromkeys(names, command))
     return _found[session]
 
 
@@ -136,7 +153,11 @@ def _sending(template: Template) -> Run:
         pieces = parse(template.text.replace("\0", ""))
         arguments = Arguments(pieces, argument, str(folder or ""))
         filling = Filling(pieces, arguments, is_own=template.is_own)
-        return Reply(prompt=Prompt(filling.words, partial(_composed, session, filling)))
+        if template.fork is None:
+            return Reply(prompt=Prompt(filling.words, partial(_composed, session, filling)))
+        line = f"/{template.name} {argument}".strip()
+        make = partial(_handed_over, session, filling, line, template.fork)
+        return Reply(prompt=Prompt(line, make))
 
     return run
 
@@ -211,6 +232,12 @@ async def _composed(session: Session, filling: Filling) -> UserMessage:
     return await session.composer.compose_naming(message, filling.named())
 
 
+async def _handed_over(session: Session, filling: Filling, line: str, fork: Fork) -> UserMessage:
+    """Have a sub-agent do what the template says: the conversation has the line, and what came of it."""
+    message = await _composed(session, filling)
+    return forked(session, line, message.words, fork)
+
+
 async def _output(session: Session, filling: Filling, command: Command) -> str:
     """Return what a command printed, or why it was not run. Where nobody is there to be asked, nothing is sent without it: NotAllowed."""
     from ybs.security.policy.confirm import is_attended
@@ -240,18 +267,36 @@ def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> It
     text = data.decode(errors="replace")
     if not _NAME.fullmatch(name) or not text.strip():
         return
-    fields, body = split_head(text)
+    said, body = _parts(text)
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     takes = "[ARGUMENTS]"
     yield Template(
         name=name,
         place=place,
-        summary=_shortened(fields.get("description") or first),
-        arguments=_shortened(fields.get("argument-hint") or takes),
+        summary=_shortened(text_of(said, "description") or first),
+        arguments=_shortened(_hint(said) or takes),
         text=body,
         is_own=is_own,
+        fork=fork_of(said),
+        idle=tuple(without_effect(said)),
     )
 
 
+def _parts(text: str) -> tuple[dict[str, Value], str]:
+    """Return the front matter and the words below it; what cannot be read as front matter is part of the words."""
+    try:
+        head, body = split(text)
+        return fields(head), body.strip()
+    except BadFrontMatter:
+        return {}, text.strip()
+
+
+def _hint(said: Mapping[str, Value]) -> str:
+    """Return what is said of the arguments: `[file]` is a list for YAML, and a hint for people."""
+    hint = said.get("argument-hint", "")
+    return hint if isinstance(hint, str) else f"[{', '.join(hint)}]"
+
+
 def _shortened(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _MOST_SUMMARY else text[: _MOST_SUMMARY - 1] + "…"

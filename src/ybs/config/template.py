@@ -9,10 +9,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.front_matter import BadFrontMatter, split
 from ybs.core.lazy import lazy
 
-_HEAD = lazy(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_FIELD = lazy(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 #: A fenced block whose first line is ```!, or !`command` in a line.
 _COMMAND = lazy(
     r"^[ \t]*```![ \t]*\n(?P<block>.*?)\n?^[ \t]*```[ \t]*$|!`(?P<inline>[^`\n]+)`",
@@ -70,15 +69,6 @@ class Arguments:
         return self._words[place] if 0 <= place < len(self._words) else None
 
 
-def split_head(text: str) -> tuple[dict[str, str], str]:
-    """Return the fields of a template's head, by their names in small letters, and the text below it."""
-    head = _HEAD().match(text)
-    if head is None:
-        return {}, text.strip()
-    fields = {key.lower(): _bare(value) for key, value in _FIELD().findall(head[1])}
-    return fields, text[head.end() :].strip()
-
-
 def parse(text: str) -> tuple[Piece, ...]:
     """Split a template's text into plain text, places of arguments, and commands."""
     pieces, at = list[Piece](), 0
@@ -91,9 +81,17 @@ def parse(text: str) -> tuple[Piece, ...]:
     return (*pieces, *_with_arguments(text[at:]))
 
 
+def body_of(text: str) -> str:
+    """Return the text below the front matter; all of it where that cannot be read."""
+    try:
+        return split(text)[1].strip()
+    except BadFrontMatter:
+        return text.strip()
+
+
 def commands_in(text: str) -> list[str]:
     """Return the shell commands that a template runs, as they stand in it."""
-    return [each.source for each in parse(split_head(text)[1]) if isinstance(each, Command)]
+    return [each.source for each in parse(body_of(text)) if isinstance(each, Command)]
 
 
 def arguments_in(pieces: Sequence[Piece]) -> Iterator[Argument]:
@@ -114,7 +112,3 @@ def _with_arguments(text: str) -> Iterator[str | Argument]:
         at = found.end()
     if at < len(text):
         yield text[at:]
-
-
-def _bare(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value

@@ -44,8 +44,6 @@ from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from ybs.agent.hooks import TurnHook
     from ybs.agent.routed import RoutedTurns
     from ybs.agent.user_hooks.hooks import UserHooks
@@ -160,7 +158,7 @@ class SessionParts:
             tell=ports.emit,
             hooks=self.hooks,
             hooks_in=self._hooks_in,
-            last_guards=lambda: self._hook_guards("SubagentStop"),
+            last_guards=self._hook_guards,
             prepare=self._before_compaction,
             own_model=options.model,
             tools=options.tools,
@@ -183,12 +181,15 @@ class SessionParts:
         def facts() -> SessionFacts:
             fresh = "clear" if self.is_after_another else "startup"
             source = "resume" if self.journal.earlier else fresh
-            return SessionFacts(name=self.journal.name, transcript=self.journal.path, source=source)
+            messages = self.conversation.messages
+            return SessionFacts(name=self.journal.name, source=source, messages=messages)
 
         return UserHooks(found.hooks, self.environment, self._ports.emit, facts)
 
     async def _ask(self, question: Question) -> Answer:
         if self.user_hooks is not None:
+            if (answer := await self.user_hooks.answer_to(question)) is not None:
+                return answer
             self.user_hooks.notify("permission_prompt", f"ybs asks: {question.preview.title}")
         with self.delegating.paused():
             return await self._ports.confirm(question)
@@ -303,12 +304,12 @@ class SessionParts:
         if self.user_hooks is not None:
             agent.compaction.before = self.user_hooks.before_compaction
 
-    def _hook_guards(self, event: 'Literal["Stop", "SubagentStop"]' = "Stop") -> tuple[Guard, ...]:
+    def _hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
         if self.user_hooks is None:
             return ()
         from ybs.agent.user_hooks.guard import HookGuard
 
-        return (HookGuard(self.user_hooks, event),)
+        return (HookGuard(self.user_hooks, agent, kind),)
 
     def _hooks_in(self, environment: ToolEnvironment) -> tuple[CallHook, ...]:
         """Return the hooks of an agent that works in a copy of the project; what reaches the project is recorded then."""

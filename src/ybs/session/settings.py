@@ -1,9 +1,13 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
+from pathlib import Path
+from typing import Final
+
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import AUTO
+from ybs.config.files import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import Origin
@@ -13,6 +17,9 @@ from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
+
+#: Of the person: the hooks in it count, and nothing else.
+_CLAUDE_SETTINGS: Final = ".claude/settings.json"
 
 
 def load_settings(options: Options) -> Loaded:
@@ -29,11 +36,28 @@ def load_settings(options: Options) -> Loaded:
         profile=options.profile,
         trusts_project=options.trust,
     )
+    if (file := options.host.home / _CLAUDE_SETTINGS).exists():
+        loaded = _with_hooks_of(file, loaded)
     if not (options.host.config_folder / "plugins.json").exists():
         return loaded
     from ybs.plugins.in_settings import with_added  # few have plugins
 
     return with_added(loaded)
+
+
+def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:
+    """Return the settings with the hooks that the person has in the settings of Claude Code."""
+    from ybs.trust.grants import hooks_in, in_lists, joined
+
+    try:
+        with open_regular(file) as opened:
+            hooks = hooks_in(opened.read(LARGEST_BYTES))
+    except OSError:
+        return loaded
+    if not hooks:
+        return loaded
+    config = loaded.config
+    return replace(loaded, config=replace(config, hooks=joined(in_lists(config.hooks), hooks)))
 
 
 def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:

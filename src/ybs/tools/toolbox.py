@@ -245,7 +245,13 @@ class LocalToolbox(Toolbox):
             changed = replace(call, arguments=verdict.arguments, invalid="")
             ready = await called(lambda: self._prepare(changed), call.name, PREPARE_SECONDS)
         with self._gate.wishing(call.id, verdict.wish, verdict.reason):
-            result = await self._run_checked(call, ready, emit)
+            try:
+                result = await self._run_checked(call, ready, emit)
+            except Refused:
+                raise
+            except ToolError as error:
+                failed = replace(self._failed(call, str(error)), remedies=error.remedies)
+                result = await judges.look_at(ready.call, failed)
         note = f"\n\n{verdict.note}" if verdict.note else ""
         return replace(result, output=result.output + note)
 
