@@ -383,6 +383,15 @@ async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen
     assert "at another commit" not in (await bench.ok("git")).output
 
 
+async def test_a_submodule_that_is_not_checked_out_is_passed_by(pit: Sandpit, make_bench: Any):
+    bench = make_bench(mode="bypass")
+    add_submodule(pit, "gone")
+    sub = add_submodule(pit, "sub")
+    pit.plain("submodule", "deinit", "-f", "gone")
+    (sub / "a.txt").write_text("changed\n")
+    assert (await bench.ok("git")).output == "## main\n M sub/a.txt (in a submodule)"
+
+
 async def test_a_submodule_that_cannot_be_looked_at_is_named_and_no_program_of_its_runs(
     pit: Sandpit, make_bench: Any
 ):

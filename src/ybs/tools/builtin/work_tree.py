@@ -96,6 +96,8 @@ class WorkTree:
         for facts, _, name in rows:
             if not (inner := _within(name, scope)) or not self.permits(name):
                 continue  # it is not one that was asked for, or a link has taken its place
+            if not _is_entry(f"{self.top}/{name}/.git"):
+                continue  # it was never checked out; the repository around it would be looked at
             tree = WorkTree(self._workspace, Path(self.top, name))
             module = Submodule(tree, self.show(name), inner, facts.split()[1])
             await module.look()
@@ -162,18 +164,12 @@ class Submodule:
         self.has_moved = False
 
     async def look(self) -> None:
-        """Ask git what differs in it. One that was never checked out has nothing that could."""
-        if not self._is_there:
-            return
+        """Ask git what differs in it."""
         try:
             _, self.rows = await self.tree.changes(self.scope)
             self.has_moved = await self.tree.git.head() != self._recorded
         except ToolError as error:
             self.trouble = str(error)
-
-    @property
-    def _is_there(self) -> bool:
-        return os.path.lexists(f"{self.tree.folder}/.git")
 
     @property
     def lines(self) -> list[str]:
@@ -195,6 +191,10 @@ class Submodule:
         has_text = len(new) < len(self.rows)
         text = await self.tree.diff(self.scope, prefix=at) if has_text else ""
         return text + "".join(f"{line}\n" for line in rest)
+
+
+def _is_entry(path: str) -> bool:
+    return os.path.lexists(path)
 
 
 def _paths_in(gitmodules: str) -> list[str]:
