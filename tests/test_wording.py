@@ -55,6 +55,13 @@ EXCEPTIONS = {
     ): "the same",
     ("tools/mcp/stderr.py", '"] in its entry (--write '): "the same",
     ("tools/mcp/stderr.py", '"] in its entry, or "write" to change it (--write '): "the same",
+    ("tools/builtin/run_shell.py", " is reached from outside only after /ports "): (
+        "the summary of a call is for the person, who alone can open a port"
+    ),
+    (
+        "tools/builtin/run_shell.py",
+        "; a port of it is reached from outside only after /ports",
+    ): "the same",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
 }
 OPTION = re.compile(r'"(--[a-z][a-z-]+)"')

@@ -313,7 +313,9 @@ async def test_the_requests_of_sub_agents_count_as_the_turns(project: Path) -> N
 
 async def test_long_results_are_cut_and_kept_in_a_file(project: Path) -> None:
     cast = Cast([delegated({"task": "one", "kind": "explore"}), "done"], one=["word " * 10_000])
-    session, events = opened(project, cast.model)
+    session, events = opened(
+        project, cast.model, overrides={"context.max_tool_output_chars": 10_000}
+    )
     async with session:
         await session.send("go")
     told = results(events)[0].output

@@ -1,6 +1,6 @@
 """Templates of commands: what is text in them, a place of an argument, a command."""
 
-from ybs.config.template import Argument, Arguments, Command, commands_in, parse, split_head
+from ybs.config.template import Argument, Arguments, Command, body_of, commands_in, parse
 
 HEAD = "---\ndescription: 'Do it'\nModel: x\n---\n"
 
@@ -19,8 +19,8 @@ def text_of(template: str, given: str) -> str:
 
 
 def test_the_head_is_apart() -> None:
-    assert split_head(f"{HEAD}\nBody\n") == ({"description": "Do it", "model": "x"}, "Body")
-    assert split_head("Body\n---\nx: y\n---\n")[0] == {}
+    assert body_of(f"{HEAD}\nBody\n") == "Body"
+    assert body_of("Body\n---\nx: y\n---\n") == "Body\n---\nx: y\n---"
 
 
 def test_places_of_arguments() -> None:

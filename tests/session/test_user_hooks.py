@@ -342,7 +342,7 @@ def lines_of(project: Path, event: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("sandbox", [False, True])
 async def test_the_transcript_has_lines_as_hooks_know_them(open_session: Open, project: Path, sandbox: bool):  # fmt: skip
     secret = "ghp" + "_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-    settings = {"hooks": {event: [hook(TRANSCRIPT)] for event in ("SessionStart", "PostToolUse", "Stop")}}  # fmt: skip
+    settings = {"hooks": {event: [hook(TRANSCRIPT, project="write")] for event in ("SessionStart", "PostToolUse", "Stop")}}  # fmt: skip
     trusted(project, settings)
     script = [call("read_file", path="a.txt"), "It is there.", "And so it goes on."]
     put(project, "a.txt", f"key = {secret}")

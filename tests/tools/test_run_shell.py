@@ -93,7 +93,7 @@ async def test_where_there_is_no_bash_sh_runs_and_the_model_is_told(
 ):
     tool = next(each for each in bench.tools if each.name == "run_shell")
     assert "POSIX sh" not in tool.description
-    monkeypatch.setattr(launcher, "_BASH", ("/nonexistent/bash",))
+    monkeypatch.setattr(launcher, "BASH", ("/nonexistent/bash",))
     assert "POSIX sh, not bash" in tool.description
     assert "POSIX sh, not bash" in tool.short_description
     assert (await bench.ok("run_shell", command="echo $0")).display["stdout"] == "/bin/sh\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FOCUS_FILE = ".ybs/FOCUS.md"
 LONGEST_FOCUS = 1_000  # characters
-_RULES = "# Written by /focus, and removed by /focus clear\n/FOCUS.md\n/.gitignore\n"
+_RULES = "# Written with the focus, and removed with it\n/FOCUS.md\n/.gitignore\n"
 
 
 def read_focus(folder: Path) -> str:

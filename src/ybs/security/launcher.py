@@ -25,7 +25,7 @@ _DEVNULL: Final = -3
 #: Never looked for along PATH: the project may have put a folder of its own there.
 BUBBLEWRAP: Final = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 #: Not `/bin/sh`, which is dash on Debian: there `[[`, `{1..3}` and `set -o pipefail` fail, and `&>` means something else.
-_BASH: Final = ("/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash")
+BASH: Final = ("/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash")
 #: Looked through first, whatever PATH says.
 SYSTEM_FOLDERS = (
     "/usr/bin",
@@ -105,7 +105,7 @@ def named_system_program(name: str) -> str | None:
 
 def bash() -> str | None:
     """Return the path of the system's bash, in which the commands of a model run where there is one."""
-    return system_program(_BASH)
+    return system_program(BASH)
 
 
 def shell_command(command: str) -> list[str]:

@@ -240,7 +240,9 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     assert machine.fix_for_backend(broken, tmp_path) == fix
     restricted.write_text("0\n")
     assert "user namespaces" in machine.fix_for_backend(broken, tmp_path)
-    assert machine.fix_for_backend("no filter for this machine", tmp_path) == "see docs/security.md"
+    assert (
+        machine.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
+    )
     monkeypatch.setattr("ybs.frontends.headless.finding.is_installed", lambda _name: False)
     assert install("git") == "install git"
 

@@ -47,7 +47,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
 
     path: str
     offset: Annotated[int, Meta(description="from 1; negative: from the end")] = 1
-    limit: int = 2000
+    limit: int = 500
     raw: Annotated[bool, Meta(description="a notebook's JSON")] = False
 
 
