@@ -131,6 +131,19 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
         assert played.names == []
 
 
+async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "the-key")
+    monkeypatch.setenv("MY_SETTING", "blue")
+    needs = {"environment": ["OPENAI_API_KEY", "MY_SETTING"]}
+    described = {"description": "A tool.", "needs": needs}
+    put(project, ".ybs/tools/own", script('echo "[$OPENAI_API_KEY] $MY_SETTING"', described), 0o755)
+    give_trust(project)
+    async with playing(project, "auto") as played:
+        assert (await played.run("own")).output == "[] blue"
+
+
 async def test_a_reload_finds_what_is_new_and_forgets_what_is_gone(project: Path, home: Path):
     gone = install(home, "gone", "echo 1")
     install(home, "stays", "echo 1")
