@@ -551,7 +551,11 @@ async def test_a_large_window_shows_more_of_files_and_outputs_but_a_setting_stan
     (project / "long.txt").write_text(
         "".join(f"a line of text, number {n}\n" for n in range(1_400))
     )
-    script = [call("read_file", path="long.txt"), call("run_shell", command="cat long.txt"), "done"]
+    script = [
+        call("read_file", path="long.txt", limit=1_400),
+        call("run_shell", command="cat long.txt"),
+        "done",
+    ]
 
     async def sizes() -> list[int]:
         model = ScriptedModel(script, window=200_000)

@@ -7,6 +7,7 @@ from msgspec.json import encode
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.policy.command_case import CommandCase, commands_in
+from ybs.security.policy.rules import rule_of
 
 
 @every_row(
@@ -98,3 +99,10 @@ def test_many_texts_are_looked_at_together_and_none_is_left_out():
 
 def test_arguments_that_are_no_json_hold_no_commands():
     assert list(commands_in(b"{")) == []
+
+
+def test_what_is_only_known_when_it_runs_leaves_no_sandbox():
+    rules = [rule_of("run_shell(git push *)")]
+    assert CommandCase("git push origin main", Safety()).may_leave(rules)
+    assert not CommandCase("git push $REMOTE", Safety()).may_leave(rules)
+    assert not CommandCase("git push; make", Safety()).may_leave(rules)

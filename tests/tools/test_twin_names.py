@@ -110,3 +110,8 @@ async def test_a_command_starts_in_the_folder_that_looks_the_same(bench: Any, pr
     (project / NFD).mkdir()
     answered = await bench.ok("run_shell", command="pwd", working_dir=NFC)
     assert answered.display["stdout"] == f"{project}/{NFD}\n"
+
+
+async def test_a_name_below_what_is_no_folder_has_no_twin(bench: Any, project: Path):
+    (project / "file").write_text("text\n")
+    assert "résumé" in await bench.fails("read_file", path=f"file/{NFC}")

@@ -58,7 +58,7 @@ class Judged(Protocol):
 
 
 @runtime_checkable
-class Networked(Protocol):
+class Networked(Judged, Protocol):
     """A tool whose calls can be given the network."""
 
     def with_network(self, arguments: Any) -> Any:
@@ -341,8 +341,6 @@ class LocalToolbox(Toolbox):
         """Return the same call with the network open, as the person is asked about it."""
         value = tool.with_network(ready.decoded.value)
         ready = replace(ready, decoded=replace(ready.decoded, value=value))
-        if not isinstance(tool, Judged):
-            return ready
         return replace(ready, preview=_preview_of(ready.tool, value), subject=tool.subject(value))
 
     def _prepare(self, call: ToolCall) -> Ready:
