@@ -88,6 +88,7 @@ class ToolEnvironment:
         *,
         confirm: Confirm = nobody,
         is_attended: Callable[[], bool] = lambda: False,
+        jobs_changed: Callable[[], None] = lambda: None,
         original: "ToolEnvironment | None" = None,
     ) -> None:
         self._original, config = original, loaded.config
@@ -119,6 +120,7 @@ class ToolEnvironment:
                 starter=self.sandbox,
                 outputs=outputs,
                 keeps_outputs=self.incognito.may_write,
+                changed=jobs_changed,
             ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not self.sandbox.is_off,

@@ -2,7 +2,7 @@
 
 The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use
 `match` with `assert_never`, so a new event fails the type check until every one handles it. Events whose name ends in
-`Streamed` or `Printed` are pieces for the screen; they are never stored.
+`Streamed` or `Printed` are pieces for the screen; they and `StateChanged` are never stored.
 """
 
 from collections.abc import Callable
@@ -296,6 +296,46 @@ class FilesRestored(Struct, frozen=True, kw_only=True, tag="undo"):
     is_redo: bool = False
 
 
+class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A question that waits for the person: what any frontend needs to ask it, and the `id` that an answer names.
+
+    `choices` are those of the model's own question (None: it is about a call). The fields are those of `ybs.core.ports.Question`.
+    """
+
+    id: str
+    name: str
+    title: str
+    preview: str = ""
+    warnings: tuple[str, ...] = ()
+    reason: str = ""
+    grant: str = ""
+    can_be_kept: bool = False
+    offers_network: bool = False
+    outside: str = ""
+    choices: tuple[str, ...] | None = None
+    agent: str = ""
+
+
+class StateChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
+    """Where the session stands from now on, whole: told when any part of it has changed. It is never stored.
+
+    `name` is that of the transcript, empty before there is one; `waiting` are the lines that the running turn has not taken up yet;
+    `jobs` the names of the commands that run in the background; `steps` the model's own list of what is to do, as Markdown.
+    """
+
+    name: str = ""
+    title: str = ""
+    provider: str = ""
+    model: str = ""
+    mode: str = ""
+    sandbox: str = ""
+    is_busy: bool = False
+    waiting: tuple[str, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
+    jobs: tuple[str, ...] = ()
+    steps: str = ""
+
+
 class SessionEnded(Struct, frozen=True, kw_only=True, tag="session_end"):
     """The session is over."""
 
@@ -326,6 +366,7 @@ Event: TypeAlias = (
     | Titled
     | FilesChanged
     | FilesRestored
+    | StateChanged
     | SessionEnded
 )
 Emit: TypeAlias = Callable[[Event], None]

@@ -17,6 +17,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_START = b"[ybs:secret:"
 #: Pieces for the screen, and what says nothing of how it went on.
-_PASSING = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted, RequestStarted)
+PASSING = (
+    TextStreamed,
+    ThinkingStreamed,
+    ToolCallStreamed,
+    ToolPrinted,
+    RequestStarted,
+    StateChanged,
+)
 
 
 class Journal:
@@ -130,10 +138,11 @@ class Journal:
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
-        if isinstance(event, _PASSING) and not (
+        if isinstance(event, PASSING) and not (
             isinstance(event, RequestStarted) and event.decision
         ):
-            return event
+            has_words = isinstance(event, StateChanged) and (event.questions or event.waiting)
+            return masked_event(self._firewall(), event) if has_words else event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)

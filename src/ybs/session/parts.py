@@ -75,12 +75,13 @@ class EmitOf(Protocol):
 
 
 class SessionPorts(Struct, frozen=True, kw_only=True):
-    """What the parts of a session may ask of it: to tell something, to ask the person, and what was spent (USD)."""
+    """What the parts of a session may ask of it: to tell something or where it stands, to ask the person, and what was spent (USD)."""
 
     emit: "EmitOf"
     confirm: Confirm
     is_attended: Callable[[], bool]
     spent_usd: Callable[[], float]
+    tell_state: Callable[[], None] = lambda: None
 
 
 class SessionParts:
@@ -106,6 +107,7 @@ class SessionParts:
             options.permissions,
             confirm=self._ask,
             is_attended=ports.is_attended,
+            jobs_changed=ports.tell_state,
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))

@@ -6,6 +6,7 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -19,7 +20,7 @@ from ybs.config.schema import Config, Mode, PromptForm
 from ybs.context.project import branch_of
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import YbsError
-from ybs.core.events import Compacted, Event, SessionStarted
+from ybs.core.events import Compacted, Event, SessionStarted, StateChanged
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
@@ -27,8 +28,10 @@ from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
 from ybs.session.history import History
 from ybs.session.injection import as_typed
+from ybs.session.journal import PASSING
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands
+from ybs.session.questions import Questions
 from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
@@ -48,7 +51,14 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
+        #: What names the session from its first moment to its end, whatever conversation it holds; no two have the same.
+        self.id = os.urandom(8).hex()
         self._sinks: list[Sink] = []
+        self._followers: list[Sink] = []
+        self._told = 0
+        self._state = StateChanged()
+        #: What the person is asked now; an answer by its id counts as well as one that `confirm` gives.
+        self.questions = Questions(self.tell_state)
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
         self.confirm: Confirm = options.confirm
         self.running = RunningTask()
@@ -73,6 +83,7 @@ class Session:
             emit=self.emit,
             confirm=self._ask,
             is_attended=lambda: is_attended(self.confirm),
+            tell_state=self.tell_state,
             spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
         )
         return SessionParts(self._options, loaded, provider, model, ports)
@@ -140,6 +151,25 @@ class Session:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self.environment.policy.mode = mode
+        self.tell_state()
+
+    @property
+    def state(self) -> StateChanged:
+        """Where the session stands; each change of it is told as an event too."""
+        replay, agent = self.journal.replay, self.agent
+        return StateChanged(
+            name=self.journal.name,
+            title=replay.title,
+            provider=agent.provider,
+            model=agent.model.name,
+            mode=self.mode,
+            sandbox=self.environment.sandbox.word,
+            is_busy=self.is_busy,
+            waiting=self.steering.waiting,
+            questions=self.questions.open,
+            jobs=self.environment.workspace.shells.running_jobs,
+            steps=self.context.steps,
+        )
 
     @property
     def resumed(self) -> Reply | None:
@@ -161,10 +191,23 @@ class Session:
         """The agent that answers."""
         return self._parts.agent
 
-    def subscribe(self, sink: Sink) -> Callable[[], None]:
-        """Have `sink` called with every event of every agent, at once and in order; return the way to end that."""
+    def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
+        """Have `sink` called with every event of every agent, at once and in order; return the way to end that.
+
+        One that `follows` is told where the session stands as well: now, and whenever that changes.
+        """
         self._sinks.append(sink)
-        return lambda: self._sinks.remove(sink)
+        if not follows:
+            return lambda: self._sinks.remove(sink)
+        self._followers.append(sink)
+        self._state = StateChanged()
+        self.tell_state()
+
+        def leave() -> None:
+            self._sinks.remove(sink)
+            self._followers.remove(sink)
+
+        return leave
 
     def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
@@ -174,14 +217,30 @@ class Session:
         event = self.journal.add(event, agent=agent, started_by=started_by)
         self._runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
-        envelope = Envelope(self.journal.name, agent, event, started_by)
-        for sink in tuple(self._sinks):
+        self._tell(self._sinks, event, agent, started_by)
+        if not isinstance(event, PASSING):
+            self.tell_state()
+
+    def _tell(
+        self, sinks: Sequence[Sink], event: Event, agent: str = MAIN, started_by: str = ""
+    ) -> None:
+        self._told += 1
+        envelope = Envelope(self.id, agent, event, started_by, self._told)
+        for sink in tuple(sinks):
             sink(envelope)
+
+    def tell_state(self) -> None:
+        """Tell those who follow where the session stands, if that has changed."""
+        if self._followers and (state := self.state) != self._state:
+            self._state = state
+            self._tell(self._followers, self.journal.add(state))
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
             reply = await self.commands.run(self, line)
+            if reply.takes_up:
+                return await self.take_up() or reply
             if reply.prompt:
                 return await self._take(reply.prompt.words, reply.prompt.make)
             return await self._hand_on(reply.shared) if reply.shared else reply
@@ -201,6 +260,19 @@ class Session:
         Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
         """
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the process of the last turn died in it, so that `take_up` would go on."""
+        return self._runner.is_cut_short
+
+    async def take_up(self) -> Outcome | None:
+        """Go on with the last turn where its process died in it, without new words; None where it came to its end.
+
+        Calls that only read, and those that had not begun or were still asked about, run now; the others are told to the model as
+        interrupted. Raises YbsError when a turn is running already.
+        """
+        return await self._runner.take_up()
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed; the model answers to its output, or reads it with the next words."""
@@ -236,6 +308,7 @@ class Session:
         """
         if self.is_busy:
             self.steering.add(text, typed)
+            self.tell_state()
         return self.is_busy
 
     def take_back(self) -> str:
@@ -402,4 +475,4 @@ class Session:
 
     async def _ask(self, question: Question) -> Answer:
         with self.agent.paused():
-            return await self.confirm(question)
+            return await self.questions.ask(question, self.confirm)

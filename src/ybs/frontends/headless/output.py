@@ -25,6 +25,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -174,12 +175,15 @@ class StreamOutput:
     """One JSON line per event, with its session and its agent, written at once; the last one is the result."""
 
     def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+        self._pipe, self._session = pipe, ""
         self._encoder = msgspec.json.Encoder()
 
     def event(self, envelope: Envelope) -> None:
-        """Write the event's line."""
-        self._pipe.write_json(self._line(envelope.event, envelope))
+        """Write the event's line. Where the session stands is no event of the run: its parts are told by others."""
+        if isinstance(envelope.event, SessionStarted):
+            self._session = envelope.event.session
+        if not isinstance(envelope.event, StateChanged):
+            self._pipe.write_json(self._line(envelope.event, envelope))
 
     def result(self, result: Result) -> None:
         """Write the result's line."""
@@ -191,7 +195,7 @@ class StreamOutput:
         if (
             envelope is not None and "session" not in record.__struct_fields__
         ):  # some name it themselves
-            head += b'"session":' + self._encoder.encode(envelope.session) + b","
+            head += b'"session":' + self._encoder.encode(self._session) + b","
         head += b'"agent":' + self._encoder.encode(envelope.agent if envelope else MAIN) + b","
         if envelope is not None and envelope.started_by:
             head += b'"started_by":' + self._encoder.encode(envelope.started_by) + b","
@@ -269,6 +273,7 @@ def step_line(event: Event) -> str:
             | ConfirmationAnswered()
             | TurnFinished()
             | SessionEnded()
+            | StateChanged()
             | Compacted()
             | Rewound()
             | Replaced()
