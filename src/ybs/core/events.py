@@ -23,6 +23,7 @@ from ybs.core.messages import (
     UserMessage,
     UserPart,
 )
+from ybs.core.open_question import OpenQuestion
 from ybs.core.remedies import Remedy
 
 #: Why a turn ended. `limit`, `loop` and `dry_run` come from guards, `error` from the provider.
@@ -294,26 +295,6 @@ class FilesRestored(Struct, frozen=True, kw_only=True, tag="undo"):
 
     checkpoints: tuple[str, ...]
     is_redo: bool = False
-
-
-class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question that waits for the person: what any frontend needs to ask it, and the `id` that an answer names.
-
-    `choices` are those of the model's own question (None: it is about a call). The fields are those of `ybs.core.ports.Question`.
-    """
-
-    id: str
-    name: str
-    title: str
-    preview: str = ""
-    warnings: tuple[str, ...] = ()
-    reason: str = ""
-    grant: str = ""
-    can_be_kept: bool = False
-    offers_network: bool = False
-    outside: str = ""
-    choices: tuple[str, ...] | None = None
-    agent: str = ""
 
 
 class StateChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="state"):

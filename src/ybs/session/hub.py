@@ -1,9 +1,9 @@
 """The hub: the sessions of one process, which frontends open, find, share and close.
 
-    async with Hub() as hub:
-        shared = hub.open("project", mode="ask")
-        async for envelope in shared.feed.listen(): ...
-        shared.session.questions.answer(question_id, Answer(is_allowed=True))
+async with Hub() as hub:
+    shared = hub.open("project", mode="ask")
+    async for envelope in shared.feed.listen(): ...
+    shared.session.questions.answer(question_id, Answer(is_allowed=True))
 """
 
 import asyncio

@@ -26,7 +26,7 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import masked_event
+from ybs.session.masking import mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -141,8 +141,7 @@ class Journal:
         if isinstance(event, PASSING) and not (
             isinstance(event, RequestStarted) and event.decision
         ):
-            has_words = isinstance(event, StateChanged) and (event.questions or event.waiting)
-            return masked_event(self._firewall(), event) if has_words else event
+            return event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)
@@ -161,6 +160,11 @@ class Journal:
         self.replay.add(event, number)
         self._check_log()
         return clean
+
+    def masked(self, state: StateChanged) -> StateChanged:
+        """Return where a session stands with its secrets masked."""
+        has_words = state.questions or state.waiting or state.steps
+        return mask(self._firewall(), state) if has_words else state
 
     def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:
         """Write down what a sub-agent tells, which is not part of the conversation."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
-from ybs.agent.environment import ToolEnvironment
+from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import (
     check_place,
     is_small,
@@ -105,9 +105,11 @@ class SessionParts:
             options.folder,
             loaded,
             options.permissions,
-            confirm=self._ask,
-            is_attended=ports.is_attended,
-            jobs_changed=ports.tell_state,
+            person=Person(
+                confirm=self._ask,
+                is_attended=ports.is_attended,
+                jobs_changed=ports.tell_state,
+            ),
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))

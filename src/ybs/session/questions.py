@@ -7,7 +7,7 @@ several frontends of one session see the same questions.
 import asyncio
 from collections.abc import Callable
 
-from ybs.core.events import OpenQuestion
+from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Confirm, Question
 
 

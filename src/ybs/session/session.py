@@ -6,7 +6,6 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -17,8 +16,7 @@ from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_mode
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode, PromptForm
-from ybs.context.project import branch_of
-from ybs.core.envelope import MAIN, Envelope, Sink
+from ybs.core.envelope import MAIN, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Event, SessionStarted, StateChanged
 from ybs.core.messages import Image, Usage, UserMessage
@@ -31,13 +29,14 @@ from ybs.session.injection import as_typed
 from ybs.session.journal import PASSING
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands
-from ybs.session.questions import Questions
 from ybs.session.parts import SessionParts, SessionPorts
+from ybs.session.questions import Questions
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_incognito
-from ybs.session.status import Status, View
+from ybs.session.status import Status, View, state_of, status_of
 from ybs.session.tally import TurnUse, uses_of
+from ybs.session.telling import Telling
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
 
@@ -51,14 +50,9 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
-        #: What names the session from its first moment to its end, whatever conversation it holds; no two have the same.
-        self.id = os.urandom(8).hex()
-        self._sinks: list[Sink] = []
-        self._followers: list[Sink] = []
-        self._told = 0
-        self._state = StateChanged()
+        self._telling = Telling(lambda: self.state)
         #: What the person is asked now; an answer by its id counts as well as one that `confirm` gives.
-        self.questions = Questions(self.tell_state)
+        self.questions = Questions(self._telling.state)
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
         self.confirm: Confirm = options.confirm
         self.running = RunningTask()
@@ -83,7 +77,7 @@ class Session:
             emit=self.emit,
             confirm=self._ask,
             is_attended=lambda: is_attended(self.confirm),
-            tell_state=self.tell_state,
+            tell_state=self._telling.state,
             spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
         )
         return SessionParts(self._options, loaded, provider, model, ports)
@@ -151,25 +145,17 @@ class Session:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self.environment.policy.mode = mode
-        self.tell_state()
+        self._telling.state()
+
+    @property
+    def id(self) -> str:
+        """What names the session from its first moment to its end, whatever conversation it holds; no two have the same."""
+        return self._telling.id
 
     @property
     def state(self) -> StateChanged:
-        """Where the session stands; each change of it is told as an event too."""
-        replay, agent = self.journal.replay, self.agent
-        return StateChanged(
-            name=self.journal.name,
-            title=replay.title,
-            provider=agent.provider,
-            model=agent.model.name,
-            mode=self.mode,
-            sandbox=self.environment.sandbox.word,
-            is_busy=self.is_busy,
-            waiting=self.steering.waiting,
-            questions=self.questions.open,
-            jobs=self.environment.workspace.shells.running_jobs,
-            steps=self.context.steps,
-        )
+        """Where the session stands, secrets masked; each change of it is told to those who follow."""
+        return self.journal.masked(state_of(self))
 
     @property
     def resumed(self) -> Reply | None:
@@ -196,18 +182,7 @@ class Session:
 
         One that `follows` is told where the session stands as well: now, and whenever that changes.
         """
-        self._sinks.append(sink)
-        if not follows:
-            return lambda: self._sinks.remove(sink)
-        self._followers.append(sink)
-        self._state = StateChanged()
-        self.tell_state()
-
-        def leave() -> None:
-            self._sinks.remove(sink)
-            self._followers.remove(sink)
-
-        return leave
+        return self._telling.add(sink, follows=follows)
 
     def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
@@ -217,33 +192,14 @@ class Session:
         event = self.journal.add(event, agent=agent, started_by=started_by)
         self._runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
-        self._tell(self._sinks, event, agent, started_by)
+        self._telling.event(event, agent, started_by)
         if not isinstance(event, PASSING):
-            self.tell_state()
-
-    def _tell(
-        self, sinks: Sequence[Sink], event: Event, agent: str = MAIN, started_by: str = ""
-    ) -> None:
-        self._told += 1
-        envelope = Envelope(self.id, agent, event, started_by, self._told)
-        for sink in tuple(sinks):
-            sink(envelope)
-
-    def tell_state(self) -> None:
-        """Tell those who follow where the session stands, if that has changed."""
-        if self._followers and (state := self.state) != self._state:
-            self._state = state
-            self._tell(self._followers, self.journal.add(state))
+            self._telling.state()
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
-            reply = await self.commands.run(self, line)
-            if reply.takes_up:
-                return await self.take_up() or reply
-            if reply.prompt:
-                return await self._take(reply.prompt.words, reply.prompt.make)
-            return await self._hand_on(reply.shared) if reply.shared else reply
+            return await self._carry_out(await self.commands.run(self, line))
         if not line.strip():
             return Reply(text="")
         if line.startswith("!!"):
@@ -287,6 +243,15 @@ class Session:
             )
         return await self._take(f"!{command}", lambda: typed.injected(command))
 
+    async def _carry_out(self, reply: Reply) -> Reply | Outcome:
+        """Take the turn that a command's reply asks for, if it does."""
+        self._telling.state()
+        if reply.takes_up:
+            return await self.take_up() or reply
+        if reply.prompt:
+            return await self._take(reply.prompt.words, reply.prompt.make)
+        return await self._hand_on(reply.shared) if reply.shared else reply
+
     async def _hand_on(self, message: UserMessage) -> Outcome:
         async def prompt() -> UserMessage:
             return message
@@ -308,7 +273,7 @@ class Session:
         """
         if self.is_busy:
             self.steering.add(text, typed)
-            self.tell_state()
+            self._telling.state()
         return self.is_busy
 
     def take_back(self) -> str:
@@ -326,24 +291,7 @@ class Session:
 
     def status(self) -> Status:
         """Say where things stand."""
-        agent, environment = self.agent, self.environment
-        return Status(
-            provider=agent.provider,
-            server=agent.server,
-            model=agent.model.name,
-            mode=self.mode,
-            sandbox=environment.sandbox.word,
-            folder=str(environment.folder),
-            branch=branch_of(environment.folder),
-            window=agent.model.window,
-            context_tokens=self.counted_tokens or self.estimated_tokens(),
-            usage=self.usage + self._runner.usage,
-            title=self.journal.replay.title,
-            jobs=len(environment.workspace.shells.running_jobs),
-            incognito=environment.incognito.is_on,
-            documents=self.context.names,
-            answered_by=self._runner.answered_by,
-        )
+        return status_of(self, self.usage + self._runner.usage, self._runner.answered_by)
 
     def next_request(self) -> Request:
         """Return what would be sent now."""

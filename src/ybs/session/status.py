@@ -1,9 +1,16 @@
 """What a frontend shows of a session: where things stand, and how much of the work the person sees."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from ybs.config.schema import Mode
+from ybs.context.project import branch_of
+from ybs.core.events import StateChanged
 from ybs.core.messages import Usage
+
+if TYPE_CHECKING:
+    from ybs.session.session import Session
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -46,3 +53,42 @@ class View(Struct, kw_only=True):
 
     streams: bool
     is_verbose: bool = False
+
+
+def state_of(session: "Session") -> StateChanged:
+    """Return where a session stands."""
+    return StateChanged(
+        name=session.journal.name,
+        title=session.journal.replay.title,
+        provider=session.agent.provider,
+        model=session.agent.model.name,
+        mode=session.mode,
+        sandbox=session.environment.sandbox.word,
+        is_busy=session.is_busy,
+        waiting=session.steering.waiting,
+        questions=session.questions.open,
+        jobs=session.environment.workspace.shells.running_jobs,
+        steps=session.context.steps,
+    )
+
+
+def status_of(session: "Session", usage: Usage, answered_by: str) -> Status:
+    """Return what a status line shows of a session that has used so much, and whose last answer came from that model."""
+    agent, environment = session.agent, session.environment
+    return Status(
+        provider=agent.provider,
+        server=agent.server,
+        model=agent.model.name,
+        mode=session.mode,
+        sandbox=environment.sandbox.word,
+        folder=str(environment.folder),
+        branch=branch_of(environment.folder),
+        window=agent.model.window,
+        context_tokens=session.counted_tokens or session.estimated_tokens(),
+        usage=usage,
+        title=session.journal.replay.title,
+        jobs=len(environment.workspace.shells.running_jobs),
+        incognito=environment.incognito.is_on,
+        documents=session.context.names,
+        answered_by=answered_by,
+    )

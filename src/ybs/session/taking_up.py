@@ -8,7 +8,9 @@ from ybs.session.journal import Journal
 from ybs.session.parts import SessionParts
 
 GO_ON = "ybs ended in the midst of this work and was started again. Go on where it stopped."
-INTERRUPTED = "These calls were interrupted, and were not run again: {names}. Look first at what they did."
+INTERRUPTED = (
+    "These calls were interrupted, and were not run again: {names}. Look first at what they did."
+)
 
 
 def going_on(parts: SessionParts) -> Callable[[], Awaitable[UserMessage]]:
