@@ -2,8 +2,14 @@
 
 import asyncio
 
-from acp import PROTOCOL_VERSION, InitializeResponse, NewSessionResponse, PromptResponse, helpers
-from acp import run_agent
+from acp import (
+    PROTOCOL_VERSION,
+    InitializeResponse,
+    NewSessionResponse,
+    PromptResponse,
+    helpers,
+    run_agent,
+)
 from acp.schema import PermissionOption
 
 from ybs.core.events import StateChanged, TextStreamed, ToolFinished, ToolStarted, TurnFinished
@@ -34,21 +40,24 @@ class Agent:
         session, reason = self.hub.find(session_id).session, "end_turn"
         words = "".join(block.text for block in prompt if block.type == "text")
         async for envelope in events_of(session, words, follows=True):
-            match envelope.event:
-                case TextStreamed(text=text):
-                    await self.tell(session, helpers.update_agent_message_text(text))
-                case ToolStarted(id=call, name=name):
-                    await self.tell(session, helpers.start_tool_call(call, name))
-                case ToolFinished(id=call, success=success):
-                    status = "completed" if success else "failed"
-                    await self.tell(session, helpers.update_tool_call(call, status=status))
-                case StateChanged(questions=questions):
-                    for question in questions:
-                        if (key := (session.id, question.id)) not in self.asking:
-                            self.asking[key] = asyncio.create_task(self.ask(session, question))
-                case TurnFinished(reason="interrupted"):
-                    reason = "cancelled"
+            await self.show(session, event := envelope.event)
+            if isinstance(event, TurnFinished) and event.reason == "interrupted":
+                reason = "cancelled"
         return PromptResponse(stop_reason=reason)
+
+    async def show(self, session, event):
+        match event:
+            case TextStreamed(text=text):
+                await self.tell(session, helpers.update_agent_message_text(text))
+            case ToolStarted(id=call, name=name):
+                await self.tell(session, helpers.start_tool_call(call, name))
+            case ToolFinished(id=call, success=success):
+                status = "completed" if success else "failed"
+                await self.tell(session, helpers.update_tool_call(call, status=status))
+            case StateChanged(questions=questions):
+                for question in questions:
+                    if (key := (session.id, question.id)) not in self.asking:
+                        self.asking[key] = asyncio.create_task(self.ask(session, question))
 
     async def ask(self, session, question):
         call = helpers.update_tool_call(question.id, title=question.title)

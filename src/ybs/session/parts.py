@@ -105,11 +105,7 @@ class SessionParts:
             options.folder,
             loaded,
             options.permissions,
-            person=Person(
-                confirm=self._ask,
-                is_attended=ports.is_attended,
-                jobs_changed=ports.tell_state,
-            ),
+            person=self._person(),
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
@@ -143,6 +139,12 @@ class SessionParts:
         #: What the answer to each prompt has to be, where the program or the person said it.
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
+
+    def _person(self) -> Person:
+        ports = self._ports
+        return Person(
+            confirm=self._ask, is_attended=ports.is_attended, jobs_changed=ports.tell_state
+        )
 
     async def make_way(self, parts: "SessionParts") -> None:
         """Let those of another conversation take the place: sub-agents end, as what they tell is of this one."""

@@ -155,7 +155,7 @@ class Session:
     @property
     def state(self) -> StateChanged:
         """Where the session stands, secrets masked; each change of it is told to those who follow."""
-        return self.journal.masked(state_of(self))
+        return self.journal.masked(state_of(self._parts, self.questions.open, is_busy=self.is_busy))
 
     @property
     def resumed(self) -> Reply | None:
@@ -291,7 +291,12 @@ class Session:
 
     def status(self) -> Status:
         """Say where things stand."""
-        return status_of(self, self.usage + self._runner.usage, self._runner.answered_by)
+        return status_of(
+            self._parts,
+            self.usage + self._runner.usage,
+            answered_by=self._runner.answered_by,
+            context_tokens=self.counted_tokens or self.estimated_tokens(),
+        )
 
     def next_request(self) -> Request:
         """Return what would be sent now."""

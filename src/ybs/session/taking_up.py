@@ -1,11 +1,18 @@
 """Taking up a turn whose process died: what never began runs now, and what did is told to the model and not run again."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 
+import msgspec
+from msgspec import Struct
+
+from ybs.core.errors import ToolError
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, ToolStarted
-from ybs.core.messages import UserMessage
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.security.paths.roots import Roots
 from ybs.session.journal import Journal
 from ybs.session.parts import SessionParts
+from ybs.tools.reading.files import remove_leftover
 
 GO_ON = "ybs ended in the midst of this work and was started again. Go on where it stopped."
 INTERRUPTED = (
@@ -21,10 +28,7 @@ def going_on(parts: SessionParts) -> Callable[[], Awaitable[UserMessage]]:
         begun = _begun(parts.journal)
         again = [call for call in calls if call.id not in begun or toolbox.is_read_only(call)]
         left = [call for call in calls if call not in again]
-        if left:
-            from ybs.session.leftovers import remove_leftovers
-
-            remove_leftovers(parts.environment.roots, left)
+        remove_leftovers(parts.environment.roots, left)
         await parts.agent.answer(again)
         names = ", ".join(call.name for call in left)
         told = f"\n\n{INTERRUPTED.format(names=names)}" if left else ""
@@ -47,3 +51,16 @@ def _begun(journal: Journal) -> set[str]:
             case _:
                 pass
     return begun - asked
+
+
+class _Named(Struct):
+    path: str
+
+
+def remove_leftovers(roots: Roots, calls: Iterable[ToolCall]) -> None:
+    """Remove what a ybs that was killed in the midst of a write left beside the files that these calls, which never ended, were about."""
+    for call in calls:
+        with suppress(msgspec.DecodeError, ToolError, OSError):
+            path = msgspec.json.decode(call.arguments, type=_Named).path
+            with roots.held(roots.resolve(path, is_write=True)) as place:
+                remove_leftover(place)

@@ -22,6 +22,7 @@ from ybs.session.injection import as_words
 from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
+from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
 from ybs.transcripts.saved import ONE_SHOT
 
@@ -94,8 +95,6 @@ class TurnRunner:
         """Go on with the last turn where its process died in it; None where it came to its end."""
         if not self.is_cut_short:
             return None
-        from ybs.session.taking_up import going_on  # after a kill
-
         return await self.take("", going_on(self._parts), goes_on=True)
 
     async def take(
@@ -251,8 +250,6 @@ class TurnRunner:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
         conversation = self._parts.conversation
         if calls := conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # after a kill
-
             remove_leftovers(self._parts.environment.roots, calls)
             for result in conversation.close_open_calls():
                 self._emit(ToolFinished.of(result))
