@@ -106,3 +106,5 @@ def test_what_is_only_known_when_it_runs_leaves_no_sandbox():
     assert CommandCase("git push origin main", Safety()).may_leave(rules)
     assert not CommandCase("git push $REMOTE", Safety()).may_leave(rules)
     assert not CommandCase("git push; make", Safety()).may_leave(rules)
+    whole = [rule_of("run_shell(git push $REMOTE)")]
+    assert CommandCase("git push $REMOTE", Safety()).may_leave(whole)
