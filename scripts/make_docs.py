@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import event_schema
 import msgspec
 import security_page
 
@@ -225,10 +226,16 @@ def below(kind: type[BuiltInTool]) -> Iterator[type[BuiltInTool]]:
 
 
 #: What is written, by its path in the repository.
+def events() -> str:
+    """Return the JSON Schema of a line that tells an event: of a transcript, of `stream-json`, or of the wire."""
+    return msgspec.json.format(msgspec.json.encode(event_schema.schema()), indent=2).decode() + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/configuration.md": configuration,
     "docs/security.md": security_page.page,
     "src/ybs/tools/builtin/schemas.json": schemas,
+    "docs/events.schema.json": events,
 }
 
 

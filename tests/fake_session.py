@@ -86,6 +86,10 @@ class FakeSession:
         await self.close()
 
     @property
+    def id(self) -> str:
+        return "session-1"
+
+    @property
     def is_busy(self) -> bool:
         return self._turn is not None
 
@@ -96,7 +100,8 @@ class FakeSession:
     async def prepare(self, *, has_time: bool = True) -> None:
         """There is nothing to look at."""
 
-    def subscribe(self, sink: Sink) -> Callable[[], None]:
+    def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
+        del follows  # it tells no state
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
 

@@ -239,7 +239,7 @@ LATE_IMPORTS = {
     "frontends": 27,
     "providers": 8,
     "security": 21,
-    "session": 10,
+    "session": 8,
     "tools": 44,
     "transcripts": 3,
     "trust": 1,

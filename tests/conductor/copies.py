@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from hosts import this_host
-from ybs.agent.environment import Permissions, ToolEnvironment
+from ybs.agent.environment import Permissions, Person, ToolEnvironment
 from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.conductor.overlay import Overlay
@@ -53,7 +53,10 @@ class Copies:
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.environment = ToolEnvironment(
-            project, load_settings(options), Permissions(has_sandbox=False), confirm=self._confirm
+            project,
+            load_settings(options),
+            Permissions(has_sandbox=False),
+            person=Person(confirm=self._confirm),
         )
         self.undo = Keeping(self.environment)
         self.isolation = Isolation(self.environment, [self.undo])

@@ -52,7 +52,7 @@ the model said: Leave the umbrella at home.
 
 
 def test_every_program_is_tested_and_short() -> None:
-    programs = sorted(FOLDER.glob("*.py"))
+    programs = sorted({*FOLDER.glob("*.py")} - {FOLDER / "editor.py"})  # test_editor.py has that
     assert [program.stem for program in programs] == sorted(PRINTED)
     lengths = {program.name: len(program.read_text().splitlines()) for program in programs}
     assert {name: length for name, length in lengths.items() if length >= 40} == {}

@@ -320,7 +320,7 @@ async def test_the_events_of_a_turn_come_as_an_iterator(open_session: Open):
             told = [envelope async for envelope in events_of(session, "hi")]
     assert told == recorded.envelopes[:-1]
     assert isinstance(told[-1].event, TurnFinished)
-    assert {(each.session, each.agent) for each in told} == {(session.journal.name, "main")}
+    assert {(each.session, each.agent) for each in told} == {(session.id, "main")}
 
 
 async def test_leaving_the_iterator_cancels_the_turn(open_session: Open):

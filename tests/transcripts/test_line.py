@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
 from msgspec import Raw
 
 from rows import every_row
@@ -23,7 +24,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Text, ToolCall, UserMessage
-from ybs.transcripts.line import Line, decoded, encoded, lines_in
+from ybs.transcripts.line import Line, decoded, encoded, lines_in, told
 
 AT = datetime(2026, 1, 18, 14, 30, 22, 123_999, tzinfo=UTC)
 HEADER = ("timestamp", "v", "event", "parent")
@@ -48,6 +49,28 @@ def test_every_event_comes_back_as_it_was(events: tuple[Event, ...]):
         assert line.endswith(b"\n")
         expected = Line(event=17, parent=16, timestamp="2026-01-18T14:30:22.123Z", said=event)
         assert decoded(line) == expected
+
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "events.schema.json"
+
+
+@pytest.mark.integration
+@settings(max_examples=20, deadline=None)
+@given(one_of_each)
+def test_every_line_is_as_the_published_schema_says(events: tuple[Event, ...]):
+    judge: Any = Draft202012Validator(json.loads(SCHEMA.read_text()))
+    for event in events:
+        heard = told(event, session="s", at=AT, agent="explore-1", started_by="call_1")
+        for line in (written(event), heard):
+            assert judge.is_valid(json.loads(line)), line
+    assert not judge.is_valid({"timestamp": "", "v": 1, "type": "tool_result", "id": 1})
+
+
+@pytest.mark.parametrize("half", ["\ud800", "name-\udcff"])
+def test_half_a_character_breaks_no_line(half: str):
+    event = UserSaid(content=half)
+    for line in (written(event), told(event, session=half, at=AT)):
+        assert json.loads(line)["content"] == half[:-1] + "?"
 
 
 def test_no_field_of_an_event_has_a_name_of_the_header():

@@ -1,6 +1,6 @@
 """Build an agent: the one place that joins model, tools, guards and firewall. The main agent and every other is made here."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
-from ybs.core.messages import UserMessage
+from ybs.core.messages import ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Toolbox
 from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
@@ -119,6 +119,10 @@ class BuiltAgent:
         """Take one turn with the words that `prompt` gives; making them is part of its time."""
         with nullcontext() if self._deadline is None else self._deadline.running():
             return await self._agent.run(await prompt)
+
+    async def answer(self, calls: Sequence[ToolCall]) -> None:
+        """Run calls of the last answer that have no result; the others without one are answered as cancelled."""
+        await self._agent.answer(calls)
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop the clock of the turn, as long as the person is asked."""

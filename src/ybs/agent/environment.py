@@ -61,12 +61,25 @@ MOST_UNASKED_CHARS: Final = 60_000
 _OUTPUT_KEY: Final = "context.max_tool_output_chars"
 
 
+class Person(Struct, frozen=True, kw_only=True):
+    """Who is asked: `confirm` asks, and without it the answer is no; `is_attended` says whether anybody is there.
+
+    `jobs_changed` is called when a command in the background begins or ends.
+    """
+
+    confirm: Confirm = nobody
+    is_attended: Callable[[], bool] = lambda: False
+    jobs_changed: Callable[[], None] = lambda: None
+
+
+NOBODY: Final = Person()
+
+
 class ToolEnvironment:
     """The folder, the policy, the sandbox, the workspace and the firewall that the agents of one session share.
 
-    `confirm` asks the person; without it the answer is no. `is_attended` says whether anybody is there. `original`: the folder is a copy of
-    that one's, for a sub-agent; the rules, the questions and the firewall are the same, and programs that work on the project itself are
-    not there. Raises ConfigError for rules that make no sense.
+    `original`: the folder is a copy of that one's, for a sub-agent; the rules, the questions and the firewall are the same, and programs
+    that work on the project itself are not there. Raises ConfigError for rules that make no sense.
     """
 
     _secrets: Secrets | None = None
@@ -86,8 +99,7 @@ class ToolEnvironment:
         loaded: Loaded,
         permissions: Permissions,
         *,
-        confirm: Confirm = nobody,
-        is_attended: Callable[[], bool] = lambda: False,
+        person: Person = NOBODY,
         original: "ToolEnvironment | None" = None,
     ) -> None:
         self._original, config = original, loaded.config
@@ -119,6 +131,7 @@ class ToolEnvironment:
                 starter=self.sandbox,
                 outputs=outputs,
                 keeps_outputs=self.incognito.may_write,
+                changed=person.jobs_changed,
             ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not self.sandbox.is_off,
@@ -127,8 +140,10 @@ class ToolEnvironment:
             ),
         )
         self.policy = self._made_policy()
-        self.gate: Gate = original.gate.by(self.policy) if original else Gate(self.policy, confirm)
-        self.is_attended = is_attended
+        self.gate: Gate = (
+            original.gate.by(self.policy) if original else Gate(self.policy, person.confirm)
+        )
+        self.is_attended = original.is_attended if original else person.is_attended
         self._making_secrets = Lock()
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:

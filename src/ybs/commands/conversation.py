@@ -109,6 +109,8 @@ def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> byte
 
 async def retry(session: Session, _argument: str) -> Reply:
     """Send the last request again; where something was done since, go on with that."""
+    if session.is_cut_short:
+        return Reply(takes_up=True)
     prompts, messages = session.history.prompts(), session.conversation.messages
     if not prompts:
         return Reply(text="There is no request to send again.", is_error=True)

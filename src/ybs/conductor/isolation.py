@@ -70,11 +70,7 @@ class Isolation:
         """Make the environment of a copy. What else the session may read can be read there, too."""
         original, origin = self._environment, self._origin
         environment = ToolEnvironment(
-            folder,
-            original.loaded,
-            original.permissions,
-            is_attended=original.is_attended,
-            original=original,
+            folder, original.loaded, original.permissions, original=original
         )
         roots = original.roots
         linked = [Path(origin.path(path)) for path in copied.shown]

@@ -16,15 +16,17 @@ MAIN: Final = "main"
 
 
 class Envelope(Struct, frozen=True):
-    """An event with its origin: the name of the session, empty before that has one, and the name of the agent.
+    """An event with its origin: the id of the session, or the name of the transcript that it was read from, and the name of the agent.
 
     `started_by` is the id of the call that started a sub-agent; empty where no call did, as with the main agent.
+    `number` counts the events of a session from 1 on; 0 where it was read from a transcript.
     """
 
     session: str
     agent: str
     event: Event
     started_by: str = ""
+    number: int = 0
 
     @property
     def is_main(self) -> bool:

@@ -2,7 +2,7 @@
 
 The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use
 `match` with `assert_never`, so a new event fails the type check until every one handles it. Events whose name ends in
-`Streamed` or `Printed` are pieces for the screen; they are never stored.
+`Streamed` or `Printed` are pieces for the screen; they and `StateChanged` are never stored.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from ybs.core.messages import (
     UserMessage,
     UserPart,
 )
+from ybs.core.open_question import OpenQuestion
 from ybs.core.remedies import Remedy
 
 #: Why a turn ended. `limit`, `loop` and `dry_run` come from guards, `error` from the provider.
@@ -296,6 +297,26 @@ class FilesRestored(Struct, frozen=True, kw_only=True, tag="undo"):
     is_redo: bool = False
 
 
+class StateChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
+    """Where the session stands from now on, whole: told when any part of it has changed. It is never stored.
+
+    `name` is that of the transcript, empty before there is one; `waiting` are the lines that the running turn has not taken up yet;
+    `jobs` the names of the commands that run in the background; `steps` the model's own list of what is to do, as Markdown.
+    """
+
+    name: str = ""
+    title: str = ""
+    provider: str = ""
+    model: str = ""
+    mode: str = ""
+    sandbox: str = ""
+    is_busy: bool = False
+    waiting: tuple[str, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
+    jobs: tuple[str, ...] = ()
+    steps: str = ""
+
+
 class SessionEnded(Struct, frozen=True, kw_only=True, tag="session_end"):
     """The session is over."""
 
@@ -326,6 +347,7 @@ Event: TypeAlias = (
     | Titled
     | FilesChanged
     | FilesRestored
+    | StateChanged
     | SessionEnded
 )
 Emit: TypeAlias = Callable[[Event], None]

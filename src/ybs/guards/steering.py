@@ -22,6 +22,11 @@ class Steering(Guard):
         """Count the words that wait."""
         return len(self._waiting)
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The words that were not said yet, oldest first."""
+        return tuple(words for words, _ in self._waiting)
+
     def add(self, words: str, typed: str | None = None) -> None:
         """Have the words said at the next step; `typed` is the part that was typed, where that is not all."""
         self._waiting.append((words, typed))
@@ -35,7 +40,7 @@ class Steering(Guard):
 
     def take_all(self) -> tuple[str, ...]:
         """Return all words that were not said, oldest first, and forget them."""
-        words = tuple(words for words, _ in self._waiting)
+        words = self.waiting
         self._waiting.clear()
         self._is_asked_for = False
         return words

@@ -14,6 +14,7 @@ from ybs.session.injection import to_type
 from ybs.session.journal import Journal
 from ybs.session.recorder import TurnRecorder
 from ybs.session.running_task import RunningTask
+from ybs.session.taking_up import remove_leftovers
 
 if TYPE_CHECKING:
     from ybs.agent.window import Window
@@ -167,8 +168,6 @@ class History:
     async def _recover(self) -> None:
         """Have what a turn that was killed changed in files among the turns."""
         if calls := self._conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # after a kill
-
             remove_leftovers(self._recorder.roots, calls)
         await self._recorder.recover(self._emit)
 

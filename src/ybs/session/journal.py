@@ -17,6 +17,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -25,7 +26,7 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import masked_event
+from ybs.session.masking import mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_START = b"[ybs:secret:"
 #: Pieces for the screen, and what says nothing of how it went on.
-_PASSING = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted, RequestStarted)
+PASSING = (
+    TextStreamed,
+    ThinkingStreamed,
+    ToolCallStreamed,
+    ToolPrinted,
+    RequestStarted,
+    StateChanged,
+)
 
 
 class Journal:
@@ -130,7 +138,7 @@ class Journal:
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
-        if isinstance(event, _PASSING) and not (
+        if isinstance(event, PASSING) and not (
             isinstance(event, RequestStarted) and event.decision
         ):
             return event
@@ -152,6 +160,11 @@ class Journal:
         self.replay.add(event, number)
         self._check_log()
         return clean
+
+    def masked(self, state: StateChanged) -> StateChanged:
+        """Return where a session stands with its secrets masked."""
+        has_words = state.questions or state.waiting or state.steps
+        return mask(self._firewall(), state) if has_words else state
 
     def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:
         """Write down what a sub-agent tells, which is not part of the conversation."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
-from ybs.agent.environment import ToolEnvironment
+from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import (
     check_place,
     is_small,
@@ -75,12 +75,13 @@ class EmitOf(Protocol):
 
 
 class SessionPorts(Struct, frozen=True, kw_only=True):
-    """What the parts of a session may ask of it: to tell something, to ask the person, and what was spent (USD)."""
+    """What the parts of a session may ask of it: to tell something or where it stands, to ask the person, and what was spent (USD)."""
 
     emit: "EmitOf"
     confirm: Confirm
     is_attended: Callable[[], bool]
     spent_usd: Callable[[], float]
+    tell_state: Callable[[], None] = lambda: None
 
 
 class SessionParts:
@@ -104,8 +105,7 @@ class SessionParts:
             options.folder,
             loaded,
             options.permissions,
-            confirm=self._ask,
-            is_attended=ports.is_attended,
+            person=self._person(),
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
@@ -139,6 +139,12 @@ class SessionParts:
         #: What the answer to each prompt has to be, where the program or the person said it.
         self.form = _form_of(options.output_schema)
         self.agent = self.build(provider, model)
+
+    def _person(self) -> Person:
+        ports = self._ports
+        return Person(
+            confirm=self._ask, is_attended=ports.is_attended, jobs_changed=ports.tell_state
+        )
 
     async def make_way(self, parts: "SessionParts") -> None:
         """Let those of another conversation take the place: sub-agents end, as what they tell is of this one."""

@@ -85,7 +85,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
     `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text;
     those of sub-agents are in envelopes.
-    `shared` is sent to the model as the person's message, as is what `prompt` makes; then the turn's outcome takes the place of the reply.
+    `shared` is sent to the model as the person's message, as is what `prompt` makes; with `takes_up` a turn goes on that its process
+    did not end. Then the turn's outcome takes the place of the reply.
     """
 
     text: str = ""
@@ -102,6 +103,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     events: tuple[Event | Envelope, ...] = ()
     shared: UserMessage | None = None
     prompt: Prompt | None = None
+    takes_up: bool = False
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

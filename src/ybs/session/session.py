@@ -16,10 +16,9 @@ from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_mode
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Mode, PromptForm
-from ybs.context.project import branch_of
-from ybs.core.envelope import MAIN, Envelope, Sink
+from ybs.core.envelope import MAIN, Sink
 from ybs.core.errors import YbsError
-from ybs.core.events import Compacted, Event, SessionStarted
+from ybs.core.events import Compacted, Event, SessionStarted, StateChanged
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
@@ -27,14 +26,17 @@ from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
 from ybs.session.history import History
 from ybs.session.injection import as_typed
+from ybs.session.journal import PASSING
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands
 from ybs.session.parts import SessionParts, SessionPorts
+from ybs.session.questions import Questions
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_incognito
-from ybs.session.status import Status, View
+from ybs.session.status import Status, View, state_of, status_of
 from ybs.session.tally import TurnUse, uses_of
+from ybs.session.telling import Telling
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
 
@@ -48,7 +50,9 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
-        self._sinks: list[Sink] = []
+        self._telling = Telling(lambda: self.state)
+        #: What the person is asked now; an answer by its id counts as well as one that `confirm` gives.
+        self.questions = Questions(self._telling.state)
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
         self.confirm: Confirm = options.confirm
         self.running = RunningTask()
@@ -73,6 +77,7 @@ class Session:
             emit=self.emit,
             confirm=self._ask,
             is_attended=lambda: is_attended(self.confirm),
+            tell_state=self._telling.state,
             spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
         )
         return SessionParts(self._options, loaded, provider, model, ports)
@@ -140,6 +145,17 @@ class Session:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self.environment.policy.mode = mode
+        self._telling.state()
+
+    @property
+    def id(self) -> str:
+        """What names the session from its first moment to its end, whatever conversation it holds; no two have the same."""
+        return self._telling.id
+
+    @property
+    def state(self) -> StateChanged:
+        """Where the session stands, secrets masked; each change of it is told to those who follow."""
+        return self.journal.masked(state_of(self._parts, self.questions.open, is_busy=self.is_busy))
 
     @property
     def resumed(self) -> Reply | None:
@@ -161,10 +177,12 @@ class Session:
         """The agent that answers."""
         return self._parts.agent
 
-    def subscribe(self, sink: Sink) -> Callable[[], None]:
-        """Have `sink` called with every event of every agent, at once and in order; return the way to end that."""
-        self._sinks.append(sink)
-        return lambda: self._sinks.remove(sink)
+    def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
+        """Have `sink` called with every event of every agent, at once and in order; return the way to end that.
+
+        One that `follows` is told where the session stands as well: now, and whenever that changes.
+        """
+        return self._telling.add(sink, follows=follows)
 
     def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
@@ -174,17 +192,14 @@ class Session:
         event = self.journal.add(event, agent=agent, started_by=started_by)
         self._runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
-        envelope = Envelope(self.journal.name, agent, event, started_by)
-        for sink in tuple(self._sinks):
-            sink(envelope)
+        self._telling.event(event, agent, started_by)
+        if not isinstance(event, PASSING):
+            self._telling.state()
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
-            reply = await self.commands.run(self, line)
-            if reply.prompt:
-                return await self._take(reply.prompt.words, reply.prompt.make)
-            return await self._hand_on(reply.shared) if reply.shared else reply
+            return await self._carry_out(await self.commands.run(self, line))
         if not line.strip():
             return Reply(text="")
         if line.startswith("!!"):
@@ -202,6 +217,19 @@ class Session:
         """
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the process of the last turn died in it, so that `take_up` would go on."""
+        return self._runner.is_cut_short
+
+    async def take_up(self) -> Outcome | None:
+        """Go on with the last turn where its process died in it, without new words; None where it came to its end.
+
+        Calls that only read, and those that had not begun or were still asked about, run now; the others are told to the model as
+        interrupted. Raises YbsError when a turn is running already.
+        """
+        return await self._runner.take_up()
+
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed; the model answers to its output, or reads it with the next words."""
         from ybs.session.shell import USAGE, TypedCommands  # few are typed
@@ -214,6 +242,15 @@ class Session:
                 typed.kept(command, self.composer.waiting), "A command is still running."
             )
         return await self._take(f"!{command}", lambda: typed.injected(command))
+
+    async def _carry_out(self, reply: Reply) -> Reply | Outcome:
+        """Take the turn that a command's reply asks for, if it does."""
+        self._telling.state()
+        if reply.takes_up:
+            return await self.take_up() or reply
+        if reply.prompt:
+            return await self._take(reply.prompt.words, reply.prompt.make)
+        return await self._hand_on(reply.shared) if reply.shared else reply
 
     async def _hand_on(self, message: UserMessage) -> Outcome:
         async def prompt() -> UserMessage:
@@ -236,6 +273,7 @@ class Session:
         """
         if self.is_busy:
             self.steering.add(text, typed)
+            self._telling.state()
         return self.is_busy
 
     def take_back(self) -> str:
@@ -253,23 +291,11 @@ class Session:
 
     def status(self) -> Status:
         """Say where things stand."""
-        agent, environment = self.agent, self.environment
-        return Status(
-            provider=agent.provider,
-            server=agent.server,
-            model=agent.model.name,
-            mode=self.mode,
-            sandbox=environment.sandbox.word,
-            folder=str(environment.folder),
-            branch=branch_of(environment.folder),
-            window=agent.model.window,
-            context_tokens=self.counted_tokens or self.estimated_tokens(),
-            usage=self.usage + self._runner.usage,
-            title=self.journal.replay.title,
-            jobs=len(environment.workspace.shells.running_jobs),
-            incognito=environment.incognito.is_on,
-            documents=self.context.names,
+        return status_of(
+            self._parts,
+            self.usage + self._runner.usage,
             answered_by=self._runner.answered_by,
+            context_tokens=self.counted_tokens or self.estimated_tokens(),
         )
 
     def next_request(self) -> Request:
@@ -402,4 +428,4 @@ class Session:
 
     async def _ask(self, question: Question) -> Answer:
         with self.agent.paused():
-            return await self.confirm(question)
+            return await self.questions.ask(question, self.confirm)

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ybs.agent.environment import ToolEnvironment
+from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import AUTO
 from ybs.config.files import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
@@ -64,7 +64,9 @@ def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) 
     """Return what tools stand on, for a frontend that needs no model."""
     if loaded.config.incognito.enabled:
         options.before_incognito()
-    return ToolEnvironment(options.folder, loaded, options.permissions, confirm=confirm)
+    return ToolEnvironment(
+        options.folder, loaded, options.permissions, person=Person(confirm=confirm)
+    )
 
 
 def ready_settings(options: Options) -> Loaded:

@@ -1,9 +1,17 @@
 """What a frontend shows of a session: where things stand, and how much of the work the person sees."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from ybs.config.schema import Mode
+from ybs.context.project import branch_of
+from ybs.core.events import StateChanged
 from ybs.core.messages import Usage
+from ybs.core.open_question import OpenQuestion
+
+if TYPE_CHECKING:
+    from ybs.session.parts import SessionParts
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -46,3 +54,47 @@ class View(Struct, kw_only=True):
 
     streams: bool
     is_verbose: bool = False
+
+
+def state_of(
+    parts: "SessionParts", questions: tuple[OpenQuestion, ...], *, is_busy: bool
+) -> StateChanged:
+    """Return where a session of these parts stands."""
+    environment, agent = parts.environment, parts.agent
+    return StateChanged(
+        name=parts.journal.name,
+        title=parts.journal.replay.title,
+        provider=agent.provider,
+        model=agent.model.name,
+        mode=environment.policy.mode,
+        sandbox=environment.sandbox.word,
+        is_busy=is_busy,
+        waiting=parts.steering.waiting,
+        questions=questions,
+        jobs=environment.workspace.shells.running_jobs,
+        steps=parts.context.steps,
+    )
+
+
+def status_of(
+    parts: "SessionParts", usage: Usage, *, answered_by: str, context_tokens: int
+) -> Status:
+    """Return what a status line shows of a session that has used so much, and whose last answer came from that model."""
+    agent, environment = parts.agent, parts.environment
+    return Status(
+        provider=agent.provider,
+        server=agent.server,
+        model=agent.model.name,
+        mode=environment.policy.mode,
+        sandbox=environment.sandbox.word,
+        folder=str(environment.folder),
+        branch=branch_of(environment.folder),
+        window=agent.model.window,
+        context_tokens=context_tokens,
+        usage=usage,
+        title=parts.journal.replay.title,
+        jobs=len(environment.workspace.shells.running_jobs),
+        incognito=environment.incognito.is_on,
+        documents=parts.context.names,
+        answered_by=answered_by,
+    )

@@ -7,10 +7,15 @@ from ybs.core.envelope import Envelope
 from ybs.session.session import Session
 
 
-async def events_of(session: Session, prompt: str) -> AsyncGenerator[Envelope, None]:
-    """Take a turn and yield its events as they happen; close it (`contextlib.aclosing`) to cancel the turn."""
+async def events_of(
+    session: Session, prompt: str, *, follows: bool = False
+) -> AsyncGenerator[Envelope, None]:
+    """Take a turn and yield its events as they happen; close it (`contextlib.aclosing`) to cancel the turn.
+
+    With `follows` it yields where the session stands as well (`StateChanged`): the questions that wait, for example.
+    """
     envelopes: asyncio.Queue[Envelope | None] = asyncio.Queue()
-    leave = session.subscribe(envelopes.put_nowait)
+    leave = session.subscribe(envelopes.put_nowait, follows=follows)
     turn = asyncio.create_task(session.send(prompt))
     turn.add_done_callback(lambda _turn: envelopes.put_nowait(None))
     try:

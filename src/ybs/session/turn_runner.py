@@ -17,11 +17,12 @@ from ybs.core.events import (
     ToolFinished,
     TurnFinished,
 )
-from ybs.core.messages import Usage, UserMessage
+from ybs.core.messages import AssistantMessage, Usage, UserMessage
 from ybs.session.injection import as_words
 from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
+from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
 from ybs.transcripts.saved import ONE_SHOT
 
@@ -59,6 +60,16 @@ class TurnRunner:
         return self._running.turn is not None and self._tally.finished is not None
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether the last turn of a session that was taken up has no end."""
+        replay, messages = self._parts.journal.replay, self._parts.conversation.messages
+        rounds = replay.rounds.open
+        if self.has_started or not (rounds and messages) or rounds[-1].end is not None:
+            return False
+        last = messages[-1]
+        return not isinstance(last, AssistantMessage) or bool(last.calls)
+
+    @property
     def usage(self) -> Usage:
         """What the running turn has used, and sub-agents that no turn has counted yet."""
         own = self._tally.usage if self._running.turn else Usage()
@@ -80,10 +91,25 @@ class TurnRunner:
         if self._parts.routed is not None and agent == MAIN:
             self._parts.routed.add(event)
 
-    async def take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
-        """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled."""
+    async def take_up(self) -> Outcome | None:
+        """Go on with the last turn where its process died in it; None where it came to its end."""
+        if not self.is_cut_short:
+            return None
+        return await self.take("", going_on(self._parts), goes_on=True)
+
+    async def take(
+        self,
+        words: str,
+        prompt: Callable[[], Awaitable[UserMessage]],
+        *,
+        goes_on: bool = False,
+    ) -> Outcome:
+        """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled.
+
+        Where it `goes_on`, calls that have no result are left to `prompt`.
+        """
         self._running.check()
-        self._start(words)
+        self._start(words, goes_on=goes_on)
         self._tally = Tally(self._tally.others, self._tally.model)
         task = self._running.turn = asyncio.create_task(self._turn(prompt))
         others = Usage()
@@ -207,7 +233,7 @@ class TurnRunner:
             self._emit(Replaced(messages=tuple(parts.conversation.messages)))
         return as_words(unsent)
 
-    def _start(self, words: str) -> None:
+    def _start(self, words: str, *, goes_on: bool) -> None:
         parts = self._parts
         parts.context.expect(words, parts.conversation.messages)
         if parts.routed is not None:
@@ -215,7 +241,8 @@ class TurnRunner:
         if not self.has_started:
             self.has_started = True
             self._emit(self.beginning(parts.journal.begin()))
-            self._close_open_calls()
+            if not goes_on:
+                self._close_open_calls()
             if note := note_on(parts.loaded.config, parts.agent.model):
                 self._emit(Noticed(level="info", text=note))
 
@@ -223,8 +250,6 @@ class TurnRunner:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
         conversation = self._parts.conversation
         if calls := conversation.open_calls:
-            from ybs.session.leftovers import remove_leftovers  # after a kill
-
             remove_leftovers(self._parts.environment.roots, calls)
             for result in conversation.close_open_calls():
                 self._emit(ToolFinished.of(result))

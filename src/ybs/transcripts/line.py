@@ -1,4 +1,7 @@
-"""One line of a transcript: an event as JSON, its number, the number of the line that it follows, and when."""
+"""The one encoder of events: a line of JSON for a transcript, for `stream-json` and for whoever listens elsewhere.
+
+A line of a transcript has the event's number and that of the line that it follows. `docs/events.schema.json` says what events hold.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -60,16 +63,33 @@ def encoded(
 
     Only a sub-agent is named (ADR 0023). Half a surrogate, from a broken file name or terminal, becomes a question mark.
     """
+    tail = b',"event":%d,"parent":%d' % (number, parent)
+    if agent != MAIN:
+        tail += _origin(agent, started_by)
+    return _line(event, at, tail)
+
+
+def told(
+    event: Struct, *, session: str, at: datetime, agent: str = MAIN, started_by: str = ""
+) -> bytes:
+    """Write an event as one line for whoever listens: with the session that it is of, unless it names that itself."""
+    has_own = "session" in event.__struct_fields__
+    tail = b"" if has_own else b',"session":' + _encode(_whole(session))
+    return _line(event, at, tail + _origin(agent, started_by))
+
+
+def _origin(agent: str, started_by: str) -> bytes:
+    tail = b',"agent":' + _encode(_whole(agent))
+    return tail + (b',"started_by":' + _encode(_whole(started_by)) if started_by else b"")
+
+
+def _line(event: Struct, at: datetime, tail: bytes) -> bytes:
     try:
         data = _joined(_encode(event))
     except (UnicodeEncodeError, *_UNREADABLE):
         data = _joined(_encode(_whole(event)))
     when = at.astimezone(UTC).isoformat(timespec="milliseconds")[:23].encode()
-    tail = b',"v":%d,"event":%d,"parent":%d' % (VERSION, number, parent)
-    if agent != MAIN:
-        tail += b',"agent":' + _encode(_whole(agent))
-        tail += b',"started_by":' + _encode(_whole(started_by)) if started_by else b""
-    return b'{"timestamp":"' + when + b'Z",' + data[1:-1] + tail + b"}\n"
+    return b'{"timestamp":"%sZ",%s,"v":%d%s}\n' % (when, data[1:-1], VERSION, tail)
 
 
 def lines_in(file: BinaryIO) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -149,6 +150,7 @@ class Replay(SessionFacts):
                 | TurnFinished()
                 | SessionStarted()
                 | SessionEnded()
+                | StateChanged()
                 | Titled()
                 | FilesChanged()
                 | FilesRestored()

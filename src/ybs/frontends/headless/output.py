@@ -25,6 +25,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -42,10 +43,9 @@ from ybs.frontends.headless.advice import advised
 from ybs.frontends.layout import in_columns
 from ybs.frontends.tty import columns
 from ybs.security.gate import put, put_json, put_utf8
+from ybs.transcripts.line import told
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
-#: Version of the JSON lines.
-VERSION = 1
 #: What the line about the end of a tool call shows of what came of it, in characters.
 MAX_SAID = 120
 #: A last column has so many characters on every terminal.
@@ -174,28 +174,23 @@ class StreamOutput:
     """One JSON line per event, with its session and its agent, written at once; the last one is the result."""
 
     def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
-        self._encoder = msgspec.json.Encoder()
+        self._pipe, self._session = pipe, ""
 
     def event(self, envelope: Envelope) -> None:
-        """Write the event's line."""
-        self._pipe.write_json(self._line(envelope.event, envelope))
+        """Write the event's line. Where the session stands is no event of the run: its parts are told by others."""
+        if isinstance(envelope.event, SessionStarted):
+            self._session = envelope.event.session
+        if not isinstance(envelope.event, StateChanged):
+            self._write(envelope.event, envelope.agent, envelope.started_by)
 
     def result(self, result: Result) -> None:
         """Write the result's line."""
-        self._pipe.write_json(self._line(result))
+        self._write(result)
 
-    def _line(self, record: Event | Result, envelope: Envelope | None = None) -> bytes:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
-        head = f'{{"timestamp":"{now}Z","v":{VERSION},'.encode()
-        if (
-            envelope is not None and "session" not in record.__struct_fields__
-        ):  # some name it themselves
-            head += b'"session":' + self._encoder.encode(envelope.session) + b","
-        head += b'"agent":' + self._encoder.encode(envelope.agent if envelope else MAIN) + b","
-        if envelope is not None and envelope.started_by:
-            head += b'"started_by":' + self._encoder.encode(envelope.started_by) + b","
-        return head + self._encoder.encode(record)[1:] + b"\n"
+    def _write(self, record: Event | Result, agent: str = MAIN, started_by: str = "") -> None:
+        now, session = datetime.now(UTC), self._session
+        line = told(record, session=session, at=now, agent=agent, started_by=started_by)
+        self._pipe.write_json(line)
 
 
 def make_output(output_format: Format, pipe: Pipe, *, is_verbose: bool) -> Output:
@@ -269,6 +264,7 @@ def step_line(event: Event) -> str:
             | ConfirmationAnswered()
             | TurnFinished()
             | SessionEnded()
+            | StateChanged()
             | Compacted()
             | Rewound()
             | Replaced()

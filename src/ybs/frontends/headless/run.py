@@ -148,9 +148,9 @@ class Run:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
         task = asyncio.current_task()
         self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
-        from ybs.security.policy.confirm import unattended  # the session has loaded it
+        from ybs.security.policy.confirm import Unattended  # the session has loaded it
 
-        self._session.confirm = unattended(refuse)
+        self._session.confirm = Unattended(refuse)
         self._session.subscribe(self._on_event)
         self._catch_signals()
         try:

@@ -22,6 +22,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -124,6 +125,7 @@ class SubAgents:
                 | Titled()
                 | SessionStarted()
                 | SessionEnded()
+                | StateChanged()
                 | FilesChanged()
                 | FilesRestored()
             ):

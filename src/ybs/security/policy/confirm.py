@@ -21,25 +21,29 @@ if TYPE_CHECKING:
     from ybs.security.policy.bound import Bound
     from ybs.security.policy.outside import Reading
 
-_UNATTENDED = "is_unattended"
 #: What would allow what is to run outside the sandbox.
 _FOR_OUTSIDE = (Remedy("allow_outside"),)
 #: What was said about one call before the policy judges it.
 Wish: TypeAlias = Literal["", "allow", "ask"]
 
 
-def unattended(confirm: Confirm) -> Confirm:
-    """Mark what answers where no person is, so that nothing is prepared for questions."""
-    setattr(confirm, _UNATTENDED, True)
-    return confirm
+class Unattended:
+    """Answers where no person is, so that nothing is prepared for questions."""
+
+    def __init__(self, confirm: Confirm) -> None:
+        self._confirm = confirm
+
+    async def __call__(self, question: Question) -> Answer:
+        """Answer in the person's place."""
+        return await self._confirm(question)
 
 
 def is_attended(confirm: Confirm) -> bool:
     """Return whether a person may be behind the answers."""
-    return not getattr(confirm, _UNATTENDED, False)
+    return not isinstance(confirm, Unattended)
 
 
-@unattended
+@Unattended
 async def nobody(question: Question) -> Answer:
     """Answer no: there is nobody to ask."""
     return Answer(

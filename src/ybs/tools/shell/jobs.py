@@ -33,6 +33,7 @@ class Starting(Protocol):
     """What starts the commands of a session (`shells.Shells`)."""
 
     starter: "Starter"
+    changed: Callable[[], None]
 
     @property
     def watch(self) -> "Watch":
@@ -69,6 +70,10 @@ class Job:
         self.ended: Ended | None = None
         self._was_stopped = False
         self._task = asyncio.create_task(self._run())
+
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called when it has ended."""
+        self._task.add_done_callback(lambda _: tell())
 
     async def _run(self) -> None:
         try:
@@ -222,6 +227,8 @@ class Jobs:
         need = None if attempts is None else partial(self._shells.starter.need, attempts)
         job = Job(f"job-{self._count}", text, shell, output, need)
         self._all[job.name] = job
+        self._shells.changed()
+        job.when_ended(self._shells.changed)
         ended = [job.name for job in self.all if job.ended is not None]
         for name in ended[: max(len(ended) - MOST_ENDED, 0)]:
             del self._all[name]

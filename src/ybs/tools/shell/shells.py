@@ -1,5 +1,6 @@
 """What the commands of a session share: how they are started, where long outputs go, and who ends what is left."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Shells:
-    """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written."""
+    """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written.
+
+    `changed` is called when a job begins or ends.
+    """
 
     def __init__(
         self,
@@ -27,8 +31,9 @@ class Shells:
         starter: Starter | None = None,
         outputs: Outputs | None = None,
         keeps_outputs: bool = True,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._roots = roots
+        self._roots, self.changed = roots, changed
         self.starter: Starter = starter or Bare()
         self.keeps_outputs = keeps_outputs
         self.outputs = outputs or Outputs(roots)
@@ -45,6 +50,7 @@ class Shells:
             starter=self.starter,
             outputs=self.outputs,
             keeps_outputs=self.keeps_outputs,
+            changed=self.changed,
         )
         other._all = self._all
         self._all.add(other)

@@ -23,6 +23,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -125,7 +126,7 @@ class Renderer(Page):
                 self._pause_call(event)
             case SessionStarted() | SystemPrompted() | SessionEnded() | Titled():
                 pass
-            case Rewound() | Replaced() | FilesChanged() | FilesRestored():
+            case Rewound() | Replaced() | FilesChanged() | FilesRestored() | StateChanged():
                 pass  # whoever asked for it says so
             case _:
                 assert_never(event)

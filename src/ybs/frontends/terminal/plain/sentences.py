@@ -19,6 +19,7 @@ from ybs.core.events import (
     Rewound,
     SessionEnded,
     SessionStarted,
+    StateChanged,
     SystemPrompted,
     TextStreamed,
     ThinkingStreamed,
@@ -171,6 +172,7 @@ class Sentences:
                 | SessionStarted()
                 | SystemPrompted()
                 | SessionEnded()
+                | StateChanged()
                 | Titled()
                 | Rewound()
                 | Replaced()

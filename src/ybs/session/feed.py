@@ -1,0 +1,148 @@
+"""The feed of a session: its events by number, kept for whoever comes later, and passed on to listeners at their own pace."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Self
+
+from ybs.core.envelope import Envelope
+from ybs.core.errors import YbsError
+from ybs.core.events import (
+    AssistantSaid,
+    RequestStarted,
+    StateChanged,
+    TextStreamed,
+    ThinkingStreamed,
+    ToolCallStreamed,
+    ToolFinished,
+    ToolPrinted,
+    TurnFinished,
+)
+
+#: So many events may wait for a listener; one that is further behind is dropped.
+MOST_WAITING: Final = 10_000
+#: Events that others make whole: a listener that comes later gets those alone.
+_PIECES = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
+
+
+class FellBehind(YbsError):
+    """A listener did not read for too long. It may listen again from the `number` that it had on."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"More than {MOST_WAITING:,} events waited to be read, so they are no longer sent."
+        )
+        self.number = number
+
+
+class Listener:
+    """Yields the envelopes of a session in their order, until the session ends. Raises FellBehind."""
+
+    def __init__(self, earlier: list[Envelope], leave: "Callable[[Listener], None]") -> None:
+        self._waiting = deque(earlier)
+        self._leave = leave
+        self._more: asyncio.Future[None] | None = None
+        self._has_ended = self._fell_behind = False
+        #: The number of the last event that was read.
+        self.number = 0
+
+    def put(self, envelope: Envelope) -> None:
+        """Take an event; where too many wait, it and they are let go."""
+        self._waiting.append(envelope)
+        if len(self._waiting) > MOST_WAITING:
+            self._fell_behind = True
+            self._waiting.clear()
+            self.close()
+        self._wake()
+
+    def end(self) -> None:
+        """Tell that no more events come."""
+        self._has_ended = True
+        self._wake()
+
+    def close(self) -> None:
+        """Listen no longer; who reads at this moment gets no more."""
+        self._leave(self)
+        self.end()
+
+    def _wake(self) -> None:
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        """Wait for the next event."""
+        while not self._waiting:
+            if self._fell_behind:
+                raise FellBehind(self.number)
+            if self._has_ended:
+                raise StopAsyncIteration
+            self._more = asyncio.get_running_loop().create_future()
+            await self._more
+        envelope = self._waiting.popleft()
+        self.number = envelope.number
+        return envelope
+
+
+class Feed:
+    """Takes the events of a session; see `Session.subscribe` with `follows`."""
+
+    def __init__(self) -> None:
+        self._kept: list[Envelope] = []
+        #: The pieces of what is not whole yet, and where the session stands.
+        self._pieces: list[Envelope] = []
+        self._state: list[Envelope] = []
+        self._listeners: set[Listener] = set()
+        self._has_ended = False
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Keep an event and pass it on. It waits for nobody."""
+        match envelope.event:
+            case StateChanged():
+                self._state = [envelope]
+            case event if isinstance(event, _PIECES):
+                self._pieces.append(envelope)
+            case _:
+                self._pieces = [each for each in self._pieces if not _makes_whole(envelope, each)]
+                self._kept.append(envelope)
+        for listener in tuple(self._listeners):
+            listener.put(envelope)
+
+    def listen(self, after: int = 0) -> Listener:
+        """Listen to all events behind that number: those that were, and those to come.
+
+        Of what was, the pieces are left out that a later event holds whole, and all states but the last.
+        """
+        whole = (each for each in self._kept if each.number > after)
+        rest = (each for each in (*self._pieces, *self._state) if each.number > after)
+        earlier = sorted((*whole, *rest), key=lambda each: each.number)
+        listener = Listener(earlier, self._listeners.discard)
+        if self._has_ended:
+            listener.end()
+        else:
+            self._listeners.add(listener)
+        return listener
+
+    def end(self) -> None:
+        """Tell all listeners that no more events come."""
+        self._has_ended = True
+        for listener in tuple(self._listeners):
+            listener.end()
+        self._listeners.clear()
+
+
+def _makes_whole(envelope: Envelope, piece: Envelope) -> bool:
+    """Return whether an event holds what the piece was one of, or gives it up."""
+    if envelope.agent != piece.agent:
+        return False
+    match envelope.event:
+        case ToolFinished(id=call):
+            return isinstance(piece.event, ToolPrinted) and piece.event.id == call
+        case AssistantSaid() | RequestStarted():
+            return not isinstance(piece.event, ToolPrinted)
+        case TurnFinished():
+            return True
+        case _:
+            return False

@@ -1,0 +1,91 @@
+"""The hub: the sessions of one process, which frontends open, find, share and close.
+
+async with Hub() as hub:
+    shared = hub.open("project", mode="ask")
+    async for envelope in shared.feed.listen(): ...
+    shared.session.questions.answer(question_id, Answer(is_allowed=True))
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from ybs.core.errors import YbsError
+from ybs.session.feed import Feed
+from ybs.session.questions import by_id
+from ybs.session.session import Session
+
+
+class Shared:
+    """A session that several frontends hold: its feed, and how many hold it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.feed = session, Feed()
+        self.holders = 1
+        session.subscribe(self.feed, follows=True)
+
+
+class Hub:
+    """Holds sessions by their ids. Nothing of one is seen in another. `open_session` takes what `Session.open` takes."""
+
+    def __init__(self, open_session: Callable[..., Session] = Session.open) -> None:
+        self._open_session = open_session
+        self._sessions: dict[str, Shared] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def sessions(self) -> tuple[Shared, ...]:
+        """Those that are open, oldest first."""
+        return tuple(self._sessions.values())
+
+    def open(self, folder: str | Path = ".", **options: Any) -> Shared:
+        """Open a session, or share the one that has this saved session (`resume`) open. Raises what `Session.open` does.
+
+        Questions are answered by their ids, unless `confirm` says who asks.
+        """
+        if (name := options.get("resume")) and not options.get("fork"):
+            for shared in self.sessions:
+                if shared.session.journal.name == name:
+                    shared.holders += 1
+                    return shared
+        session = self._open_session(folder, **{"confirm": by_id, **options})
+        shared = self._sessions[session.id] = Shared(session)
+        return shared
+
+    def find(self, session_id: str) -> Shared:
+        """Return an open session. Raises YbsError where there is none of this id."""
+        if session_id not in self._sessions:
+            raise YbsError(f"No session with the id {session_id[:40]!r} is open here.")
+        return self._sessions[session_id]
+
+    def share(self, session_id: str) -> Shared:
+        """Hold a session that is open already. Raises YbsError where there is none of this id."""
+        shared = self.find(session_id)
+        shared.holders += 1
+        return shared
+
+    async def release(self, session_id: str) -> None:
+        """Hold a session no longer; the last one to do so closes it. Raises YbsError where there is none of this id."""
+        shared = self.find(session_id)
+        shared.holders -= 1
+        if shared.holders <= 0:
+            await self.close(session_id)
+
+    async def close(self, session_id: str) -> None:
+        """End a session, whoever holds it. Raises YbsError where there is none of this id."""
+        shared = self.find(session_id)
+        del self._sessions[session_id]
+        try:
+            await shared.session.close()
+        finally:
+            shared.feed.end()
+
+    async def aclose(self) -> None:
+        """End all of them, side by side."""
+        await asyncio.gather(*map(self.close, tuple(self._sessions)))

@@ -1,0 +1,79 @@
+"""What the person is asked at the moment: each question has an id, and whoever answers first answers it, once.
+
+A frontend may be handed each question as it comes (`Session.confirm`), or list what is open and answer by id, or both:
+several frontends of one session see the same questions.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Answer, Confirm, Question
+
+
+async def by_id(question: Question) -> Answer:
+    """Leave a question to `Questions.answer`: the `confirm` of a session that no single frontend asks for."""
+    del question
+    return await asyncio.get_running_loop().create_future()
+
+
+class Questions:
+    """The open questions of a session, oldest first. `changed` is called when there is one more or one less."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._open: dict[str, tuple[OpenQuestion, asyncio.Future[Answer]]] = {}
+
+    @property
+    def open(self) -> tuple[OpenQuestion, ...]:
+        """Those that nobody has answered."""
+        return tuple(question for question, _ in self._open.values())
+
+    def answer(self, question_id: str, answer: Answer) -> bool:
+        """Answer a question; return False where none of this id is open (any more), and nothing was done."""
+        _, answered = self._open.get(question_id, (None, None))
+        if answered is None or answered.done():
+            return False
+        answered.set_result(answer)
+        return True
+
+    async def ask(self, question: Question, confirm: Confirm) -> Answer:
+        """Ask by `confirm`, and return the first answer: what it gives, or what came by the id."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        name = self._name(question.call.id)
+        self._open[name] = _shown(name, question), answered
+        asking = asyncio.ensure_future(confirm(question))
+        try:
+            self._changed()
+            await asyncio.wait((asking, answered), return_when=asyncio.FIRST_COMPLETED)
+            return answered.result() if answered.done() else asking.result()
+        finally:
+            del self._open[name]
+            asking.cancel()
+            await asyncio.wait((asking,))  # it has left the screen
+            self._changed()
+
+    def _name(self, call_id: str) -> str:
+        """Return the call's id, or one made of it where that is taken: a call may need several answers at once."""
+        name, count = call_id or "question", 1
+        while name in self._open:
+            count += 1
+            name = f"{call_id or 'question'}/{count}"
+        return name
+
+
+def _shown(name: str, question: Question) -> OpenQuestion:
+    return OpenQuestion(
+        id=name,
+        name=question.call.name,
+        title=question.preview.title,
+        preview=question.preview.body,
+        warnings=question.warnings,
+        reason=question.reason,
+        grant=question.grant,
+        can_be_kept=question.can_be_kept,
+        offers_network=question.offers_network,
+        outside=question.outside,
+        choices=question.choices,
+        agent=question.agent,
+    )

@@ -1,0 +1,194 @@
+"""Sessions of one process: shared by frontends, apart from each other."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ybs.core.envelope import Envelope
+from ybs.core.errors import YbsError
+from ybs.core.events import (
+    ConfirmationAnswered,
+    StateChanged,
+    ToolFinished,
+    TurnFinished,
+)
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Answer, Question
+from ybs.session.feed import Listener
+from ybs.session.hub import Hub, Shared
+from ybs.testing import ScriptedModel, call
+
+NO, YES = Answer(is_allowed=False), Answer(is_allowed=True)
+
+
+def opened(hub: Hub, project: Path, *script: Any, **options: Any) -> Shared:
+    return hub.open(project, **{"model": ScriptedModel(script), "sandbox": False, **options})
+
+
+async def until(listener: Listener, kind: type[Any]) -> Envelope:
+    """Return the next event of a kind."""
+    async with asyncio.timeout(10):
+        async for envelope in listener:
+            if isinstance(envelope.event, kind):
+                return envelope
+    raise AssertionError(f"no {kind.__name__} came")
+
+
+async def asked(listener: Listener) -> OpenQuestion:
+    """Return the question that a listener hears of next."""
+    while True:
+        state = (await until(listener, StateChanged)).event
+        if isinstance(state, StateChanged) and state.questions:
+            return state.questions[0]
+
+
+async def test_a_question_is_seen_by_all_and_answered_once_by_whoever_comes_first(project: Path):
+    (project / "a").write_text("text")
+    async with Hub() as hub:
+        shared = opened(hub, project, call("delete_file", path="a"), "done", mode="ask")
+        first, second = shared.feed.listen(), shared.feed.listen()
+        turn = asyncio.create_task(shared.session.send("delete it"))
+        question = await asked(first)
+        assert await asked(second) == question
+        assert (question.name, question.title) == ("delete_file", "Delete a")
+        questions = hub.share(shared.session.id).session.questions
+        assert questions.answer(question.id, YES)
+        assert not questions.answer(question.id, NO)
+        assert (await turn).finished.reason == "done"
+        assert not questions.answer(question.id, NO)
+        assert not (project / "a").exists()
+        told = (await until(second, ConfirmationAnswered)).event
+        assert isinstance(told, ConfirmationAnswered)
+        assert told.is_allowed
+        states = [each async for each in ended(second, shared)]
+        assert states[-1].questions == ()
+
+
+async def ended(listener: Listener, shared: Shared) -> Any:
+    """Yield the states that a listener has not read."""
+    shared.feed.end()
+    async for envelope in listener:
+        if isinstance(envelope.event, StateChanged):
+            yield envelope.event
+
+
+async def test_a_frontend_that_asks_itself_is_overtaken_by_an_answer_by_id(project: Path):
+    (project / "a").write_text("text")
+    left = asyncio.Event()
+
+    async def confirm(question: Question) -> Answer:
+        del question
+        try:
+            return await asyncio.get_running_loop().create_future()
+        finally:
+            left.set()
+
+    async with Hub() as hub:
+        script = (call("delete_file", path="a"), "done")
+        shared = opened(hub, project, *script, mode="ask", confirm=confirm)
+        listener = shared.feed.listen()
+        turn = asyncio.create_task(shared.session.send("delete it"))
+        question = await asked(listener)
+        shared.session.questions.answer(question.id, NO)
+        await turn
+        assert left.is_set()  # it no longer stands on its screen
+        assert (project / "a").exists()
+
+
+async def test_a_turn_that_is_stopped_at_a_question_leaves_none_open(project: Path):
+    (project / "a").write_text("text")
+    async with Hub() as hub:
+        shared = opened(hub, project, call("delete_file", path="a"), mode="ask")
+        listener = shared.feed.listen()
+        turn = asyncio.create_task(shared.session.send("delete it"))
+        question = await asked(listener)
+        shared.session.cancel()
+        assert (await turn).finished.reason == "interrupted"
+        assert shared.session.questions.open == ()
+        assert not shared.session.questions.answer(question.id, YES)
+
+
+async def test_where_a_session_stands_is_told_and_not_asked_for(project: Path):
+    async with Hub() as hub:
+        shared = opened(hub, project, "first", mode="bypass")
+        session, listener = shared.session, shared.feed.listen()
+        first = (await until(listener, StateChanged)).event
+        assert first == session.state
+        session.mode = "plan"
+        changed = (await until(listener, StateChanged)).event
+        assert isinstance(changed, StateChanged)
+        assert changed.mode == "plan"
+        await session.send("hello")
+        states = [each async for each in ended(listener, shared)]
+        assert any(each.is_busy for each in states)
+        assert states[-1] == session.state
+        assert (states[-1].name, states[-1].is_busy) == (session.journal.name, False)
+
+
+async def test_a_job_that_begins_and_ends_is_told(project: Path):
+    start = call("run_shell", command="sleep 0.2", background=True)
+    async with Hub() as hub:
+        shared = opened(hub, project, start, "done", mode="bypass")
+        listener = shared.feed.listen()
+        await shared.session.send("start it")
+        jobs: list[tuple[str, ...]] = []
+        while ("job-1",) not in jobs or jobs[-1]:
+            state = (await until(listener, StateChanged)).event
+            assert isinstance(state, StateChanged)
+            jobs.append(state.jobs)
+
+
+async def test_sessions_are_apart_and_end_alone(project: Path):
+    async with Hub() as hub:
+        one = opened(hub, project, "of one", "of one, again")
+        other = opened(hub, project, "of the other")
+        assert hub.sessions == (one, other)
+        assert one.session.id != other.session.id
+        listener = other.feed.listen()
+        await one.session.send("hello")
+        await other.session.send("hello too")
+        await hub.close(other.session.id)
+        heard = [envelope async for envelope in listener]
+        assert {each.session for each in heard} == {other.session.id}
+        assert "of one" not in str(heard)
+        assert hub.sessions == (one,)
+        with pytest.raises(YbsError, match="is open here"):
+            hub.find(other.session.id)
+        assert (await one.session.send("again")).text == "of one, again"
+
+
+async def test_a_saved_session_that_is_open_is_shared_and_closed_by_the_last_who_holds_it(
+    project: Path,
+):
+    async with Hub() as hub:
+        one = opened(hub, project, "fine")
+        await one.session.send("hello")
+        again = opened(hub, project, resume=one.session.journal.name)
+        assert again is one
+        await hub.release(one.session.id)
+        assert hub.sessions == (one,)
+        await hub.release(one.session.id)
+        assert hub.sessions == ()
+        other = opened(hub, project, resume="")
+        assert other is not one
+        assert other.session.journal.replay.messages[0].content[0].text == "hello"
+
+
+async def test_ids_and_numbers_go_on_where_a_new_conversation_begins(project: Path):
+    async with Hub() as hub:
+        shared = opened(hub, project, "one", "two")
+        listener = shared.feed.listen()
+        identity = shared.session.id
+        await shared.session.send("hello")
+        await shared.session.start_anew(is_incognito=False)
+        await shared.session.send("hello again")
+        assert shared.session.id == identity
+        await hub.close(identity)
+        heard = [envelope async for envelope in listener]
+        numbers = [each.number for each in heard]
+        assert numbers == sorted(set(numbers))
+        assert {each.session for each in heard} == {identity}
+        assert len([each for each in heard if isinstance(each.event, TurnFinished)]) == 2
+        assert not [each for each in heard if isinstance(each.event, ToolFinished)]
