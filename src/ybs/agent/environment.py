@@ -140,10 +140,9 @@ class ToolEnvironment:
             ),
         )
         self.policy = self._made_policy()
-        self.gate: Gate = (
-            original.gate.by(self.policy) if original else Gate(self.policy, person.confirm)
-        )
-        self.is_attended = original.is_attended if original else person.is_attended
+        gate = original.gate if original else Gate(self.policy, person.confirm)
+        self.gate = gate.by(self.policy)
+        self.is_attended = (original or person).is_attended
         self._making_secrets = Lock()
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:
