@@ -19,6 +19,12 @@ class SlashCommands:
         """Return whether the line is a command."""
         return is_command(line)
 
+    def runs_beside(self, session: Session, line: str) -> bool:
+        """Return whether the line is a command that need not wait for the end of a running turn."""
+        from ybs.commands.registry import runs_beside_a_turn
+
+        return runs_beside_a_turn(line, session)
+
     async def run(self, session: Session, line: str) -> Reply:
         """Run a command line; names ignore case."""
         from ybs.commands.registry import run_command  # a prompt needs none

@@ -102,8 +102,7 @@ class Terminal:
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.asking.ask
-        for sink in (self.renderer, self.work.on_event):
-            self.session.subscribe(sink)
+        self.session.subscribe(self.renderer)
         self.session.subscribe(self._on_event, follows=True)
         self.session.frontend_help = keys_text(is_vi=self._is_vi)
         self._refresh()
