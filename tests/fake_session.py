@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from hosts import this_host
+from ybs.commands.open import SlashCommands
 from ybs.config.schema import Config
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import ModelError, YbsError
@@ -27,6 +28,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import ToolCall, Usage
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
+from ybs.session.inbox import Inbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.session.status import Status, View
@@ -70,6 +72,8 @@ class FakeSession:
         self.resumed: Reply | None = None
         self.jobs = 0
         self._sinks: list[Sink] = []
+        self.commands = SlashCommands()
+        self.inbox = Inbox(self, lambda: None)
         self._turn: asyncio.Task[None] | None = None
         self._text = ""
         self._refusals = 0

@@ -111,7 +111,8 @@ class ToolEnvironment:
             blocked += tuple(_in_copy(blocked, original.folder, self.folder, loaded.host))
         roots = self._made_roots(blocked)
         is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
-        outputs = Outputs(roots, original.folder if original else None)
+        copied = original.folder if original else None
+        outputs = Outputs(roots, copied)
         self.sandbox = Sandbox(
             loaded.host,
             self.folder,
@@ -135,15 +136,12 @@ class ToolEnvironment:
             ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not self.sandbox.is_off,
-            own_programs=OwnPrograms(
-                roots, lambda: self.trusts_project, original.folder if original else None
-            ),
+            own_programs=OwnPrograms(roots, lambda: self.trusts_project, copied),
         )
         self.policy = self._made_policy()
-        self.gate: Gate = (
-            original.gate.by(self.policy) if original else Gate(self.policy, person.confirm)
-        )
-        self.is_attended = original.is_attended if original else person.is_attended
+        gate = original.gate if original else Gate(self.policy, person.confirm)
+        self.gate = gate.by(self.policy)
+        self.is_attended = (original or person).is_attended
         self._making_secrets = Lock()
 
     def _made_roots(self, blocked: Sequence[str]) -> Roots:

@@ -1,5 +1,7 @@
 """Open a session that has the slash commands."""
 
+from types import ModuleType
+
 from msgspec.structs import replace
 
 from ybs.commands.line import is_command
@@ -19,17 +21,25 @@ class SlashCommands:
         """Return whether the line is a command."""
         return is_command(line)
 
+    def runs_beside(self, session: Session, line: str) -> bool:
+        """Return whether the line is a command that need not wait for the end of a running turn."""
+        return _registry().runs_beside_a_turn(line, session)
+
     async def run(self, session: Session, line: str) -> Reply:
         """Run a command line; names ignore case."""
-        from ybs.commands.registry import run_command  # a prompt needs none
-
-        return await run_command(session, line)
+        return await _registry().run_command(session, line)
 
     def resumed(self, session: Session) -> Reply | None:
         """Return what a frontend says and draws first of a session that goes on."""
         from ybs.commands.sessions import resumed_reply  # few do
 
         return resumed_reply(session, is_fork=session.journal.is_fork)
+
+
+def _registry() -> ModuleType:
+    from ybs.commands import registry  # a prompt needs none
+
+    return registry
 
 
 def open_session(options: Options) -> Session:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 from msgspec import Struct, field
 
@@ -22,7 +22,8 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     """The variables and the folders that everything in ybs goes by. Several hosts can live in one process.
 
     `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models. `roots` are the folders that
-    sessions of this host work in, added by `work_in`: no program in them is run outside of the sandbox.
+    sessions of this host work in, added by `work_in`: no program in them is run outside of the sandbox. `shared` is what
+    sessions of this host share, such as programs that run, by a name that its owner knows.
     """
 
     environ: Mapping[str, str]
@@ -31,6 +32,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     state_folder: Path
     cache_folder: Path
     roots: set[Path] = field(default_factory=set[Path])
+    shared: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:

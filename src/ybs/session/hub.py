@@ -7,10 +7,12 @@ async with Hub() as hub:
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.session.feed import Feed
 from ybs.session.questions import by_id
@@ -27,10 +29,16 @@ class Shared:
 
 
 class Hub:
-    """Holds sessions by their ids. Nothing of one is seen in another. `open_session` takes what `Session.open` takes."""
+    """Holds sessions by their ids, on one `host`: that of this process's environment, unless another is given.
 
-    def __init__(self, open_session: Callable[..., Session] = Session.open) -> None:
-        self._open_session = open_session
+    What they say and do is seen in none of the others; programs of MCP servers with the same entry are shared by those of a project.
+    `open_session` takes what `Session.open` takes.
+    """
+
+    def __init__(
+        self, open_session: Callable[..., Session] = Session.open, host: Host | None = None
+    ) -> None:
+        self._open_session, self._host = open_session, host or Host.of(os.environ)
         self._sessions: dict[str, Shared] = {}
 
     async def __aenter__(self) -> Self:
@@ -54,7 +62,7 @@ class Hub:
                 if shared.session.journal.name == name:
                     shared.holders += 1
                     return shared
-        session = self._open_session(folder, **{"confirm": by_id, **options})
+        session = self._open_session(folder, **{"confirm": by_id, "host": self._host, **options})
         shared = self._sessions[session.id] = Shared(session)
         return shared
 

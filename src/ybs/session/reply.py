@@ -150,6 +150,10 @@ class Commands(Protocol):
         """Return whether the line is a command."""
         ...
 
+    def runs_beside(self, session: Any, line: str) -> bool:
+        """Return whether the line is a command that need not wait for the end of a running turn."""
+        ...
+
     async def run(self, session: Any, line: str) -> Reply:
         """Run a command line."""
         ...

@@ -25,6 +25,7 @@ from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
 from ybs.session.history import History
+from ybs.session.inbox import Inbox
 from ybs.session.injection import as_typed
 from ybs.session.journal import PASSING
 from ybs.session.options import Options
@@ -51,6 +52,8 @@ class Session:
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
         self._telling = Telling(lambda: self.state)
+        #: What was sent and waits: any number of frontends may send.
+        self.inbox = Inbox(self, self._telling.state)
         #: What the person is asked now; an answer by its id counts as well as one that `confirm` gives.
         self.questions = Questions(self._telling.state)
         #: Who is asked before a call that needs it. As long as none is set, the answer is no.
@@ -155,7 +158,14 @@ class Session:
     @property
     def state(self) -> StateChanged:
         """Where the session stands, secrets masked; each change of it is told to those who follow."""
-        return self.journal.masked(state_of(self._parts, self.questions.open, is_busy=self.is_busy))
+        return self.journal.masked(
+            state_of(
+                self._parts,
+                self.questions.open,
+                waiting=self.inbox.waiting or self.steering.waiting,
+                is_busy=self.is_busy,
+            )
+        )
 
     @property
     def resumed(self) -> Reply | None:

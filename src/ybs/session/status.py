@@ -57,7 +57,11 @@ class View(Struct, kw_only=True):
 
 
 def state_of(
-    parts: "SessionParts", questions: tuple[OpenQuestion, ...], *, is_busy: bool
+    parts: "SessionParts",
+    questions: tuple[OpenQuestion, ...],
+    *,
+    waiting: tuple[str, ...],
+    is_busy: bool,
 ) -> StateChanged:
     """Return where a session of these parts stands."""
     environment, agent = parts.environment, parts.agent
@@ -69,7 +73,7 @@ def state_of(
         mode=environment.policy.mode,
         sandbox=environment.sandbox.word,
         is_busy=is_busy,
-        waiting=parts.steering.waiting,
+        waiting=waiting,
         questions=questions,
         jobs=environment.workspace.shells.running_jobs,
         steps=parts.context.steps,

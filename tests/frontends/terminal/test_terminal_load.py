@@ -6,6 +6,7 @@ import pytest
 from stage import staged
 
 from fake_session import FakeSession, hangs, says
+from ybs.core.events import StateChanged
 
 pytestmark = pytest.mark.integration
 
@@ -51,14 +52,12 @@ async def test_ctrl_l_empties_the_screen_and_loses_nothing() -> None:
         assert session.lines == ["go"]
 
 
-async def test_the_bottom_line_tells_of_jobs_and_that_they_have_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ybs.frontends.terminal.terminal.JOBS_SECONDS", 0.02)
+async def test_the_bottom_line_tells_of_jobs_and_that_they_have_ended() -> None:
     session = FakeSession(says("x"))
     async with staged(session) as stage:
         session.jobs = 2
         stage.keys("/do\r")
         await stage.sees("  2 jobs  ")
-        session.jobs = 0  # nothing happens in the session now
+        session.jobs = 0
+        session.emit(StateChanged())  # it is told when one has ended
         await stage.until(lambda: "jobs" not in stage.screen.split("\n")[-1])

@@ -33,13 +33,6 @@ class Mishaps:
             put_crash(type(error), error, error.__traceback__)
 
 
-def report(task: asyncio.Task[None]) -> None:
-    """Hand a task's error to the loop at once, not when the task is forgotten: a task's done callback."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        told = {"message": "a task failed", "exception": error}
-        task.get_loop().call_exception_handler(told)
-
-
 def named(error: BaseException) -> str:
     """Say in a line what an error is and where it came up."""
     trace = error.__traceback__

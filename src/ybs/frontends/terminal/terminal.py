@@ -17,7 +17,7 @@ from ybs import __version__
 from ybs.commands.models import MODES as MODE_WORDS
 from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
-from ybs.core.events import ToolFinished, TurnFinished, UserSaid
+from ybs.core.events import StateChanged, ToolFinished, TurnFinished, UserSaid
 from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
@@ -55,8 +55,6 @@ STOPPING, LEAVING = "interrupting; Ctrl-C again leaves ybs", "press Ctrl-C again
 #: Signals that end the session, and the exit code each leads to.
 SIGNALS = {signal.SIGTERM: 143}
 INTERRUPTED = 130
-#: While something runs in the background, the bottom line looks this often whether it still does.
-JOBS_SECONDS = 2.0
 #: The modes that Shift-Tab goes through.
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "auto")
 
@@ -100,13 +98,12 @@ class Terminal:
         self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")
         self._hint = ""
         self._hiding: asyncio.TimerHandle | None = None
-        self._looking_again: asyncio.TimerHandle | None = None
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
         self.session.confirm = self.asking.ask
-        for sink in (self.renderer, self.work.on_event, self._on_event):
-            self.session.subscribe(sink)
+        self.session.subscribe(self.renderer)
+        self.session.subscribe(self._on_event, follows=True)
         self.session.frontend_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
@@ -208,7 +205,6 @@ class Terminal:
         place = MODES.index(self.session.mode) if self.session.mode in MODES else -1
         self.session.mode = mode = MODES[(place + 1) % len(MODES)]
         self.hint(f"{mode}: {MODE_WORDS[mode]}")
-        self._refresh()
 
     # What stands on the screen
 
@@ -317,8 +313,8 @@ class Terminal:
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
-        if isinstance(event, ToolFinished | UserSaid):
-            self._refresh()  # it may have begun a job, or changed the branch; /plan go changes the mode
+        if isinstance(event, StateChanged | ToolFinished | UserSaid):
+            self._refresh()  # a tool may have changed the branch
         elif envelope.is_main and isinstance(event, TurnFinished):
             self._hint = ""  # what it leaves behind may take a moment to be kept
             is_news = event.reason != "interrupted" and event.duration_seconds >= LONG_SECONDS
@@ -339,12 +335,7 @@ class Terminal:
             self.renderer.note(warning, "warning")
 
     def _refresh(self) -> None:
-        self.state = status = self.session.status()
-        if self._looking_again is not None:
-            self._looking_again.cancel()
-        if status.jobs:  # nobody tells when one has ended
-            loop = asyncio.get_running_loop()
-            self._looking_again = loop.call_later(JOBS_SECONDS, self._refresh)
+        self.state = self.session.status()
         self.window.app.invalidate()
 
     def hint(self, text: str) -> None:

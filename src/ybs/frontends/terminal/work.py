@@ -1,23 +1,16 @@
-"""The work of the terminal: one line after the other, words for the running turn, and what waits behind it."""
+"""The work of the terminal: what the inbox of its session tells, drawn."""
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable
-from itertools import islice
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
 from ybs.commands.advice import told
 from ybs.commands.plan import offer_plan
-from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import TurnFinished, UserSaid
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
-from ybs.frontends.terminal.mishaps import report
-from ybs.session.reply import NotSent, Outcome, Reply
+from ybs.session.inbox import Line
+from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-
-#: Takes one line of input.
-Handle: TypeAlias = Callable[[str], Awaitable[Reply | Outcome]]
 
 #: Lines that wait are shown up to this many.
 MAX_SHOWN = 4
@@ -60,215 +53,122 @@ class WorkFrontend(Protocol):
 
 
 class Work:
-    """Takes lines of input. While a turn runs, words steer it or wait for its end."""
+    """Sends the lines of the terminal, and draws what becomes of them."""
 
     def __init__(self, session: Session, front: WorkFrontend) -> None:
-        self._session, self._front = session, front
-        self._handle: Handle = session.handle
-        self._lines: deque[str] = deque()
-        self._steering: deque[str] = deque()
-        self._chosen: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._line = ""
-        self._beside: dict[asyncio.Task[None], str] = {}
+        self._inbox, self._session, self._front = session.inbox, session, front
+        self._ticking: asyncio.Task[None] | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn or a command runs."""
-        return self._task is not None
+        return self._inbox.is_busy
 
     @property
     def is_opening_menu(self) -> bool:
         """Whether a command that opens a menu is at work or about to be: beside a turn, or alone."""
-        lines = [*filter(None, [self._line]), *self._lines]
-        return (len(lines) == 1 and lines[0] in MENUS) or any(
-            line in MENUS for line in self._beside.values()
-        )
+        lines = self._inbox.in_order
+        is_next = len(lines) == 1 and lines[0] in MENUS
+        return is_next or any(line in MENUS for line in self._inbox.beside)
 
     @property
     def has_more(self) -> bool:
         """Whether a line waits for the end of the running turn."""
-        return bool(self._lines or self._steering)
+        return self._inbox.has_more
 
     def begin(self, prompt: str) -> None:
         """Take the words that ybs was started with: for the model, whatever they begin with."""
-        self._handle = self._session.send
-        self.queue(prompt)
+        self._inbox.queue(Line(text=prompt, sender=self, is_for_model=True))
 
     def submit(self, line: str) -> None:
         """Take a line now: a command at once if it can, words at the running turn's next step."""
-        from ybs.commands.registry import runs_beside_a_turn
-
-        if self.is_busy and runs_beside_a_turn(line, self._session):
-            task = asyncio.create_task(self._take(line))
-            self._beside[task] = line
-            task.add_done_callback(self._beside.pop)
-            task.add_done_callback(report)
-            return
-        # Words behind a command that waits are for what it leaves: /new, or another model.
-        is_turned = any(_is_order(each) for each in (*self._lines, line))
-        if self.is_busy and not is_turned and self._session.steer(line, typed=self._typed(line)):
-            self._steering.append(line)
-            self._show_waiting()
-            return
-        self.queue(line)
+        self._inbox.submit(self._line(line))
 
     def choose(self, line: str) -> None:
         """Take a line that was chosen from a menu. Nobody has typed it, so it is not given back."""
-        self.submit(line)
-        if line in self._lines:
-            self._chosen.add(line)
-
-    def take_ahead(self) -> str:
-        """Take the line that was typed while the command before it was at work; "" where none was."""
-        line = self._lines.popleft() if self._lines else ""
-        self._show_waiting()
-        return line
-
-    def give_ahead(self, line: str) -> None:
-        """Put back a line that was taken ahead."""
-        self._lines.appendleft(line)
-        self._show_waiting()
+        self._inbox.submit(Line(text=line, sender=self, is_choice=True))
 
     def queue(self, line: str) -> None:
         """Take a line now, or when the running turn has ended."""
-        self._lines.append(line)
-        self._show_waiting()
-        if self._task is None:
-            self._task = asyncio.create_task(self._work_off())
-            self._task.add_done_callback(report)
+        self._inbox.queue(self._line(line))
+
+    def take_ahead(self) -> str:
+        """Take the line that was typed while the command before it was at work; "" where none was."""
+        return self._inbox.take_ahead()
+
+    def give_ahead(self, line: str) -> None:
+        """Put back a line that was taken ahead."""
+        self._inbox.give_ahead(self._line(line))
 
     def recall(self) -> str:
         """Take back the newest line that waits; "" where none does."""
-        if self._lines:
-            line = self._lines.pop()
-            self._chosen.discard(line)
-        elif (line := self._session.take_back()) and self._steering:
-            self._steering.pop()
-        self._show_waiting()
-        return line
-
-    def on_event(self, envelope: Envelope) -> None:
-        """Show words for the running turn when it has read them; give back what waits when it was stopped."""
-        if not envelope.is_main:
-            return
-        event = envelope.event
-        if isinstance(event, TurnFinished) and event.reason != "done":
-            self._give_back()  # what comes from now on is not for this turn any more
-        if (
-            isinstance(event, UserSaid)
-            and event.origin == "person"
-            and len(self._steering)
-            > self._session.unread_count  # else these were the turn's first words
-        ):
-            self._front.echo(self._steering.popleft())
-            self._show_waiting()
+        return self._inbox.recall()
 
     def stop(self) -> None:
         """Stop the running turn or command."""
-        if not self._session.cancel() and self._task is not None:
-            self._task.cancel()
+        self._inbox.stop()
 
     async def abandon(self) -> None:
         """Stop everything before the session is closed."""
-        for task in self._beside:
-            task.cancel()
-        if (task := self._task) is not None:
-            self._lines.clear()
-            self.stop()
-            await asyncio.wait((task,), timeout=5)
+        await self._inbox.abandon()
 
-    async def _work_off(self) -> None:
-        ticking = asyncio.create_task(self._tick())
-        try:
-            while self._lines:
-                self._line = line = self._lines.popleft()
-                self._chosen.discard(line)
-                self._show_waiting()
-                self._front.live.begin()
-                try:
-                    await self._take(line)
-                finally:
-                    self._line = ""
-                    self._front.live.end()
-        finally:
-            ticking.cancel()
-            self._task = None
-            if self.has_more:  # a command was stopped, or broke
-                self._give_back()
+    def _line(self, text: str) -> Line:
+        """Return a line; what was pasted into it names no files."""
+        typed = self._front.shorten(text)
+        return Line(text=text, sender=self, typed=None if typed == text else typed)
+
+    # What the inbox tells
+
+    def take(self, line: Line) -> None:
+        """Draw a line that is taken now."""
+        from ybs.commands.registry import activity_of
+
+        if line is self._inbox.now:
+            self._front.live.begin()
+            if self._ticking is None:
+                self._ticking = asyncio.create_task(self._tick())
+        if not _is_quiet(line):
+            self._front.echo(line.text)
+        activity = "running" if line.text.startswith("!") else activity_of(line.text)
+        if activity and not line.is_for_model:
+            self._front.live.wait(activity)
+
+    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+        """Draw what came of a line."""
+        self._front.end_line()
+        if isinstance(result, YbsError):
+            self._front.show_error(told(result))
+        elif isinstance(result, Reply):
+            if _is_quiet(line) and result.menu is None:
+                self._front.echo(line.text)
+            await self._front.show_reply(result)
+        elif result.plan and result.finished.reason == "done" and not self.has_more:
+            await self._front.show_reply(offer_plan())
+
+    def read(self, text: str) -> None:
+        """Draw words where the running turn has read them."""
+        self._front.echo(text)
+
+    def give_back(self, lines: list[str]) -> None:
+        """Put into the prompt what nobody has read."""
+        self._front.give_back(lines)
+
+    def changed(self) -> None:
+        """Show what waits, and end what is drawn of a line that is done."""
+        if self._inbox.now is None and self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+            self._front.live.end()
+        if not self.is_busy:
             self._front.end_line()
-
-    async def _take(self, line: str) -> None:
-        # Esc Esc asks for it: what is chosen in the end is drawn, not the asking.
-        is_quiet = line.split()[:1] == ["/rewind"]
-        if not is_quiet:
-            self._front.echo(line)
-        try:
-            done = await self._handle_line(line)
-        except YbsError as error:
-            self._front.show_error(told(error))
-            if not self._session.is_busy:
-                self._give_back_unread(unsent=line if isinstance(error, NotSent) else "")
-            return
-        finally:
-            self._front.end_line()
-        if isinstance(done, Reply):
-            if is_quiet and done.menu is None:
-                self._front.echo(line)
-            await self._front.show_reply(done)
-        elif done.finished.reason == "done":
-            self._send_unread()
-            if done.plan and not self.has_more:
-                await self._front.show_reply(offer_plan())
-        else:
-            self._give_back_unread(unsent=done.unsent)
-
-    async def _handle_line(self, line: str) -> Reply | Outcome:
-        from ybs.commands.registry import activity_of, is_command
-
-        handle, self._handle = self._handle, self._session.handle
-        if handle == self._session.handle:
-            if activity := "running" if line.startswith("!") else activity_of(line):
-                self._front.live.wait(activity)
-            elif not is_command(line) and (typed := self._typed(line)) is not None:
-                return await self._session.send(line, typed=typed)
-        return await handle(line)
-
-    def _typed(self, line: str) -> str | None:
-        """Return the line without what was pasted, which names no files; None where nothing was."""
-        typed = self._front.shorten(line)
-        return None if typed == line else typed
-
-    def _send_unread(self) -> None:
-        """Send what the turn did not come to read as the next line."""
-        self._steering.clear()
-        if words := self._session.unread():
-            self._lines.appendleft("\n".join(words))
-
-    def _give_back(self) -> None:
-        """Put what was not sent and what waited behind a stopped turn into the prompt: it may no longer be wanted."""
-        typed = [line for line in self._lines if line not in self._chosen]
-        self._lines.clear()
-        self._chosen.clear()
-        self._give_back_unread(*typed)
-
-    def _give_back_unread(self, *lines: str, unsent: str = "") -> None:
-        """Put the words that no turn has read into the prompt, and lines behind them."""
-        self._steering.clear()
-        if waiting := [*filter(None, [unsent]), *self._session.unread(), *lines]:
-            self._front.give_back(waiting)
-        self._show_waiting()
-
-    def _show_waiting(self) -> None:
-        self._front.live.steering = self._shown(self._steering)
-        self._front.live.queued = self._shown(self._lines)
+        self._front.live.steering = self._shown(self._inbox.steering)
+        self._front.live.queued = self._shown(self._inbox.queued)
         self._front.redraw()
 
-    def _shown(self, waiting: deque[str]) -> list[str]:
+    def _shown(self, waiting: Sequence[str]) -> list[str]:
         """Give the newest of the lines that wait, and say how many there are before them."""
         more = len(waiting) - MAX_SHOWN
-        newest = islice(waiting, max(0, more), None)
-        lines = [self._front.shorten(line) for line in newest]
+        lines = [self._front.shorten(line) for line in waiting[max(0, more) :]]
         return [f"{more} more", *lines] if more > 0 else lines
 
     async def _tick(self) -> None:
@@ -277,8 +177,6 @@ class Work:
             self._front.redraw()
 
 
-def _is_order(line: str) -> bool:
-    """Return whether a line is a command, and no words for the model."""
-    from ybs.commands.registry import is_command
-
-    return line.startswith("!") or is_command(line)
+def _is_quiet(line: Line) -> bool:
+    """Return whether a line is not drawn: Esc Esc asks for it, and what is chosen in the end is drawn."""
+    return line.text.split()[:1] == ["/rewind"]

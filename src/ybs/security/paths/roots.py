@@ -94,6 +94,11 @@ class Roots:
         return tuple(Path(path) for path in dict.fromkeys(self._reading))
 
     @property
+    def blocked(self) -> tuple[str, ...]:
+        """The paths that no tool gets at, absolute."""
+        return self._blocked
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """The folders that may be written in, resolved."""
         return tuple(Path(root) for root in self._roots)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from ybs.config.key_store import forget_key, has_key
@@ -27,6 +28,7 @@ from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
+from ybs.tools.mcp.sharing import Sharing
 from ybs.tools.mcp.stderr import reason_in, remedies_for
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
@@ -34,6 +36,7 @@ from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from ybs.tools.mcp.link import Link
+    from ybs.tools.shell.watch import Watch
 
 #: How long the first request waits for servers whose tools nobody knows yet.
 PATIENCE_SECONDS: Final = 10.0
@@ -224,6 +227,27 @@ class Servers:
     async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
         ready = self._filled(server)
         self._surface.hide(ready.secrets)
+        if server.transport == "http" or server.elicitation or not server.shared:
+            async with self._opened_alone(server, ready, changed) as opened:
+                yield opened
+            return
+        roots, sandbox = self._workspace.roots, self._surface
+        sharing = Sharing.of(roots.host)
+        places = (roots.folders, roots.blocked, self._start_of(server).folder)
+        key = (encode(ready), places, sandbox.is_off(), sandbox.holds())
+        open_ = partial(self._opened_alone, server, ready, watch=sharing.watch)
+        async with sharing.joined(key, open_, changed) as opened:
+            yield opened
+
+    @asynccontextmanager
+    async def _opened_alone(
+        self,
+        server: Server,
+        ready: Server,
+        changed: Callable[[], None],
+        watch: "Watch | None" = None,
+    ) -> AsyncGenerator[Opened]:
+        """Open a connection for this session, or for all: what it is made of is the same for them."""
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
         if server.transport == "http":
@@ -237,11 +261,11 @@ class Servers:
             )
         else:
             processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")
-            watch = self._workspace.shells.watch
             # What the entry says before variables are replaced is what the person was shown.
             is_held = server.is_held and not self._surface.is_off()
             transport = processes.ProcessTransport(
-                lambda: self._launched(ready, is_held=is_held), watch
+                lambda: self._launched(ready, is_held=is_held),
+                watch or self._workspace.shells.watch,
             )
         try:
             async with link.connected(

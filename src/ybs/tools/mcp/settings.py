@@ -83,6 +83,7 @@ class Server(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     replace_default: str | tuple[str, ...] | dict[str, str] = ()
     elicitation: bool = False
+    shared: bool = True
     cwd: str = ""
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0

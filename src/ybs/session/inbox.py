@@ -1,0 +1,318 @@
+"""The inbox of a session: what frontends send while something runs. Words steer the running turn; what has to wait is taken in order.
+
+Any number of frontends send; each hears of its own lines. What nobody has read when a turn is stopped goes back to whoever sent it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from ybs.core.envelope import Envelope, Sink
+from ybs.core.errors import YbsError
+from ybs.core.events import TurnFinished, UserSaid
+from ybs.core.messages import Image
+from ybs.session.reply import Commands, NotSent, Outcome, Reply
+
+
+class Taking(Protocol):
+    """What takes the lines: a session."""
+
+    commands: Commands | None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running."""
+        ...
+
+    @property
+    def unread_count(self) -> int:
+        """How many words for the running turn it has not read."""
+        ...
+
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        """Have `sink` called with every event."""
+        ...
+
+    def steer(self, text: str, *, typed: str | None = None) -> bool:
+        """Give words to the running turn; return whether one runs."""
+        ...
+
+    def take_back(self) -> str:
+        """Return the newest words for it that it has not read, and forget them."""
+        ...
+
+    def unread(self) -> tuple[str, ...]:
+        """Return all words that a turn did not read before it ended, and forget them."""
+        ...
+
+    def cancel(self) -> bool:
+        """Stop the running turn or command; return whether there was one."""
+        ...
+
+    async def send(
+        self, text: str, images: Sequence[Image] = (), *, typed: str | None = None
+    ) -> Outcome:
+        """Take a turn with words for the model."""
+        ...
+
+    async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
+        """Take a line: a command, or words for the model."""
+        ...
+
+
+class Sender(Protocol):
+    """A frontend, as the inbox sees it."""
+
+    def take(self, line: "Line") -> None:
+        """Hear that a line is taken now."""
+        ...
+
+    async def done(self, line: "Line", result: Reply | Outcome | YbsError) -> None:
+        """Hear what came of it. The next line waits for this."""
+        ...
+
+    def read(self, text: str) -> None:
+        """Hear that the running turn has read words."""
+        ...
+
+    def give_back(self, lines: list[str]) -> None:
+        """Take back what nobody has read."""
+        ...
+
+    def changed(self) -> None:
+        """Hear that other lines wait than before, or another one is being worked on."""
+        ...
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A line and who sent it.
+
+    `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
+    `is_for_model`: it is no command, whatever it begins with.
+    """
+
+    text: str
+    sender: Sender
+    typed: str | None = None
+    is_choice: bool = False
+    is_for_model: bool = False
+
+
+class Inbox:
+    """Takes lines, one at a time. What breaks in that is told to the loop. `changed` is called when other lines wait."""
+
+    def __init__(self, session: Taking, changed: Callable[[], None]) -> None:
+        self._session, self._changed = session, changed
+        self._is_listening = False
+        self._lines: deque[Line] = deque()
+        self._steering: deque[Line] = deque()
+        self._beside: dict[asyncio.Task[None], Line] = {}
+        self._senders: list[Sender] = []
+        self._task: asyncio.Task[None] | None = None
+        #: The line that is being worked on.
+        self.now: Line | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a line is being worked on."""
+        return self._task is not None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a line waits for the end of the running turn."""
+        return bool(self._lines or self._steering)
+
+    @property
+    def steering(self) -> list[str]:
+        """The words that the running turn has not read, oldest first."""
+        return [line.text for line in self._steering]
+
+    @property
+    def queued(self) -> list[str]:
+        """The lines that wait for its end, oldest first."""
+        return [line.text for line in self._lines]
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """All lines that wait, in the order in which they will be taken."""
+        return (*self.steering, *self.queued)
+
+    @property
+    def in_order(self) -> list[str]:
+        """The line that is being worked on, and those that wait behind it."""
+        return [*([self.now.text] if self.now else []), *self.queued]
+
+    @property
+    def beside(self) -> list[str]:
+        """The commands that run beside a turn."""
+        return [line.text for line in self._beside.values()]
+
+    def submit(self, line: Line) -> None:
+        """Take a line now: a command at once if it can, words at the running turn's next step, all else behind what runs."""
+        if self.is_busy and self._runs_beside(line):
+            task = asyncio.create_task(self._take(line))
+            self._beside[task] = line
+            task.add_done_callback(self._beside.pop)
+            task.add_done_callback(report)
+            return
+        # Words behind a command that waits are for what it leaves: /new, or another model.
+        is_turned = any(map(self._is_order, (*self._lines, line)))
+        if self.is_busy and not is_turned and self._session.steer(line.text, typed=line.typed):
+            self._steering.append(line)
+            self._tell(line.sender)
+            return
+        self.queue(line)
+
+    def queue(self, line: Line) -> None:
+        """Take a line now, or when the running turn has ended."""
+        if not self._is_listening:  # behind whoever draws
+            self._is_listening = True
+            self._session.subscribe(self._on_event)
+        self._lines.append(line)
+        self._tell(line.sender)
+        if self._task is None:
+            self._task = asyncio.create_task(self._work_off())
+            self._task.add_done_callback(report)
+
+    def take_ahead(self) -> str:
+        """Take the line that waits first out of the queue; "" where none does."""
+        line = self._lines.popleft() if self._lines else None
+        self._tell()
+        return line.text if line else ""
+
+    def give_ahead(self, line: Line) -> None:
+        """Put a line before all that wait."""
+        self._lines.appendleft(line)
+        self._tell(line.sender)
+
+    def recall(self) -> str:
+        """Take back the newest line that waits; "" where none does."""
+        if self._lines:
+            text = self._lines.pop().text
+        elif (text := self._session.take_back()) and self._steering:
+            self._steering.pop()
+        self._tell()
+        return text
+
+    def stop(self) -> None:
+        """Stop the running turn or command."""
+        if not self._session.cancel() and self._task is not None:
+            self._task.cancel()
+
+    async def abandon(self) -> None:
+        """Stop everything before the session is closed."""
+        for task in self._beside:
+            task.cancel()
+        if (task := self._task) is not None:
+            self._lines.clear()
+            self.stop()
+            await asyncio.wait((task,), timeout=5)
+
+    def _runs_beside(self, line: Line) -> bool:
+        commands = self._session.commands
+        return commands is not None and commands.runs_beside(self._session, line.text)
+
+    def _is_order(self, line: Line) -> bool:
+        """Return whether a line is a command, and no words for the model."""
+        commands = self._session.commands
+        is_command = commands is not None and commands.is_command(line.text)
+        return not line.is_for_model and (is_command or line.text.startswith("!"))
+
+    async def _work_off(self) -> None:
+        try:
+            while self._lines:
+                self.now = line = self._lines.popleft()
+                self._tell()
+                try:
+                    await self._take(line)
+                finally:
+                    self.now = None
+                    self._tell()
+        finally:
+            self._task = None
+            if self.has_more:  # a command was stopped, or broke
+                self._give_back()
+            self._tell()
+
+    async def _take(self, line: Line) -> None:
+        line.sender.take(line)
+        try:
+            done = await self._sent(line)
+        except YbsError as error:
+            if not self._session.is_busy:
+                self._give_back_unread(unsent=[line] if isinstance(error, NotSent) else [])
+            await line.sender.done(line, error)
+            return
+        if isinstance(done, Outcome):
+            if done.finished.reason == "done":
+                self._send_unread(line.sender)
+            elif done.unsent:
+                self._give_back_unread(unsent=[Line(text=done.unsent, sender=line.sender)])
+            else:
+                self._give_back_unread()
+        await line.sender.done(line, done)
+
+    async def _sent(self, line: Line) -> Reply | Outcome:
+        if line.is_for_model or (line.typed is not None and not self._is_order(line)):
+            return await self._session.send(line.text, typed=line.typed)
+        return await self._session.handle(line.text)
+
+    def _on_event(self, envelope: Envelope) -> None:
+        """Tell of words that the running turn has read; give back what waits when it was stopped."""
+        if not envelope.is_main:
+            return
+        event = envelope.event
+        if isinstance(event, TurnFinished) and event.reason != "done":
+            self._give_back()  # what comes from now on is not for this turn any more
+        if (
+            isinstance(event, UserSaid)
+            and event.origin == "person"
+            and len(self._steering)
+            > self._session.unread_count  # else these were the turn's first words
+        ):
+            line = self._steering.popleft()
+            line.sender.read(line.text)
+            self._tell()
+
+    def _send_unread(self, sender: Sender) -> None:
+        """Send what the turn did not come to read as the next line."""
+        self._steering.clear()
+        if words := self._session.unread():
+            self._lines.appendleft(Line(text="\n".join(words), sender=sender))
+
+    def _give_back(self) -> None:
+        """Give back what was not sent and what waited behind a stopped turn: it may no longer be wanted."""
+        waiting = [line for line in self._lines if not line.is_choice]
+        self._lines.clear()
+        self._give_back_unread(behind=waiting)
+
+    def _give_back_unread(
+        self, *, unsent: "list[Line] | None" = None, behind: "list[Line] | None" = None
+    ) -> None:
+        """Give back the words that no turn has read, between lines before and behind them, each to its sender."""
+        steering = [*self._steering]
+        self._steering.clear()
+        words = self._session.unread()
+        senders = [line.sender for line in steering[-len(words) :]] if words else []
+        read = [Line(text=text, sender=who) for text, who in zip(words, senders, strict=False)]
+        back = [*(unsent or []), *read, *(behind or [])]
+        for sender in {id(line.sender): line.sender for line in back}.values():
+            sender.give_back([line.text for line in back if line.sender is sender])
+        self._tell()
+
+    def _tell(self, sender: Sender | None = None) -> None:
+        if sender is not None and sender not in self._senders:
+            self._senders.append(sender)
+        for each in self._senders:
+            each.changed()
+        self._changed()
+
+
+def report(task: "asyncio.Task[None]") -> None:
+    """Hand a task's error to the loop at once, not when the task is forgotten: a task's done callback."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        told = {"message": "a task failed", "exception": error}
+        task.get_loop().call_exception_handler(told)

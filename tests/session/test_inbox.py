@@ -1,0 +1,145 @@
+"""The inbox of a session: several frontends send, each hears of its own lines, and nothing is lost when a turn is stopped."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+from ybs.commands.open import SlashCommands
+from ybs.core.errors import YbsError
+from ybs.core.events import Event
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
+from ybs.session.hub import Hub, Shared
+from ybs.session.inbox import Line
+from ybs.session.reply import Outcome, Reply
+from ybs.testing import ScriptedModel
+
+
+class Held(ScriptedModel):
+    """It answers when it is let."""
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(script)
+        self.asked, self.may = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        self.asked.set()
+        await self.may.wait()
+        async for event in super().stream(request):
+            yield event
+
+
+class Frontend:
+    """It writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+        self.results: list[Reply | Outcome | YbsError] = []
+        self.was_read: list[str] = []
+        self.back: list[str] = []
+
+    def line(self, text: str, **how: Any) -> Line:
+        return Line(text=text, sender=self, **how)
+
+    def take(self, line: Line) -> None:
+        self.taken.append(line.text)
+
+    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+        del line
+        self.results.append(result)
+
+    def read(self, text: str) -> None:
+        self.was_read.append(text)
+
+    def give_back(self, lines: list[str]) -> None:
+        self.back += lines
+
+    def changed(self) -> None:
+        """Look at the inbox."""
+
+
+def opened(hub: Hub, project: Path, model: ScriptedModel) -> Shared:
+    return hub.open(project, model=model, sandbox=False, commands=SlashCommands())
+
+
+async def until(is_true: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not is_true():  # noqa: ASYNC110 - of many kinds
+            await asyncio.sleep(0.01)
+
+
+async def test_each_hears_of_its_own_lines_and_all_are_taken_in_order(project: Path):
+    async with Hub() as hub:
+        model = Held("first", "second", "third")
+        session = opened(hub, project, model).session
+        one, other, inbox = Frontend(), Frontend(), session.inbox
+        inbox.submit(one.line("hello"))
+        await model.asked.wait()
+        inbox.submit(other.line("by the way"))  # for the running turn
+        inbox.queue(one.line("and then"))
+        assert session.state.waiting == ("by the way", "and then")
+        model.may.set()
+        await until(lambda: not inbox.is_busy)
+        assert one.taken == ["hello", "and then"]
+        assert (other.taken, other.was_read) == ([], ["by the way"])
+        texts = [each.text for each in one.results if isinstance(each, Outcome)]
+        assert (texts, other.results) == (["second", "third"], [])
+        said = [
+            each.words for each in session.conversation.messages if isinstance(each, UserMessage)
+        ]
+        assert said == ["hello", "by the way", "and then"]
+        assert session.state.waiting == ()
+
+
+async def test_what_a_stopped_turn_did_not_read_goes_back_to_whoever_sent_it(project: Path):
+    async with Hub() as hub:
+        model = Held("never")
+        inbox = opened(hub, project, model).session.inbox
+        one, other = Frontend(), Frontend()
+        inbox.submit(one.line("hello"))
+        await model.asked.wait()
+        inbox.submit(one.line("mine"))
+        inbox.submit(other.line("yours"))
+        inbox.queue(other.line("later"))
+        inbox.queue(one.line("/picked", is_choice=True))
+        inbox.stop()
+        await until(lambda: not inbox.is_busy)
+        assert (one.back, other.back) == (["mine"], ["yours", "later"])
+        assert not inbox.has_more
+
+
+async def test_a_command_runs_beside_a_turn_and_one_that_waits_behind_it(project: Path):
+    async with Hub() as hub:
+        model = Held("fine")
+        session = opened(hub, project, model).session
+        one, other = Frontend(), Frontend()
+        session.inbox.submit(one.line("hello"))
+        await model.asked.wait()
+        session.inbox.submit(other.line("/mode plan"))
+        await until(lambda: other.results)
+        assert session.mode == "plan"
+        session.inbox.submit(other.line("/clear"))
+        session.inbox.submit(other.line("words for what it leaves"))
+        assert session.inbox.queued == ["/clear", "words for what it leaves"]
+        assert session.inbox.recall() == "words for what it leaves"
+        model.may.set()
+        await until(lambda: not session.inbox.is_busy)
+        assert other.taken == ["/mode plan", "/clear"]
+        assert list(session.conversation.messages) == []
+
+
+async def test_what_cannot_be_done_is_told_to_whoever_asked_and_the_next_line_is_taken(
+    project: Path,
+):
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["fine"])).session
+        one = Frontend()
+        session.inbox.submit(one.line("/retry"))
+        session.inbox.queue(one.line("/not a command", is_for_model=True))
+        await until(lambda: not session.inbox.is_busy)
+        reply, outcome = one.results
+        assert isinstance(reply, Reply)
+        assert reply.is_error
+        assert isinstance(outcome, Outcome)
+        assert outcome.text == "fine"
