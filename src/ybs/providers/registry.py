@@ -30,9 +30,9 @@ from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of
 from ybs.providers.sizes import billions_of
-from ybs.providers.wire.adapter import RequestOptions
+from ybs.providers.wire.adapter import RequestOptions, with_extra
 from ybs.providers.wire.quirks import Quirks, adjust
-from ybs.providers.wires import adapter_of, clean_endpoint, quirks_at
+from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 
 class ProviderModel(Model, Protocol):
@@ -223,7 +223,14 @@ def chosen_provider(host: Host, config: Config, name: str | None = None) -> Prov
     return _with_settings(found, config) if name == configured else found
 
 
-def client_of(host: Host, provider: Provider, config: Config, model: str = "") -> HttpClient:
+def client_of(
+    host: Host,
+    provider: Provider,
+    config: Config,
+    model: str = "",
+    *,
+    patience: Patience | None = None,
+) -> HttpClient:
     """Return what sends requests to a provider's address. Raises ConfigError, and AuthError where a key is missing."""
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     key = _key(host, provider, endpoint)
@@ -231,25 +238,40 @@ def client_of(host: Host, provider: Provider, config: Config, model: str = "") -
         provider=provider.name,
         endpoint=endpoint,
         host=endpoint.split("://", 1)[1].split("/", 1)[0].rpartition("@")[2],
+        query=query_of(provider.endpoint),
         model=model,
         key_variable=next(iter(provider.key_variables), ""),
         start_advice=provider.start_advice,
         model_advice=provider.model_advice,
         is_unnamed=bool(unnamed_place(provider.name, endpoint)),
     )
-    patience, unix_socket = Patience.of(endpoint, config.llm.timeout_seconds), provider.unix_socket
+    patience = patience or Patience.of(endpoint, config.llm.timeout_seconds)
+    unix_socket = provider.unix_socket
     return HttpClient(
         site,
         patience=patience,
         transport=unix_socket
         and PlainTransport(endpoint, connect_seconds=patience.connect, unix_socket=unix_socket),
-        headers={
-            **adapter_of(provider.wire).headers(key),
-            **checked_headers(provider.headers, provider.name),
-        },
+        headers=_headers(provider, key),
         secret=key,
         route=route_of(host, config),
     )
+
+
+def _headers(provider: Provider, key: str | None) -> dict[str, str]:
+    """Return what is sent with each call. Raises ConfigError where a header of the person's would take the place of the key."""
+    adapter, own = adapter_of(provider.wire), checked_headers(provider.headers, provider.name)
+    bare, known = adapter.headers(None), adapter.headers(key)
+    of_key = {name: value for name, value in known.items() if bare.get(name) != value}
+    if key and provider.quirks.key_header:
+        of_key = {provider.quirks.key_header: key}
+    if taken := own.keys() & of_key.keys():
+        source = next(iter(provider.key_variables), "its settings")
+        raise ConfigError(
+            f"providers.{provider.name}.headers: {min(taken)!r} would take the place of the key ({source}).\n"
+            "Take one of the two out; nothing was sent."
+        )
+    return bare | own | of_key
 
 
 def _with_settings(provider: Provider, config: Config) -> Provider:
@@ -265,19 +287,23 @@ def _at(provider: Provider, endpoint: str, *, is_own: bool = False) -> Provider:
     is_same = host_of(endpoint) == host_of(provider.endpoint)
     wire = provider.wire if is_same else provider.wire_elsewhere or provider.wire
     given = clean_endpoint(endpoint, wire)
-    if is_same and given == clean_endpoint(provider.endpoint, wire):
-        return provider
+    query = query_of(endpoint)
+    if query:
+        given = f"{given}?{query}"
+    if is_same and clean_endpoint(given, wire) == clean_endpoint(provider.endpoint, wire):
+        return replace(provider, endpoint=given) if query else provider
     return _moved(provider, given, is_own=is_own)
 
 
 def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
-    """Put a provider at another address: another server, so other quirks, and no key of the first address."""
+    """Put a provider at another address: another server, so other quirks, and no key, header or field of the first address."""
     wire = provider.wire_elsewhere or provider.wire
+    known = quirks_at(endpoint, adapter_of(wire).quirks)
     return replace(
         provider,
         endpoint=endpoint,
         wire=wire,
-        quirks=provider.quirks if is_own else quirks_at(endpoint, adapter_of(wire).quirks),
+        quirks=replace(provider.quirks, extra_body=known.extra_body) if is_own else known,
         key_variables=() if is_own else provider.key_variables,
         needs_key=False,
         api_key=None,
@@ -321,6 +347,7 @@ def _check_readable(address: str | None) -> None:
 def _own_provider(name: str, own: Endpoint) -> Provider:
     _check_readable(own.endpoint)
     known = quirks_at(own.endpoint, adapter_of(own.wire).quirks)
+    quirks = adjust(known, own.quirks, where=f"providers.{name}.quirks")
     return Provider(
         name=name,
         wire=own.wire,
@@ -331,7 +358,7 @@ def _own_provider(name: str, own: Endpoint) -> Provider:
         api_key=own.api_key,
         headers=own.headers,
         window=own.window,
-        quirks=adjust(known, own.quirks, where=f"providers.{name}.quirks"),
+        quirks=replace(quirks, extra_body=with_extra(quirks.extra_body, own.extra_body)),
     )
 
 

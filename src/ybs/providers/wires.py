@@ -1,6 +1,7 @@
 """The wire formats by their names: built in, or installed (`ybs.wires`)."""
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -10,18 +11,29 @@ from ybs.providers.http.client import host_of
 from ybs.providers.wire.adapter import Adapter
 from ybs.providers.wire.quirks import Quirks
 
-#: Hosts whose servers speak a format in their own way, whatever the person calls them.
-_HOSTS: Final[dict[str, dict[str, Any]]] = {"openrouter.ai": {"effort_form": "object"}}
+_AZURE: Final = {"key_header": "api-key"}
+#: Hosts, with those below them, whose servers speak a format in their own way, whatever the person calls them.
+_HOSTS: Final[dict[str, dict[str, Any]]] = {
+    "openrouter.ai": {"effort_form": "object"},
+    "openai.azure.com": _AZURE,
+    "services.ai.azure.com": _AZURE,
+    "cognitiveservices.azure.com": _AZURE,
+}
 
 
 def clean_endpoint(endpoint: str, wire: str) -> str:
     """Bring an address into the form that the adapter's path is joined to.
 
-    It may be given with or without a version, a slash at its end, or the path of the chat call.
+    It may be given with or without a version, a slash at its end, or the path of the chat call; its query is left out.
     Raises ConfigError for what is not an http address, and for an unknown wire format.
     """
     host_of(endpoint)
     return adapter_of(wire).base(endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/"))
+
+
+def query_of(endpoint: str) -> str:
+    """Return what an address asks with each call, such as Azure's `api-version=…`; it may be secret and is in no message."""
+    return urlsplit(endpoint).query
 
 
 def adapter_of(wire: str) -> Adapter:
@@ -40,4 +52,8 @@ def adapter_of(wire: str) -> Adapter:
 
 def quirks_at(endpoint: str, quirks: Quirks) -> Quirks:
     """Return a format's quirks as the server at this address has them. Raises ConfigError for what is not an address."""
-    return replace(quirks, **_HOSTS.get(host_of(endpoint), {}))
+    host = host_of(endpoint)
+    for name, known in _HOSTS.items():
+        if host == name or host.endswith(f".{name}"):
+            return replace(quirks, **known)
+    return quirks

@@ -37,6 +37,11 @@ _ERROR_BODY_BYTES: Final = 65_536
 _SHORT_ANSWER_BYTES: Final = 16 * 1024 * 1024
 #: How long is waited for what a server has at hand: error bodies, lists of models.
 _SHORT_SECONDS: Final = 10.0
+#: They say how a call is framed.
+_OWN_HEADERS: Final = (
+    *("accept", "accept-encoding", "connection", "content-length", "content-type", "host"),
+    "transfer-encoding",
+)
 _ACCEPTED: Final[dict[Framing, str]] = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
@@ -88,6 +93,8 @@ def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]
         is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
         if not is_name or not (value.isascii() and value.isprintable()):
             raise ConfigError(f"providers.{provider}.headers: {name!r} is not a valid header.")
+        if name.lower() in _OWN_HEADERS:
+            raise ConfigError(f"providers.{provider}.headers: {name!r} is set by ybs itself.")
     return {name.lower(): value for name, value in headers.items()}
 
 
@@ -237,7 +244,9 @@ class HttpClient:
         headers = {**self._headers, "accept": accept}
         if body is not None:
             headers["content-type"] = "application/json"
-        url = path if "://" in path else self.site.endpoint + path
+        url, query = path if "://" in path else self.site.endpoint + path, self.site.query
+        if query:
+            url += f"{'&' if '?' in url else '?'}{query}"
         return HttpRequest(method=method, url=url, headers=headers, body=encode_json(body))
 
     async def _send(self, call: HttpRequest, *, patience: Patience) -> Response:

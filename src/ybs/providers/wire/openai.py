@@ -27,6 +27,7 @@ from ybs.providers.wire.adapter import (
     RequestOptions,
     function_tool,
     named_schema,
+    with_extra,
     with_path,
     without,
 )
@@ -89,7 +90,7 @@ class OpenAIAdapter:
         if options.stream and quirks.sends_stream_options:
             body["stream_options"] = {"include_usage": True}
         grammar = {"grammar": options.grammar} if options.grammar else {}
-        return body | grammar | quirks.extra_body
+        return with_extra(body | grammar, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a `chat.completion.chunk`, or a whole `chat.completion`, into the draft."""

@@ -100,12 +100,12 @@ def _read_key(read: Read, what: str) -> str:
     return key
 
 
-def _knocked(address: str, read: Read) -> tuple["Knock", str]:
+def _knocked(endpoint: str, address: str, read: Read) -> tuple["Knock", str]:
     """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
     from ybs.providers.knock import knock
 
     key = ""
-    while (found := asyncio.run(knock(address, key))).state == "locked":
+    while (found := asyncio.run(knock(endpoint, key))).state == "locked":
         say("The server refused this key." if key else f"{address} answers, but it needs a key.")
         if not (key := _read_key(read, "Key")):
             break
@@ -128,7 +128,7 @@ def ask_server(read: Read) -> Settings | None:
             say(f"{told(error)}\n")
     else:
         return None
-    found, key = _knocked(address, read)
+    found, key = _knocked(endpoint, address, read)
     names = found.models
     model = _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
     settings: Settings = {
