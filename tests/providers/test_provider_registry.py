@@ -10,6 +10,7 @@ from rows import every_row
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
+from ybs.config.presets import PRESETS
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm, Local
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.messages import UserMessage
@@ -48,7 +49,7 @@ def headers_of(model) -> dict:
 
 
 def test_the_names_are_listed_with_the_persons_own_at_the_end():
-    assert provider_names() == list(BUILT_IN)
+    assert provider_names() == [*BUILT_IN, *PRESETS]
     own = Config(
         providers={"mine": Endpoint(endpoint="http://h"), "openai": Endpoint(endpoint="http://h")}
     )

@@ -19,7 +19,7 @@ async def find_models(client: HttpClient, listing: Listing) -> list[str]:
 
 async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
     """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
-    rows = (await client.fetch("GET", listing.path)).get(listing.field)
+    rows = (await client.fetch("GET", listing.path, bare=listing.field)).get(listing.field)
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
 

@@ -16,6 +16,7 @@ from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import place_of, stored_key
 from ybs.config.keys import find_key, find_variable
+from ybs.config.presets import PRESETS, Preset
 from ybs.config.schema import Config, Endpoint
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
@@ -103,11 +104,11 @@ class Provider(Struct, frozen=True, kw_only=True):
 def provider_names(config: Config | None = None) -> list[str]:
     """List the names of the built-in providers and of the person's own."""
     own = () if config is None else (*config.providers, *config.cli_agents)
-    return list(dict.fromkeys([*BUILT_IN, *own]))
+    return list(dict.fromkeys([*BUILT_IN, *PRESETS, *own]))
 
 
 def find_provider(name: str, config: Config) -> Provider:
-    """Return a provider by its name: the person's own first, then built-in, then installed ones.
+    """Return a provider by its name: the person's own first, then built-in ones and presets, then installed ones.
 
     Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for an unknown one.
     """
@@ -119,6 +120,8 @@ def find_provider(name: str, config: Config) -> Provider:
         return _own_provider(name, own)
     if (place := BUILT_IN.get(name)) is not None:
         return _load(place)
+    if (preset := PRESETS.get(name)) is not None:
+        return _preset_provider(name, preset)
     return _installed_provider(name, config)
 
 
@@ -342,6 +345,28 @@ def _check_readable(address: str | None) -> None:
             f"{complaint}; nothing was sent.",
             remedies=(Remedy("do", "correct it there"), Remedy("set_endpoint")),
         )
+
+
+def _preset_provider(name: str, preset: Preset) -> Provider:
+    def locate(environ: Mapping[str, str]) -> str:
+        variable = preset.address_variable
+        if not environ.get(variable, "").strip():
+            raise ConfigError(
+                f"{name} answers at an address of your own, such as {preset.endpoint}.\n"
+                f"Set {variable}, or llm.endpoint."
+            )
+        return _address_in((variable,), environ)
+
+    return Provider(
+        name=name,
+        wire="openai",
+        endpoint=preset.endpoint,
+        key_variables=(preset.key_variable,),
+        needs_key=not preset.start_advice,
+        quirks=replace(Quirks(), **preset.quirks),
+        start_advice=preset.start_advice,
+        locate=locate if preset.address_variable else None,
+    )
 
 
 def _own_provider(name: str, own: Endpoint) -> Provider:

@@ -226,8 +226,10 @@ class HttpClient:
                 for frame in batch:
                     yield frame
 
-    async def fetch(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Send a short call and return the JSON object of its answer. Raises ModelError."""
+    async def fetch(
+        self, method: str, path: str, body: Any = None, *, bare: str = ""
+    ) -> dict[str, Any]:
+        """Send a short call and return the JSON object of its answer; a bare list, as Together's, is the field `bare`. Raises ModelError."""
         call = self._call(method, path, body, accept="application/json")
         response = await self._send(call, patience=self._short)
         try:
@@ -238,7 +240,7 @@ class HttpClient:
             value = msgspec.json.decode(data)
         except (ValueError, RecursionError) as error:
             raise failures.senseless(self.site, data, secret=self._secret) from error
-        return as_object(value)
+        return {bare: value} if bare and isinstance(value, list) else as_object(value)
 
     def _call(self, method: str, path: str, body: Any, *, accept: str) -> HttpRequest:
         headers = {**self._headers, "accept": accept}

@@ -183,9 +183,10 @@ def _encode_part(part: Text | Image) -> dict[str, Any]:
 def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dict[str, Any]]:
     """Make the message; nothing at all where only thinking is left of it, which servers refuse."""
     said: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if quirks.reasoning_sent_as and (thought := _thinking_of(message)):
+    thought, calls = _thinking_of(message), message.calls
+    if quirks.reasoning_sent_as and (thought or calls):  # DeepSeek wants it of each call, if empty
         said[quirks.reasoning_sent_as] = thought
-    if calls := message.calls:
+    if calls:
         said["tool_calls"] = [_encode_call(call, quirks) for call in calls]
     if calls or message.text:
         yield said
