@@ -295,13 +295,13 @@ def test_an_own_provider_with_everything():
         endpoint="http://10.0.0.5:9000",
         wire="openai",
         api_key_env="MY_KEY",
-        model="gpt-4.1",
+        model="llama-3-70b",
         window=16_000,
         headers={"X-Team": "a"},
         quirks={"sends_stream_options": False},
     )
     model = create_model(Host.of({"MY_KEY": KEY}), Config(providers={"mine": own}), provider="mine")
-    assert (model.name, model.window, model.provider) == ("gpt-4.1", 16_000, "mine")
+    assert (model.name, model.window, model.provider) == ("llama-3-70b", 16_000, "mine")
     assert model.quirks == Quirks(sends_stream_options=False)
     assert headers_of(model)["x-team"] == "a"
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"

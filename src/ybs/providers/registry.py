@@ -184,6 +184,7 @@ def open_model(
             max_output=facts.max_output,
             window_limit=limit,
             stated=own,
+            assumes_window=facts.window is None and limit is None,
             asks=facts.window is None or (price is None and not _is_makers(provider)),
         ),
         retry=Retry(attempts=agent.retry_attempts, base_ms=agent.retry_backoff_base_ms),
@@ -428,9 +429,11 @@ def _windows(
 
 def price_at(provider: Provider, model: str) -> Price | None:
     """Return the price: nothing on one's own machines, the maker's at its own address, else unknown."""
+    price = facts_of(model).price
     if is_local(host_of(provider.endpoint)):
-        return None if is_passed_on(model) else FREE
-    return facts_of(model).price if _is_makers(provider) else None
+        # What its maker sells is not run at home: a server that has it passes the words on.
+        return None if is_passed_on(model) or price else FREE
+    return price if _is_makers(provider) else None
 
 
 def _is_makers(provider: Provider) -> bool:

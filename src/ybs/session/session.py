@@ -23,6 +23,7 @@ from ybs.core.events import Compacted, Event, SessionStarted
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
+from ybs.providers.remote import RemoteModel
 from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
 from ybs.session.history import History
@@ -263,6 +264,7 @@ class Session:
             folder=str(environment.folder),
             branch=branch_of(environment.folder),
             window=agent.model.window,
+            assumes_window=isinstance(agent.model, RemoteModel) and agent.model.assumes_window,
             context_tokens=self.counted_tokens or self.estimated_tokens(),
             usage=self.usage + self._runner.usage,
             title=self.journal.replay.title,

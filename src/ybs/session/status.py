@@ -16,6 +16,7 @@ class Status(Struct, frozen=True, kw_only=True):
     folder: str
     branch: str
     window: int
+    assumes_window: bool = False
     context_tokens: int
     usage: Usage
     #: What the provider is called for the person: an OpenAI-compatible server by its address.

@@ -31,7 +31,7 @@ from ybs.providers.http.transport import (
 from ybs.providers.http.waiting import Begun, Clock
 from ybs.providers.wire.adapter import Frame, Framing
 from ybs.providers.wire.framing import BrokenFrame, FrameReader
-from ybs.providers.wire.loose_json import as_object
+from ybs.providers.wire.loose_json import as_list, as_object
 
 _ERROR_BODY_BYTES: Final = 65_536
 _SHORT_ANSWER_BYTES: Final = 16 * 1024 * 1024
@@ -240,7 +240,8 @@ class HttpClient:
             value = msgspec.json.decode(data)
         except (ValueError, RecursionError) as error:
             raise failures.senseless(self.site, data, secret=self._secret) from error
-        return {bare: value} if bare and isinstance(value, list) else as_object(value)
+        rows = [row for row in as_list(value) if as_object(row)]
+        return {bare: rows} if bare and rows else as_object(value)
 
     def _call(self, method: str, path: str, body: Any, *, accept: str) -> HttpRequest:
         headers = {**self._headers, "accept": accept}
