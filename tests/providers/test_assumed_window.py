@@ -10,10 +10,10 @@ from ybs.agent.window import Window
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, Context, Endpoint, Llm
 from ybs.core.events import Noticed
-from ybs.core.messages import UserMessage
+from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.registry import create_model, find_provider, price_at
-from ybs.testing import OpenAIServer
+from ybs.testing import OpenAIServer, answer
 from ybs.testing.servers.response import Response
 
 JSON = "application/json"
@@ -52,11 +52,11 @@ async def test_it_is_said_once_the_server_was_asked_and_never_again():
 
 
 async def test_headless_it_is_said_when_a_request_takes_much_of_it():
-    async with OpenAIServer(["a", "b"]) as server:
+    much = answer("a", usage=Usage(input_tokens=20_000, output_tokens=1))
+    async with OpenAIServer([much, "b"]) as server:
         model = made(server.url)
         window = Window("own", model, tuple)
         assert await notes_of(window, model) == []
-        window._fills = True
         assert len(await notes_of(window, model)) == 1
         await model.aclose()
 
@@ -77,7 +77,7 @@ def test_what_the_person_or_the_catalog_knows_is_not_assumed(model: str, more: d
 
 
 @every_row(
-    ("path", "answer", "window"),
+    ("path", "told", "window"),
     [
         ("/v1/models", {"data": [{"id": "odd", "max_model_len": 8192}]}, 8192),
         ("/v1/models", {"data": [{"id": "odd", "context_length": 8192}]}, 8192),
@@ -85,11 +85,11 @@ def test_what_the_person_or_the_catalog_knows_is_not_assumed(model: str, more: d
         ("/api/v0/models", {"data": [{"id": "odd", "loaded_context_length": 6000, "max_context_length": 90_000}]}, 6000),
     ],
 )  # fmt: skip
-async def test_a_server_that_tells_is_believed(path: str, answer: dict[str, Any], window: int):
+async def test_a_server_that_tells_is_believed(path: str, told: dict[str, Any], window: int):
     class Telling(OpenAIServer):
         def _facts(self, request: Any) -> Response:
             known = request.path == path
-            body = msgspec.json.encode(answer if known else {"error": {"message": "no"}})
+            body = msgspec.json.encode(told if known else {"error": {"message": "no"}})
             return Response(
                 status=200 if known else 404, headers={"content-type": JSON}, chunks=(body,)
             )
