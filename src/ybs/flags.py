@@ -14,10 +14,11 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
     """Add the options that the chat and every subcommand understand."""
     from pathlib import Path
 
+    from ybs.config.presets import PRESETS
     from ybs.providers.builtin import BUILT_IN
 
     add = parser.add_argument
-    help_text = f"the provider to use: {', '.join(BUILT_IN)} or one of your own"
+    help_text = f"the provider to use: {', '.join((*BUILT_IN, *PRESETS))} or one of your own"
     prompt_text = "use this file instead of the built-in system prompt"
     return [
         add("-c", "--config", type=Path, metavar="FILE", help="read one more configuration file"),

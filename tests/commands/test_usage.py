@@ -92,7 +92,7 @@ async def test_status_says_where_things_stand(project: Path, home: Path):
     (project / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     lines = (await text_of(session, "/status")).splitlines()
     assert "  model    127.0.0.1:9 m" in lines
-    assert "  window   32,768 tokens" in lines
+    assert "  window   32,768 tokens, assumed" in lines
     assert "  mode     ask, incognito" in lines
     assert "  sandbox  off (you turned it off)" in lines
     assert f"  folder   {project}" in lines

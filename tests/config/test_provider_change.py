@@ -133,7 +133,7 @@ def test_a_key_of_an_own_provider_that_is_used_at_another_address_is_told(
     write("user", json.dumps({"llm": llm, "providers": {"work": WORK}}))
     loaded = load(this_host(), folder=project)
     assert len(loaded.warnings) == 1
-    assert "providers.work: its key and headers are not sent" in loaded.warnings[0]
+    assert "providers.work: its key, headers and extra_body are not sent" in loaded.warnings[0]
 
 
 def test_an_endpoint_taken_back_takes_the_key_with_it(project: Path, write: Write):

@@ -21,6 +21,8 @@ def start(project: Path) -> Iterator[Start]:
         def started(script: Sequence[Any], *words: str, **options: Any) -> Screen:
             server = stack.enter_context(serving(script))
             where = ("--endpoint", server.url, "-m", "scripted")
-            return stack.enter_context(Screen(*where, *words, **options))
+            # Nobody else names the window, so that ybs would say what it assumes.
+            environ = {"YBS_CONTEXT__MAX_TOKENS": "32768", **options.pop("environ", {})}
+            return stack.enter_context(Screen(*where, *words, environ=environ, **options))
 
         yield started

@@ -107,7 +107,8 @@ def stack() -> Iterator[ExitStack]:
 def opened(stack: ExitStack, url: str, *words: str, **options: Any) -> Screen:
     """Start ybs on a terminal, in front of a server."""
     where = ("--endpoint", url, "-m", "scripted", "--no-sandbox")
-    environ = {"YBS_AGENT__RETRY_ATTEMPTS": "0", **options.pop("environ", {})}
+    known = {"YBS_AGENT__RETRY_ATTEMPTS": "0", "YBS_CONTEXT__MAX_TOKENS": "32768"}
+    environ = {**known, **options.pop("environ", {})}
     return stack.enter_context(Screen(*where, *words, environ=environ, **options))
 
 

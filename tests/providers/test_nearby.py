@@ -96,7 +96,7 @@ async def test_an_address_may_name_no_port(monkeypatch: pytest.MonkeyPatch) -> N
     class Answering:
         def __init__(self, *_: object, **__: object) -> None: ...
 
-        async def fetch(self, *_: object) -> dict[str, object]:
+        async def fetch(self, *_: object, **__: object) -> dict[str, object]:
             return {"data": [{"id": "m"}]}
 
         async def aclose(self) -> None: ...

@@ -10,6 +10,7 @@ from rows import every_row
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
+from ybs.config.presets import PRESETS
 from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm, Local
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.messages import UserMessage
@@ -48,7 +49,7 @@ def headers_of(model) -> dict:
 
 
 def test_the_names_are_listed_with_the_persons_own_at_the_end():
-    assert provider_names() == list(BUILT_IN)
+    assert provider_names() == [*BUILT_IN, *PRESETS]
     own = Config(
         providers={"mine": Endpoint(endpoint="http://h"), "openai": Endpoint(endpoint="http://h")}
     )
@@ -294,13 +295,13 @@ def test_an_own_provider_with_everything():
         endpoint="http://10.0.0.5:9000",
         wire="openai",
         api_key_env="MY_KEY",
-        model="gpt-4.1",
+        model="llama-3-70b",
         window=16_000,
         headers={"X-Team": "a"},
         quirks={"sends_stream_options": False},
     )
     model = create_model(Host.of({"MY_KEY": KEY}), Config(providers={"mine": own}), provider="mine")
-    assert (model.name, model.window, model.provider) == ("gpt-4.1", 16_000, "mine")
+    assert (model.name, model.window, model.provider) == ("llama-3-70b", 16_000, "mine")
     assert model.quirks == Quirks(sends_stream_options=False)
     assert headers_of(model)["x-team"] == "a"
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"

@@ -10,8 +10,7 @@ from trusting import POWERFUL, put, trusted, wanting
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
 from ybs.core.errors import ConfigError
-from ybs.providers.builtin import BUILT_IN
-from ybs.providers.registry import find_provider
+from ybs.providers.registry import find_provider, provider_names
 from ybs.trust import decision as trust
 from ybs.trust import project_settings
 from ybs.trust.decision import give, grant
@@ -80,8 +79,6 @@ def test_what_is_never_taken_stands_in_a_section_that_is_looked_into():
 
 
 def test_the_names_of_built_in_providers_are_not_for_projects():
-    from ybs.providers.registry import provider_names
-
     assert {*provider_names()} <= BUILT_IN_PROVIDERS
 
 
@@ -254,8 +251,19 @@ def test_trust_for_one_run_grants_no_variable(project: Path):
     assert list(loaded.config.mcpServers) == ["plain"]
 
 
+def test_the_persons_own_variables_are_keys_whatever_file_names_them(project: Path, write: Write):
+    own = {"endpoint": "https://a.example", "api_key_env": "A_LOGIN"}
+    later = {"endpoint": "https://b.example", "api_key_env": "B_LOGIN"}
+    write("user", json.dumps({"providers": {"a": own}}))
+    file = write("file", json.dumps({"providers": {"b": later}}))
+    trusted(project, {"hooks": {"Stop": []}, "providers": {"c": {"endpoint": "https://c.example"}}})
+    review = load(this_host(), folder=project, config_file=file).review
+    assert review is not None
+    assert {"A_LOGIN", "B_LOGIN", *KEY_VARIABLES} == review.keys
+
+
 def test_the_variables_that_are_keys_are_those_of_the_providers():
-    providers = [find_provider(name, Config()) for name in BUILT_IN]
+    providers = [find_provider(name, Config()) for name in provider_names()]
     assert {name for each in providers for name in each.key_variables} == KEY_VARIABLES
 
 

@@ -79,9 +79,15 @@ class Window:
         self.counter.learn(_sent(request), usage)
         self._fills = usage.input_tokens >= _FAR_BELOW * self.room
 
-    async def _ask_in_time(self) -> None:
+    async def _ask_in_time(self) -> str:
+        """Ask the server once the size should be certain; return what the person should know of it, once it was asked."""
         if self._fills:
             await self.ask()
+        if not self._has_asked:
+            return ""
+        from ybs.providers.remote import RemoteModel  # loaded with the first one
+
+        return self._model.assumption() if isinstance(self._model, RemoteModel) else ""
 
     async def ask(self) -> None:
         """Ask the model's server how large the window is, and what else it tells, once. Never fails."""

@@ -10,7 +10,7 @@ from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
-from ybs.providers.registry import chosen_name, chosen_provider
+from ybs.providers.registry import chosen_name, chosen_provider, client_of
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 
@@ -40,9 +40,10 @@ async def download(session: Session, argument: str) -> Reply:
     host, config, used = session.host, session.config, session.agent.provider
     progress = _Progress(session)
     if pulls(host, config, argument, used):
-        from ybs.providers.ollama_pull import pull
+        from ybs.providers.ollama_pull import PATIENCE, pull
 
-        await pull(chosen_provider(host, config, used), argument, progress)
+        server = chosen_provider(host, config, used)
+        await pull(client_of(host, server, config, argument, patience=PATIENCE), argument, progress)
         return await switch(session, provider=None, model=argument)
     machine = await asyncio.to_thread(this_machine, host, config.local.server)
     if not argument:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.config.key_store import has_key, place_of
 from ybs.config.keys import find_variable
+from ybs.config.presets import PRESETS
 from ybs.config.schema import Config, Llm
 from ybs.core.errors import ConfigError
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
@@ -16,13 +17,19 @@ from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 #: Settings by dotted key.
 Settings: TypeAlias = dict[str, Any]
 #: Providers that a first start offers where there is a key for them.
-CLOUD = ("anthropic", "openai", "google", "mistral")
+CLOUD = (
+    *("anthropic", "openai", "google", "mistral"),
+    *(name for name, preset in PRESETS.items() if not preset.start_advice),
+)
 #: A model in memory takes more than its file: its window too.
 _MEMORY_FACTOR = 1.25
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
-    """A model with the settings that choose it. `place` names its server or provider, `variable` holds its key."""
+    """A model with the settings that choose it. `place` names its server or provider, `variable` holds its key.
+
+    `model` is empty where the provider has to be asked for one.
+    """
 
     kind: Literal["server", "starter", "file", "key"]
     model: str
@@ -93,11 +100,11 @@ def file_choices(host: Host) -> Iterator[ModelChoice]:
 
 def key_choices(host: Host) -> Iterator[ModelChoice]:
     """List the models of the providers whose keys are there. Nobody is asked, and no key is kept."""
-    from ybs.providers.registry import find_provider
+    from ybs.providers.registry import chosen_provider
 
     for name in CLOUD:
         try:
-            provider = find_provider(name, Config())
+            provider = chosen_provider(host, Config(), name)
         except ConfigError:
             continue
         found = find_variable(provider.key_variables, host.environ)

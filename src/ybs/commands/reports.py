@@ -67,7 +67,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
     share = percent(status.context_tokens, status.window)
     rows = [
         ("model", f"{status.shown_provider} {status.shown_model}"),
-        ("window", f"{status.window:,} tokens"),
+        ("window", f"{status.window:,} tokens{', assumed' if status.assumes_window else ''}"),
         ("mode", f"{status.mode}{', incognito' if status.incognito else ''}"),
         ("sandbox", _sandbox_of(session)),
         ("folder", status.folder),

@@ -258,6 +258,7 @@ class _Loading:
                 self._unite(path, leaf)
             if review is not None and review.is_trusted:
                 self.warnings += self.project.bind_keys(self.tree)
+                review = self.project.review
         self._drop_unfinished("providers", Endpoint)
         self._drop_unfinished("cli_agents", CliAgent)
         config = msgspec.convert(values_of(self.tree), Config)

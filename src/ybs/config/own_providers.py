@@ -15,7 +15,13 @@ CliOutput: TypeAlias = Literal["claude", "codex", "gemini", "pi", "text"]
 class Endpoint(Struct, frozen=True, kw_only=True):
     """A provider of your own: any server that speaks a wire format which ybs knows."""
 
-    endpoint: Annotated[str, Meta(description="Its address.", min_length=1)]
+    endpoint: Annotated[
+        str,
+        Meta(
+            description="Its address. A query (`?api-version=…`) goes with each request.",
+            min_length=1,
+        ),
+    ]
     wire: Annotated[
         str,
         Meta(
@@ -30,12 +36,16 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     headers: Annotated[
         dict[str, HeaderText], Meta(description="Headers sent with each request.")
     ] = {}
+    extra_body: Annotated[
+        dict[str, Any],
+        Meta(description="Fields of the body of each request; objects are laid over ybs's own."),
+    ] = {}
     quirks: Annotated[
         dict[str, Any], Meta(description="How the server differs from the format's norm.")
     ] = {}
 
     def __repr__(self) -> str:
-        # No key, header or password in an address must reach a log by way of a representation.
+        # No key, header, field of the body or password in an address must reach a log by way of a representation.
         return f"Endpoint(wire={self.wire!r}, model={self.model!r})"
 
 

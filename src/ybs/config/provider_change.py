@@ -10,7 +10,7 @@ from ybs.config.unusable import complaint_of
 #: They belong to the provider that they were set for.
 _OF_THE_PROVIDER = ("endpoint", "model", "api_key")
 #: They belong to the address that they were set for.
-_OF_THE_ADDRESS = ("api_key", "api_key_env", "headers")
+_OF_THE_ADDRESS = ("api_key", "api_key_env", "headers", "extra_body")
 _NO_FILES = ("environment", "option")
 
 
@@ -47,7 +47,7 @@ def _llm_without_strangers(llm: Tree, over: Tree) -> tuple[Tree, list[str]]:
 def _without_keys(
     path: tuple[str, ...], settings: Tree, over: Tree, why: str
 ) -> tuple[Tree, list[str]]:
-    """Take keys and headers out; warn of those that the stronger layer does not set itself."""
+    """Take keys, headers and fields of bodies out; warn of those that the stronger layer does not set itself."""
     warnings: list[str] = []
     for name in _OF_THE_ADDRESS:
         here = (*path, name)
@@ -77,13 +77,13 @@ def _is_changed(name: str, before: Tree, now: Any) -> bool:
 
 
 def keys_left_behind(config: Config) -> str | None:
-    """Return words on a provider whose key and headers stay at its own address, for `llm.endpoint` is another."""
+    """Return words on a provider whose key, headers and fields of bodies stay at its own address, for `llm.endpoint` is another."""
     address, name = config.llm.endpoint, config.llm.provider
     own = config.providers.get(name) if name else None
     if name is None or own is None or address is None or complaint_of(address):
         return None
-    has_keys = own.api_key or own.api_key_env or own.headers
+    has_keys = own.api_key or own.api_key_env or own.headers or own.extra_body
     if not has_keys or own.endpoint.rstrip("/") == address.rstrip("/"):
         return None
     where = dotted(("providers", name))
-    return f"{where}: its key and headers are not sent to llm.endpoint, because that is another address"
+    return f"{where}: its key, headers and extra_body are not sent to llm.endpoint, because that is another address"

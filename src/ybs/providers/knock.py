@@ -11,6 +11,8 @@ from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site
 from ybs.providers.probe import find_models
 from ybs.providers.wire.adapter import Listing
+from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wires import clean_endpoint, query_of, quirks_at
 
 PATIENCE_SECONDS: Final = 5.0
 #: `locked`: it answers 401 or 403; `odd`: it answers with something else than a list of models.
@@ -26,12 +28,15 @@ class Knock(Struct, frozen=True):
 
 
 async def knock(endpoint: str, key: str = "") -> Knock:
-    """Ask an OpenAI-compatible server for its models, with a key where there is one. Never fails."""
-    host = endpoint.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    """Ask an OpenAI-compatible server for its models, with a key where there is one. Raises ConfigError for what is not an address."""
+    address = clean_endpoint(endpoint, "openai")
+    host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    header = quirks_at(address, Quirks()).key_header
+    known = {header: key} if header else {"authorization": f"Bearer {key}"}
     client = HttpClient(
-        Site(provider="the server", endpoint=endpoint, host=host),
+        Site(provider="the server", endpoint=address, host=host, query=query_of(endpoint)),
         patience=Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, later=PATIENCE_SECONDS),
-        headers={"Authorization": f"Bearer {key}"} if key else {},
+        headers=known if key else {},
         secret=key or None,
     )
     try:

@@ -9,11 +9,9 @@ from typing import Final
 
 from ybs.core.errors import ProviderDown
 from ybs.core.remedies import Remedy
-from ybs.providers.http.client import HttpClient, Patience, host_of
-from ybs.providers.http.failures import NotServed, Site
-from ybs.providers.registry import Provider
+from ybs.providers.http.client import HttpClient, Patience
+from ybs.providers.http.failures import NotServed
 from ybs.providers.wire.loose_json import as_text, count_at
-from ybs.providers.wires import clean_endpoint
 
 #: What Ollama's registry answers to a name that it does not have.
 _UNKNOWN: Final = "file does not exist"
@@ -21,20 +19,12 @@ _UNKNOWN: Final = "file does not exist"
 PATIENCE: Final = Patience(connect=5.0, first=120.0, later=600.0)
 
 
-async def pull(provider: Provider, model: str, progress: Callable[[int, int, str], None]) -> None:
-    """Download a model; `progress` takes the bytes that are there, those that there will be, and what is done.
+async def pull(client: HttpClient, model: str, progress: Callable[[int, int, str], None]) -> None:
+    """Download a model and close the client; `progress` takes the bytes that are there, those that there will be, and what is done.
 
     Raises ModelError: the server is not there, does not know the model, or broke off. It keeps what has come.
     """
-    endpoint = clean_endpoint(provider.endpoint, provider.wire)
-    site = Site(
-        provider=provider.name,
-        endpoint=endpoint,
-        host=host_of(endpoint),
-        model=model,
-        start_advice=provider.start_advice,
-    )
-    client = HttpClient(site, patience=PATIENCE)
+    provider = client.site.provider
     layers: dict[str, tuple[int, int]] = {}
     status = ""
     try:
@@ -53,12 +43,12 @@ async def pull(provider: Provider, model: str, progress: Callable[[int, int, str
         if _UNKNOWN not in str(error):
             raise
         raise NotServed(
-            f"{provider.name} knows no model {model!r} to download.",
+            f"{provider} knows no model {model!r} to download.",
             remedies=(Remedy("do", "check its name, which is like qwen3:8b"),),
         ) from error
     finally:
         await client.aclose()
     if status != "success":
         raise ProviderDown(
-            f"{provider.name} ended the download of {model} without saying that it succeeded (last: {status or 'nothing'})."
+            f"{provider} ended the download of {model} without saying that it succeeded (last: {status or 'nothing'})."
         )

@@ -9,7 +9,7 @@ from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, over
 from ybs.providers.facts import in_props, in_row, in_show
 from ybs.providers.http.client import HttpClient, host_of
 from ybs.providers.wire.adapter import Listing
-from ybs.providers.wire.loose_json import as_list, as_object, as_text
+from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at
 
 
 async def find_models(client: HttpClient, listing: Listing) -> list[str]:
@@ -19,7 +19,7 @@ async def find_models(client: HttpClient, listing: Listing) -> list[str]:
 
 async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
     """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
-    rows = (await client.fetch("GET", listing.path)).get(listing.field)
+    rows = (await client.fetch("GET", listing.path, bare=listing.field)).get(listing.field)
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
 
@@ -40,7 +40,24 @@ async def find_facts(
         with suppress(ModelError):
             rows = rows_by_name(await find_rows(client, listing) or [], listing)
             told = over(told, in_row(rows.get(model, {})))
+    if told.window is None and wire == "openai":
+        told = over(told, await _find_loaded(client, model))
     return told
+
+
+async def _find_loaded(client: HttpClient, model: str) -> ModelFacts:
+    """Return the window that LM Studio nearby has loaded a model with; nothing where it does not tell.
+
+    https://lmstudio.ai/docs/developer/rest/endpoints
+    """
+    if not is_local(host_of(client.site.endpoint)):
+        return ModelFacts()
+    listing = Listing(f"{client.site.endpoint.removesuffix('/v1')}/api/v0/models")
+    try:
+        row = rows_by_name(await find_rows(client, listing) or [], listing).get(model, {})
+    except ModelError:
+        return ModelFacts()
+    return ModelFacts(window=count_at(row, "loaded_context_length") or None)
 
 
 async def find_show(client: HttpClient, model: str, most: int = LOCAL_WINDOW) -> ModelFacts:

@@ -12,6 +12,7 @@ from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import SAVED, has_key, place_of
 from ybs.config.keys import find_variable
+from ybs.config.presets import PRESETS
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
@@ -102,6 +103,13 @@ async def look(host: Host, name: str, config: Config) -> Reach:
         state = "running" if await listens(provider.endpoint) else "stopped"
         return _reach(provider, state)
     return _look_afar(host, provider)
+
+
+def is_unused(found: Reach, config: Config) -> bool:
+    """Return whether this is a preset that nobody has set up, chosen or started."""
+    name = found.provider
+    is_preset = name in PRESETS and name not in config.providers
+    return is_preset and not found.is_ready and name != chosen_name(config)
 
 
 async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:

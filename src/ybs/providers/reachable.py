@@ -17,7 +17,7 @@ from ybs.providers.facts import in_row, stated
 from ybs.providers.http.client import HttpClient
 from ybs.providers.nearby import find_servers
 from ybs.providers.probe import find_props, find_rows, find_show, rows_by_name
-from ybs.providers.reach import Reach, list_models, look
+from ybs.providers.reach import Reach, is_unused, list_models, look
 from ybs.providers.registry import (
     Provider,
     chosen_name,
@@ -70,7 +70,7 @@ async def _reached(host: Host, config: Config, name: str, *, everywhere: bool) -
         if not everywhere and name != chosen_name(config):
             return None
     if not reach.is_ready:
-        return Reached(reach=reach)
+        return None if is_unused(reach, config) else Reached(reach=reach)
     try:
         async with asyncio.timeout(REACH_SECONDS):
             return Reached(reach=reach, models=tuple(await _models_of(host, config, name)))

@@ -16,6 +16,7 @@ from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import place_of, stored_key
 from ybs.config.keys import find_key, find_variable
+from ybs.config.presets import PRESETS, Preset
 from ybs.config.schema import Config, Endpoint
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
@@ -30,9 +31,9 @@ from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of
 from ybs.providers.sizes import billions_of
-from ybs.providers.wire.adapter import RequestOptions
+from ybs.providers.wire.adapter import RequestOptions, with_extra
 from ybs.providers.wire.quirks import Quirks, adjust
-from ybs.providers.wires import adapter_of, clean_endpoint, quirks_at
+from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 
 class ProviderModel(Model, Protocol):
@@ -103,11 +104,11 @@ class Provider(Struct, frozen=True, kw_only=True):
 def provider_names(config: Config | None = None) -> list[str]:
     """List the names of the built-in providers and of the person's own."""
     own = () if config is None else (*config.providers, *config.cli_agents)
-    return list(dict.fromkeys([*BUILT_IN, *own]))
+    return list(dict.fromkeys([*BUILT_IN, *PRESETS, *own]))
 
 
 def find_provider(name: str, config: Config) -> Provider:
-    """Return a provider by its name: the person's own first, then built-in, then installed ones.
+    """Return a provider by its name: the person's own first, then built-in ones and presets, then installed ones.
 
     Raises ConfigError for one whose name or address cannot be read, and, with the nearest names, for an unknown one.
     """
@@ -119,6 +120,8 @@ def find_provider(name: str, config: Config) -> Provider:
         return _own_provider(name, own)
     if (place := BUILT_IN.get(name)) is not None:
         return _load(place)
+    if (preset := PRESETS.get(name)) is not None:
+        return _preset_provider(name, preset)
     return _installed_provider(name, config)
 
 
@@ -181,6 +184,7 @@ def open_model(
             max_output=facts.max_output,
             window_limit=limit,
             stated=own,
+            assumes_window=facts.window is None and limit is None,
             asks=facts.window is None or (price is None and not _is_makers(provider)),
         ),
         retry=Retry(attempts=agent.retry_attempts, base_ms=agent.retry_backoff_base_ms),
@@ -223,7 +227,14 @@ def chosen_provider(host: Host, config: Config, name: str | None = None) -> Prov
     return _with_settings(found, config) if name == configured else found
 
 
-def client_of(host: Host, provider: Provider, config: Config, model: str = "") -> HttpClient:
+def client_of(
+    host: Host,
+    provider: Provider,
+    config: Config,
+    model: str = "",
+    *,
+    patience: Patience | None = None,
+) -> HttpClient:
     """Return what sends requests to a provider's address. Raises ConfigError, and AuthError where a key is missing."""
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     key = _key(host, provider, endpoint)
@@ -231,25 +242,40 @@ def client_of(host: Host, provider: Provider, config: Config, model: str = "") -
         provider=provider.name,
         endpoint=endpoint,
         host=endpoint.split("://", 1)[1].split("/", 1)[0].rpartition("@")[2],
+        query=query_of(provider.endpoint),
         model=model,
         key_variable=next(iter(provider.key_variables), ""),
         start_advice=provider.start_advice,
         model_advice=provider.model_advice,
         is_unnamed=bool(unnamed_place(provider.name, endpoint)),
     )
-    patience, unix_socket = Patience.of(endpoint, config.llm.timeout_seconds), provider.unix_socket
+    patience = patience or Patience.of(endpoint, config.llm.timeout_seconds)
+    unix_socket = provider.unix_socket
     return HttpClient(
         site,
         patience=patience,
         transport=unix_socket
         and PlainTransport(endpoint, connect_seconds=patience.connect, unix_socket=unix_socket),
-        headers={
-            **adapter_of(provider.wire).headers(key),
-            **checked_headers(provider.headers, provider.name),
-        },
+        headers=_headers(provider, key),
         secret=key,
         route=route_of(host, config),
     )
+
+
+def _headers(provider: Provider, key: str | None) -> dict[str, str]:
+    """Return what is sent with each call. Raises ConfigError where a header of the person's would take the place of the key."""
+    adapter, own = adapter_of(provider.wire), checked_headers(provider.headers, provider.name)
+    bare, known = adapter.headers(None), adapter.headers(key)
+    of_key = {name: value for name, value in known.items() if bare.get(name) != value}
+    if key and provider.quirks.key_header:
+        of_key = {provider.quirks.key_header: key}
+    if taken := own.keys() & of_key.keys():
+        source = next(iter(provider.key_variables), "its settings")
+        raise ConfigError(
+            f"providers.{provider.name}.headers: {min(taken)!r} would take the place of the key ({source}).\n"
+            "Take one of the two out; nothing was sent."
+        )
+    return bare | own | of_key
 
 
 def _with_settings(provider: Provider, config: Config) -> Provider:
@@ -265,19 +291,23 @@ def _at(provider: Provider, endpoint: str, *, is_own: bool = False) -> Provider:
     is_same = host_of(endpoint) == host_of(provider.endpoint)
     wire = provider.wire if is_same else provider.wire_elsewhere or provider.wire
     given = clean_endpoint(endpoint, wire)
-    if is_same and given == clean_endpoint(provider.endpoint, wire):
-        return provider
+    query = query_of(endpoint)
+    if query:
+        given = f"{given}?{query}"
+    if is_same and clean_endpoint(given, wire) == clean_endpoint(provider.endpoint, wire):
+        return replace(provider, endpoint=given) if query else provider
     return _moved(provider, given, is_own=is_own)
 
 
 def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
-    """Put a provider at another address: another server, so other quirks, and no key of the first address."""
+    """Put a provider at another address: another server, so other quirks, and no key, header or field of the first address."""
     wire = provider.wire_elsewhere or provider.wire
+    known = quirks_at(endpoint, adapter_of(wire).quirks)
     return replace(
         provider,
         endpoint=endpoint,
         wire=wire,
-        quirks=provider.quirks if is_own else quirks_at(endpoint, adapter_of(wire).quirks),
+        quirks=replace(provider.quirks, extra_body=known.extra_body) if is_own else known,
         key_variables=() if is_own else provider.key_variables,
         needs_key=False,
         api_key=None,
@@ -318,9 +348,32 @@ def _check_readable(address: str | None) -> None:
         )
 
 
+def _preset_provider(name: str, preset: Preset) -> Provider:
+    def locate(environ: Mapping[str, str]) -> str:
+        variable = preset.address_variable
+        if not environ.get(variable, "").strip():
+            raise ConfigError(
+                f"{name} answers at an address of your own, such as {preset.endpoint}.\n"
+                f"Set {variable}, or llm.endpoint."
+            )
+        return _address_in((variable,), environ)
+
+    return Provider(
+        name=name,
+        wire="openai",
+        endpoint=preset.endpoint,
+        key_variables=(preset.key_variable,),
+        needs_key=not preset.start_advice,
+        quirks=replace(Quirks(), **preset.quirks),
+        start_advice=preset.start_advice,
+        locate=locate if preset.address_variable else None,
+    )
+
+
 def _own_provider(name: str, own: Endpoint) -> Provider:
     _check_readable(own.endpoint)
     known = quirks_at(own.endpoint, adapter_of(own.wire).quirks)
+    quirks = adjust(known, own.quirks, where=f"providers.{name}.quirks")
     return Provider(
         name=name,
         wire=own.wire,
@@ -331,7 +384,7 @@ def _own_provider(name: str, own: Endpoint) -> Provider:
         api_key=own.api_key,
         headers=own.headers,
         window=own.window,
-        quirks=adjust(known, own.quirks, where=f"providers.{name}.quirks"),
+        quirks=replace(quirks, extra_body=with_extra(quirks.extra_body, own.extra_body)),
     )
 
 
@@ -376,9 +429,11 @@ def _windows(
 
 def price_at(provider: Provider, model: str) -> Price | None:
     """Return the price: nothing on one's own machines, the maker's at its own address, else unknown."""
+    price = facts_of(model).price
     if is_local(host_of(provider.endpoint)):
-        return None if is_passed_on(model) else FREE
-    return facts_of(model).price if _is_makers(provider) else None
+        # What its maker sells is not run at home: a server that has it passes the words on.
+        return None if is_passed_on(model) or price else FREE
+    return price if _is_makers(provider) else None
 
 
 def _is_makers(provider: Provider) -> bool:

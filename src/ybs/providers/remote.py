@@ -88,6 +88,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     `window_limit` is what the person allows at most, whatever a server says of its window. `stated` is what the person
     says of the model: it goes before what the server tells. `asks`: something is missing that a server elsewhere may tell.
+    `assumes_window`: nobody has said how large the window is, so that it is a guess.
     """
 
     price: Price | None = None
@@ -95,6 +96,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     window_limit: int | None = None
     stated: ModelFacts = ModelFacts()
     asks: bool = False
+    assumes_window: bool = False
 
 
 class RemoteModel:
@@ -117,7 +119,7 @@ class RemoteModel:
         self._pictures = RefusedPictures()
         self._needed: NeededWindow | None = None
         self._told = ModelFacts()
-        self._has_asked = False
+        self._has_asked = self._has_told = False
 
     @property
     def name(self) -> str:
@@ -138,6 +140,21 @@ class RemoteModel:
     def window(self) -> int:
         """The tokens that a request and its answer may have together."""
         return self._options.window
+
+    @property
+    def assumes_window(self) -> bool:
+        """Whether nobody has said how large the window is: neither the person, nor the server, nor the catalog."""
+        return self._terms.assumes_window
+
+    def assumption(self) -> str:
+        """Return, once, what the person should know of a window that is assumed; else nothing."""
+        if self._has_told or not self.assumes_window:
+            return ""
+        self._has_told = True
+        return (
+            f"The context window of {self.name} is not known, so {self.window:,} tokens are assumed. "
+            f'Say how large it is in your settings: "models": {{"{self.name}": {{"window": N}}}}.'
+        )
 
     @property
     def billions(self) -> float | None:
@@ -205,6 +222,7 @@ class RemoteModel:
             price=facts.price or terms.price,
             max_output=facts.max_output or terms.max_output,
             asks=False,
+            assumes_window=terms.assumes_window and facts.window is None,
         )
         self._options = replace(
             self._options,

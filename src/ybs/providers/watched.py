@@ -3,28 +3,28 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
-from ybs.core.events import AssistantSaid, Event
+from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import Usage
 from ybs.core.ports import Model, Request
 from ybs.core.wrapper import ModelWrapper
 
 
 class WatchedModel(ModelWrapper):
-    """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent; `before` is waited for before each."""
+    """Wraps a Model. `learn` is told every request with the usage of its answer, never before it is sent; `before` is waited for before each, and what it says is told to the person."""
 
     def __init__(
         self,
         model: Model,
         learn: Callable[[Request, Usage], None],
-        before: Callable[[], Awaitable[None]] | None = None,
+        before: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         super().__init__(model)
         self._learn, self._before = learn, before
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the wrapped model's answer."""
-        if self._before is not None:
-            await self._before()
+        if self._before is not None and (note := await self._before()):
+            yield Noticed(level="info", text=note)
         sent = Request(request.system, tuple(request.messages), request.tools)
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:

@@ -1,27 +1,33 @@
 """The wire formats by their names: built in, or installed (`ybs.wires`)."""
 
-from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from ybs.config.presets import preset_at
 from ybs.core.errors import ConfigError
 from ybs.providers.builtin import WIRES, import_built_in
 from ybs.providers.http.client import host_of
-from ybs.providers.wire.adapter import Adapter
+from ybs.providers.wire.adapter import Adapter, with_path
 from ybs.providers.wire.quirks import Quirks
-
-#: Hosts whose servers speak a format in their own way, whatever the person calls them.
-_HOSTS: Final[dict[str, dict[str, Any]]] = {"openrouter.ai": {"effort_form": "object"}}
 
 
 def clean_endpoint(endpoint: str, wire: str) -> str:
     """Bring an address into the form that the adapter's path is joined to.
 
-    It may be given with or without a version, a slash at its end, or the path of the chat call.
+    It may be given with or without a version, a slash at its end, or the path of the chat call; its query is left out.
     Raises ConfigError for what is not an http address, and for an unknown wire format.
     """
-    host_of(endpoint)
-    return adapter_of(wire).base(endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/"))
+    preset = preset_at(host_of(endpoint))
+    place = endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/")
+    if preset and wire == "openai":
+        place = with_path(place, urlsplit(preset.endpoint).path)
+    return adapter_of(wire).base(place)
+
+
+def query_of(endpoint: str) -> str:
+    """Return what an address asks with each call, such as Azure's `api-version=…`; it may be secret and is in no message."""
+    return urlsplit(endpoint).query
 
 
 def adapter_of(wire: str) -> Adapter:
@@ -40,4 +46,5 @@ def adapter_of(wire: str) -> Adapter:
 
 def quirks_at(endpoint: str, quirks: Quirks) -> Quirks:
     """Return a format's quirks as the server at this address has them. Raises ConfigError for what is not an address."""
-    return replace(quirks, **_HOSTS.get(host_of(endpoint), {}))
+    preset = preset_at(host_of(endpoint))
+    return replace(quirks, **preset.quirks) if preset else quirks

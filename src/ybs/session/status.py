@@ -9,6 +9,7 @@ from ybs.context.project import branch_of
 from ybs.core.events import StateChanged
 from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
+from ybs.providers.remote import RemoteModel
 
 if TYPE_CHECKING:
     from ybs.session.parts import SessionParts
@@ -24,6 +25,7 @@ class Status(Struct, frozen=True, kw_only=True):
     folder: str
     branch: str
     window: int
+    assumes_window: bool = False
     context_tokens: int
     usage: Usage
     #: What the provider is called for the person: an OpenAI-compatible server by its address.
@@ -94,6 +96,7 @@ def status_of(
         folder=str(environment.folder),
         branch=branch_of(environment.folder),
         window=agent.model.window,
+        assumes_window=isinstance(agent.model, RemoteModel) and agent.model.assumes_window,
         context_tokens=context_tokens,
         usage=usage,
         title=parts.journal.replay.title,

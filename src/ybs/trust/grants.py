@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ybs.config.addresses import origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
+from ybs.config.presets import PRESETS
 from ybs.config.review import VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
 from ybs.config.variables import has_reference, names_in
@@ -32,11 +33,13 @@ NEVER = {
 #: Names that mean a certain maker's server, wherever they are said.
 BUILT_IN_PROVIDERS = {
     *("ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "apple", "claude-cli"),
+    *PRESETS,
 }
 #: The variables of their keys, which go to no address that a project names.
 KEY_VARIABLES = {
     *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     *("MISTRAL_API_KEY", "OLLAMA_API_KEY"),
+    *(preset.key_variable for preset in PRESETS.values()),
 }
 #: The name of a provider that a project describes by its address alone.
 OF_THE_PROJECT = "project"

@@ -65,6 +65,8 @@ class ProjectLayer:
 
     def bind_keys(self, tree: Tree) -> list[str]:
         """Take the person's keys away from addresses that the project names; return warnings."""
+        if self.review is not None:
+            self.review = replace(self.review, keys=frozenset(_key_variables(tree)))
         return bind_keys(tree)
 
     def lay_over(self, user: Tree) -> Tree:

@@ -21,6 +21,7 @@ from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Noticed, TextStreamed
 from ybs.core.messages import AssistantMessage, Image, Text, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
+from ybs.providers.cli.model import CliModel
 from ybs.providers.http.failures import NotServed, Unavailable
 from ybs.providers.registry import create_model, find_provider
 
@@ -312,3 +313,32 @@ async def test_a_program_is_a_provider_by_configuration_alone(stand_in: Any, ask
     found = find_provider("mine", Config(cli_agents={"mine": missing}))
     assert found.is_installed
     assert not found.is_installed(host)
+
+
+async def test_the_line_of_the_docs_for_codex_works_with_a_launcher_that_passes_no_descriptor_on(
+    tmp_path: Path,
+):
+    """As npm's does: it starts the program itself as a child, with the three usual streams and no others."""
+    page = (Path(__file__).parents[3] / "docs" / "providers.md").read_text(encoding="utf-8")
+    line = page.partition('"codex": {\n')[2].partition('"command": ')[2].partition("],")[0]
+    command = tuple(msgspec.json.decode(f"{line}]".encode()))
+    (tmp_path / "answer").write_text("".join(lines.codex("hello")))
+    (tmp_path / "real").write_text(
+        "#!/bin/sh\nfor word; do case $word in model_instructions_file=*) file=${word#*=};; esac; done\n"
+        f'file=${{file#\\"}}; cat "${{file%\\"}}" > "{tmp_path}/system"; cat "{tmp_path}/answer"\n'
+    )
+    (tmp_path / "codex").write_text(
+        "#!/bin/sh\n"
+        + "".join(f"exec {number}>&- {number}<&-\n" for number in range(3, 10))
+        + f'"{tmp_path}/real" "$@" &\nwait $!\n'
+    )
+    for name in ("real", "codex"):
+        (tmp_path / name).chmod(0o755)
+    host = Host.of({"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    agent = CliAgent(command=command, output="codex")
+    model = CliModel(host, Config(llm=Llm(timeout_seconds=8)), "codex", agent, "m", "")
+    events = await collect(model)
+    await model.aclose()
+    (said,) = [each.message for each in events if isinstance(each, AssistantSaid)]
+    assert said.text == "hello"
+    assert (tmp_path / "system").read_text() == "Be brief."

@@ -132,13 +132,18 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
 
 
 async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("OPENAI_API_KEY", "the-key")
+    """Of one that ybs knows, of a preset, or of the person's own, whatever they call the variable."""
+    keys = ["OPENAI_API_KEY", "GROQ_API_KEY", "WORK_LOGIN"]
+    for name in keys:
+        monkeypatch.setenv(name, "the-key")
     monkeypatch.setenv("MY_SETTING", "blue")
-    needs = {"environment": ["OPENAI_API_KEY", "MY_SETTING"]}
-    described = {"description": "A tool.", "needs": needs}
-    put(project, ".ybs/tools/own", script('echo "[$OPENAI_API_KEY] $MY_SETTING"', described), 0o755)
+    own = {"endpoint": "https://models.example/v1", "api_key_env": "WORK_LOGIN"}
+    put(home, ".config/ybs/config.json", json.dumps({"providers": {"work": own}}))
+    described = {"description": "A tool.", "needs": {"environment": [*keys, "MY_SETTING"]}}
+    body = 'echo "[$OPENAI_API_KEY$GROQ_API_KEY$WORK_LOGIN] $MY_SETTING"'
+    put(project, ".ybs/tools/own", script(body, described), 0o755)
     give_trust(project)
     async with playing(project, "auto") as played:
         assert (await played.run("own")).output == "[] blue"

@@ -30,9 +30,9 @@ from ybs.providers.local.models import (
     starter_path,
 )
 from ybs.providers.local.program import this_machine
-from ybs.providers.ollama_pull import pull
+from ybs.providers.ollama_pull import PATIENCE, pull
 from ybs.providers.reachable import find_reachable
-from ybs.providers.registry import chosen_provider
+from ybs.providers.registry import chosen_provider, client_of
 from ybs.security.gate import put, put_over
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ async def fetch(name: str, loaded: Loaded) -> Report:
     host, config, progress = loaded.host, loaded.config, Progress()
     try:
         if pulls(host, config, name):
-            await pull(chosen_provider(host, config, config.llm.provider), name, progress)
+            server = chosen_provider(host, config, config.llm.provider)
+            await pull(client_of(host, server, config, name, patience=PATIENCE), name, progress)
             return {"name": name, "server": "ollama"}, [f"Ollama has {name} now."], 0
         machine = await asyncio.to_thread(this_machine, host, config.local.server)
         source = find_source(host, name, config.local.hub, machine)

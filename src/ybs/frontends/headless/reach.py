@@ -54,6 +54,8 @@ def _router(host: Host, config: Config) -> Finding:
 def look_at_providers(host: Host, config: Config, needed: str | None = None) -> Iterator[Finding]:
     """Look at every provider; only the one that is needed has to be there."""
     for found in asyncio.run(_look(host, config)):
+        if reach.is_unused(found, config):
+            continue
         yield _provider(found, is_needed=found.provider == needed)
 
 

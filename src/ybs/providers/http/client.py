@@ -31,12 +31,17 @@ from ybs.providers.http.transport import (
 from ybs.providers.http.waiting import Begun, Clock
 from ybs.providers.wire.adapter import Frame, Framing
 from ybs.providers.wire.framing import BrokenFrame, FrameReader
-from ybs.providers.wire.loose_json import as_object
+from ybs.providers.wire.loose_json import as_list, as_object
 
 _ERROR_BODY_BYTES: Final = 65_536
 _SHORT_ANSWER_BYTES: Final = 16 * 1024 * 1024
 #: How long is waited for what a server has at hand: error bodies, lists of models.
 _SHORT_SECONDS: Final = 10.0
+#: They say how a call is framed.
+_OWN_HEADERS: Final = (
+    *("accept", "accept-encoding", "connection", "content-length", "content-type", "host"),
+    "transfer-encoding",
+)
 _ACCEPTED: Final[dict[Framing, str]] = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
@@ -88,6 +93,8 @@ def checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]
         is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
         if not is_name or not (value.isascii() and value.isprintable()):
             raise ConfigError(f"providers.{provider}.headers: {name!r} is not a valid header.")
+        if name.lower() in _OWN_HEADERS:
+            raise ConfigError(f"providers.{provider}.headers: {name!r} is set by ybs itself.")
     return {name.lower(): value for name, value in headers.items()}
 
 
@@ -219,8 +226,10 @@ class HttpClient:
                 for frame in batch:
                     yield frame
 
-    async def fetch(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Send a short call and return the JSON object of its answer. Raises ModelError."""
+    async def fetch(
+        self, method: str, path: str, body: Any = None, *, bare: str = ""
+    ) -> dict[str, Any]:
+        """Send a short call and return the JSON object of its answer; a bare list, as Together's, is the field `bare`. Raises ModelError."""
         call = self._call(method, path, body, accept="application/json")
         response = await self._send(call, patience=self._short)
         try:
@@ -231,13 +240,16 @@ class HttpClient:
             value = msgspec.json.decode(data)
         except (ValueError, RecursionError) as error:
             raise failures.senseless(self.site, data, secret=self._secret) from error
-        return as_object(value)
+        rows = [row for row in as_list(value) if as_object(row)]
+        return {bare: rows} if bare and rows else as_object(value)
 
     def _call(self, method: str, path: str, body: Any, *, accept: str) -> HttpRequest:
         headers = {**self._headers, "accept": accept}
         if body is not None:
             headers["content-type"] = "application/json"
-        url = path if "://" in path else self.site.endpoint + path
+        url, query = path if "://" in path else self.site.endpoint + path, self.site.query
+        if query:
+            url += f"{'&' if '?' in url else '?'}{query}"
         return HttpRequest(method=method, url=url, headers=headers, body=encode_json(body))
 
     async def _send(self, call: HttpRequest, *, patience: Patience) -> Response:

@@ -57,12 +57,13 @@ class Site(Struct, frozen=True, kw_only=True):
     """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person.
 
     `is_unnamed` where only the address is known: the server speaks as OpenAI does, and is not OpenAI's. `request_id` is
-    the server's id of the request that the message is about.
+    the server's id of the request that the message is about. `query` goes with each call, and may be secret.
     """
 
     provider: str
     endpoint: str
     host: str
+    query: str = ""
     model: str = ""
     key_variable: str = ""
     start_advice: str = ""

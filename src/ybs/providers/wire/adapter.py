@@ -4,7 +4,7 @@ A new format is one class with these members and one entry point (`ybs.wires`), 
 I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
@@ -93,7 +93,7 @@ class Adapter(Protocol):
     def encode(self, request: Request, options: RequestOptions) -> dict[str, Any]:
         """Make the JSON body of a request: plain data and `msgspec.Raw`, encodable by msgspec.
 
-        A message that is the same object as in the last body is taken to be unchanged.
+        A message that is the same object as in the last body is taken to be unchanged. `quirks.extra_body` lies over it (`with_extra`).
         """
         ...
 
@@ -108,6 +108,16 @@ class Adapter(Protocol):
     def headers(self, key: str | None) -> dict[str, str]:
         """Make the headers of the format, with the key where there is one."""
         ...
+
+
+def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body with the person's fields over it: objects are joined, all else is replaced."""
+    joined = body | dict(extra)
+    for name in body.keys() & extra.keys():
+        own, more = body[name], extra[name]
+        if isinstance(own, dict) and isinstance(more, dict):
+            joined[name] = with_extra(cast("dict[str, Any]", own), cast("dict[str, Any]", more))
+    return joined
 
 
 def without(endpoint: str, *endings: str) -> str:

@@ -22,7 +22,14 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
+from ybs.providers.wire.adapter import (
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    with_extra,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level, budget_of
 from ybs.providers.wire.history import EncodedHistory, Said
@@ -88,7 +95,7 @@ class AnthropicAdapter:
         if options.answer_schema is not None:
             form = {"type": "json_schema", "schema": options.answer_schema}
             body["output_config"] = {**thinking.get("output_config", {}), "format": form}
-        return body | quirks.extra_body
+        return with_extra(body, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put an event of the stream, or a whole message, into the draft."""

@@ -22,7 +22,14 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
+from ybs.providers.wire.adapter import (
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    with_extra,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level, budget_of
 from ybs.providers.wire.history import EncodedHistory, Said
@@ -93,7 +100,7 @@ class GoogleAdapter:
                 for tool in request.tools
             ]
             body["tools"] = [{"functionDeclarations": tools}]
-        return body | quirks.extra_body
+        return with_extra(body, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a piece of the answer, or a whole one, into the draft: both have one shape."""

@@ -24,6 +24,7 @@ from ybs.providers.wire.adapter import (
     Listing,
     RequestOptions,
     function_tool,
+    with_extra,
     without,
 )
 from ybs.providers.wire.assemble import Assembly
@@ -85,7 +86,8 @@ class OllamaAdapter:
             body["format"] = options.answer_schema
         if options.keep_minutes is not None:
             body["keep_alive"] = f"{60 * options.keep_minutes:.0f}s"
-        return body | {"stream": options.stream, "options": settings} | quirks.extra_body
+        body |= {"stream": options.stream, "options": settings}
+        return with_extra(body, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> tuple[Event, ...]:
         """Put one line of the stream, or a whole answer, into the draft."""

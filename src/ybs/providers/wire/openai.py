@@ -27,6 +27,7 @@ from ybs.providers.wire.adapter import (
     RequestOptions,
     function_tool,
     named_schema,
+    with_extra,
     with_path,
     without,
 )
@@ -89,7 +90,7 @@ class OpenAIAdapter:
         if options.stream and quirks.sends_stream_options:
             body["stream_options"] = {"include_usage": True}
         grammar = {"grammar": options.grammar} if options.grammar else {}
-        return body | grammar | quirks.extra_body
+        return with_extra(body | grammar, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a `chat.completion.chunk`, or a whole `chat.completion`, into the draft."""
@@ -182,9 +183,10 @@ def _encode_part(part: Text | Image) -> dict[str, Any]:
 def _encode_assistant(message: AssistantMessage, quirks: Quirks) -> Iterator[dict[str, Any]]:
     """Make the message; nothing at all where only thinking is left of it, which servers refuse."""
     said: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if quirks.reasoning_sent_as and (thought := _thinking_of(message)):
+    thought, calls = _thinking_of(message), message.calls
+    if quirks.reasoning_sent_as and (thought or calls):  # DeepSeek wants it of each call, if empty
         said[quirks.reasoning_sent_as] = thought
-    if calls := message.calls:
+    if calls:
         said["tool_calls"] = [_encode_call(call, quirks) for call in calls]
     if calls or message.text:
         yield said

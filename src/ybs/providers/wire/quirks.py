@@ -70,7 +70,9 @@ class Quirks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning_effort: str = ""
     #: Extra fields of every tool call that is sent back.
     call_extra: dict[str, Any] = {}
-    #: Extra fields of the request body, sent as they are (`{"reasoning_effort": "low"}`).
+    #: The header that the key stands in; empty: the format's own.
+    key_header: str = ""
+    #: Extra fields of the request body, laid over the others (`{"reasoning_effort": "low"}`).
     extra_body: dict[str, Any] = {}
 
 

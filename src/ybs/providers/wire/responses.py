@@ -31,6 +31,7 @@ from ybs.providers.wire.adapter import (
     Listing,
     RequestOptions,
     named_schema,
+    with_extra,
     with_path,
     without,
 )
@@ -108,7 +109,7 @@ class ResponsesAdapter:
                 body["parallel_tool_calls"] = quirks.parallel_tool_calls
         if options.temperature is not None and quirks.accepts_temperature:
             body["temperature"] = options.temperature
-        return body | quirks.extra_body
+        return with_extra(body, quirks.extra_body)
 
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put an event of the stream, or a whole response, into the draft."""

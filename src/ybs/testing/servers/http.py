@@ -23,6 +23,7 @@ class RecordedRequest(Struct):
     body: Any = None
     raw: bytes = b""
     was_dropped: bool = False
+    query: str = ""
 
 
 class Connection(asyncio.StreamReaderProtocol):
@@ -55,8 +56,10 @@ async def read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
-    path = target.split("?", 1)[0]
-    return RecordedRequest(method=method, path=path, headers=headers, body=_json(raw), raw=raw)
+    path, _, query = target.partition("?")
+    return RecordedRequest(
+        method=method, path=path, query=query, headers=headers, body=_json(raw), raw=raw
+    )
 
 
 async def write_response(

@@ -42,6 +42,8 @@ class Run(Struct, frozen=True, kw_only=True):
     words: Sequence[str] = ()
     given: bytes = b""
     needs: ToolNeeds = ToolNeeds()
+    #: The variables that hold keys of providers.
+    keys: frozenset[str] = frozenset()
     seconds: float
     #: It starts in the project, trusted or not.
     in_project: bool = False
@@ -165,10 +167,8 @@ def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
 
 def _given(job: Run) -> list[str]:
     """Return the variables that a run gets: a program of the project never has the key of a provider."""
-    from ybs.trust.grants import KEY_VARIABLES  # loaded with the settings
-
     names = job.needs.environment
-    return [name for name in names if not (job.program.in_project and name in KEY_VARIABLES)]
+    return [name for name in names if not (job.program.in_project and name in job.keys)]
 
 
 def input_of(given: bytes) -> BinaryIO | None:

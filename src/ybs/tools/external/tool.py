@@ -63,6 +63,7 @@ class ExternalTool:
             job = Run(
                 program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
                 in_project=self.definition.in_project,
+                keys=self._review.keys if self._review else frozenset(),
             )  # fmt: skip
             ran = await run(job, self._workspace)
         except OSError as error:

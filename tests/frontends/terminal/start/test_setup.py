@@ -205,7 +205,7 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
         chosen = choose(host_with(), reader(number, "nonsense", typed, "m"))
         assert chosen is not None
         assert chosen["llm.endpoint"] == whole
-        assert asked[-1] == f"{whole.removesuffix('/v1')}/v1"
+        assert asked[-1] == whole
     assert (
         "No server answers at http://127.0.0.1:18765/v1 at the moment." in capsys.readouterr().out
     )
@@ -351,6 +351,28 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
     assert "is sent to api.openai.com only" in shown
     assert any(offer.detail == "openai, key saved" for offer in find_offers(host_with()))
     assert choose(host_with(), reader(number_of("a provider"), "", "q")) is None, "Enter goes back"
+
+
+def test_a_preset_is_asked_for_its_models_with_the_key_that_was_given(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def ask(endpoint: str, key: str = "") -> Knock:
+        asked.append((endpoint, key))
+        return Knock("open", ("big", "small"))
+
+    monkeypatch.setattr("ybs.providers.knock.knock", ask)
+    key = KEYS["OPENAI_API_KEY"]
+    number = number_of("a provider")
+    assert set_up(host_with(), reader(number, "groq", key, "small"))
+    assert written(home)["llm"] == {"provider": "groq", "model": "small"}
+    assert stored_key(this_host(), "groq", "api.groq.com") == key
+    azure = "https://mine.openai.azure.com"
+    assert set_up(host_with(), reader(number_of("a provider"), "azure", azure, key, "big"))
+    assert written(home)["llm"] == {"provider": "azure", "model": "big", "endpoint": azure}
+    assert stored_key(this_host(), "azure", "mine.openai.azure.com") == key
+    assert asked == [("https://api.groq.com/openai/v1", key), (azure, key)]
 
 
 def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(

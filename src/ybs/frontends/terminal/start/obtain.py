@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from ybs.commands.model_choices import Settings
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
-from ybs.core.errors import ConfigError
+from ybs.config.presets import PRESETS
+from ybs.core.errors import ConfigError, ModelError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret
 from ybs.frontends.terminal.start.offers import Read, meant
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")
+#: Of a long list of models so many are shown; any can be named.
+_MOST_SHOWN = 40
 _NOT_LISTED = "Please type a number or a name from the list; the beginning of a name is enough."
 
 
@@ -85,9 +88,31 @@ def ask_key(read: Read) -> Settings | None:
         say(_NOT_LISTED)
     name = CLOUD[place]
     provider = find_provider(name, Config())
+    endpoint = ""
+    if name in PRESETS and PRESETS[name].address_variable:
+        endpoint = _read_address(read, f"Address, such as {provider.endpoint}")
+        if not endpoint:
+            return None
     if not (key := _read_key(read, f"Key of {name}")):
         return None
-    return {"llm.provider": name, "llm.model": provider.model, "llm.api_key": key}
+    model = provider.model
+    if not model:
+        model, key = _model_at(endpoint or provider.endpoint, key, read)
+    settings: Settings = {"llm.provider": name, "llm.model": model or None, "llm.api_key": key}
+    return {**settings, "llm.endpoint": endpoint} if endpoint else settings
+
+
+def ask_model(host: Host, name: str, read: Read) -> Settings:
+    """Ask a provider whose key is there for its models, and the person for one of them. Raises YbsError."""
+    from ybs.config.schema import Config
+    from ybs.providers.reach import in_time, list_models
+
+    try:
+        names = asyncio.run(in_time(list_models(host, Config(), name)))
+    except (ModelError, TimeoutError) as error:
+        say(f"{name} does not list its models: {error or 'it did not answer in time'}")
+        names = []
+    return {"llm.provider": name, "llm.model": _one_of(names, read) or None}
 
 
 def _read_key(read: Read, what: str) -> str:
@@ -100,12 +125,23 @@ def _read_key(read: Read, what: str) -> str:
     return key
 
 
-def _knocked(address: str, read: Read) -> tuple["Knock", str]:
+def _model_at(endpoint: str, key: str, read: Read) -> tuple[str, str]:
+    """Return a model of the server at this address, as the person chooses it, and the key that it took."""
+    from ybs.providers.wires import clean_endpoint
+
+    found, key = _knocked(endpoint, clean_endpoint(endpoint, "openai"), read, key)
+    return _one_of(found.models, read), key
+
+
+def _one_of(names: Sequence[str], read: Read) -> str:
+    return _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
+
+
+def _knocked(endpoint: str, address: str, read: Read, key: str = "") -> tuple["Knock", str]:
     """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
     from ybs.providers.knock import knock
 
-    key = ""
-    while (found := asyncio.run(knock(address, key))).state == "locked":
+    while (found := asyncio.run(knock(endpoint, key))).state == "locked":
         say("The server refused this key." if key else f"{address} answers, but it needs a key.")
         if not (key := _read_key(read, "Key")):
             break
@@ -118,25 +154,28 @@ def _knocked(address: str, read: Read) -> tuple["Knock", str]:
 
 def ask_server(read: Read) -> Settings | None:
     """Ask for an address until it is one, and for a model where the server has none or several."""
-    from ybs.providers.wires import clean_endpoint
-
-    while endpoint := _whole(read("Address, such as http://localhost:8080/v1: ").strip()):
-        try:
-            address = clean_endpoint(endpoint, "openai")
-            break
-        except ConfigError as error:
-            say(f"{told(error)}\n")
-    else:
+    if not (endpoint := _read_address(read, "Address, such as http://localhost:8080/v1")):
         return None
-    found, key = _knocked(address, read)
-    names = found.models
-    model = _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
+    model, key = _model_at(endpoint, "", read)
     settings: Settings = {
         "llm.provider": "openai",
         "llm.endpoint": endpoint,
         "llm.model": model or None,
     }
     return {**settings, "llm.api_key": key} if key else settings
+
+
+def _read_address(read: Read, what: str) -> str:
+    """Ask for an address until it is one; empty: none."""
+    from ybs.providers.wires import clean_endpoint
+
+    while endpoint := _whole(read(f"{what}: ").strip()):
+        try:
+            clean_endpoint(endpoint, "openai")
+            break
+        except ConfigError as error:
+            say(f"{told(error)}\n")
+    return endpoint
 
 
 def _whole(address: str) -> str:
@@ -148,7 +187,9 @@ def _whole(address: str) -> str:
 
 
 def _pick(names: Sequence[str], read: Read) -> str:
-    show([(name, "") for name in names])
+    show([(name, "") for name in names[:_MOST_SHOWN]])
+    if (rest := len(names) - _MOST_SHOWN) > 0:
+        say(f"  {rest} more: type the name")
     while True:
         word = read("Model, number or name [1]: ").strip() or "1"
         if (place := meant(word, names)) is not None:

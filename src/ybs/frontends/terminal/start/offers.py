@@ -40,7 +40,11 @@ def order(local: Sequence[Offer], others: Sequence[Offer]) -> list[Offer]:
 
 def offer_of(choice: ModelChoice) -> Offer:
     """Offer what was found."""
-    return Offer(name=choice.model, detail=detail_of(choice), settings=choice.settings)
+    return Offer(
+        name=choice.model or f"a model of {choice.place}\u2026",
+        detail=detail_of(choice),
+        settings=choice.settings,
+    )
 
 
 def detail_of(choice: ModelChoice) -> str:

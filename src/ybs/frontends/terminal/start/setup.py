@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ybs.commands.model_choices import CLOUD, Settings, find_choices
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, place_of
@@ -15,6 +17,7 @@ from ybs.frontends.terminal.questions.late import ask_late
 from ybs.frontends.terminal.start.edits import choose_edits
 from ybs.frontends.terminal.start.obtain import (
     ask_key,
+    ask_model,
     ask_server,
     fetch_starter,
     starter_facts,
@@ -125,9 +128,14 @@ def words_of(settings: Settings) -> str:
 def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = False) -> list[Offer]:
     """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
     found = asyncio.run(find_choices(host, only_here=only_here))
-    others = [offer_of(each) for each in (*found.files, *found.keyed)]
+    others = [
+        offer_of(each)
+        if each.model
+        else replace(offer_of(each), settings=None, ask=partial(ask_model, host, each.place))
+        for each in (*found.files, *found.keyed)
+    ]
     if not only_here:
-        names = f"{', '.join(CLOUD[:-1])} or {CLOUD[-1]}"
+        names = f"{', '.join(CLOUD[:4])} or another"
         others.append(Offer(name="a provider\u2026", detail=f"{names}, with a key", ask=ask_key))
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:

@@ -1,0 +1,76 @@
+"""Providers that need no more than an address, the variable of a key and a few quirks: data, and nothing else.
+
+They speak OpenAI's chat completions. None has a model of its own: the server is asked which it has.
+"""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+
+class Preset(Struct, frozen=True, kw_only=True):
+    """A provider. `quirks` hold for its host and those below it, and for those of `hosts`, whatever a provider there is called.
+
+    `address_variable` holds the address of one that has another for everybody; `endpoint` then says only how it looks.
+    """
+
+    endpoint: str
+    key_variable: str
+    hosts: tuple[str, ...] = ()
+    quirks: dict[str, Any] = {}
+    address_variable: str = ""
+    #: Half a sentence for one on this machine, which needs no key.
+    start_advice: str = ""
+
+
+PRESETS: Final = {
+    # https://openrouter.ai/docs/api-reference/overview
+    "openrouter": Preset(
+        endpoint="https://openrouter.ai/api/v1",
+        key_variable="OPENROUTER_API_KEY",
+        quirks={"effort_form": "object"},
+    ),
+    # https://api-docs.deepseek.com/guides/thinking_mode: thinking before calls is to be sent back
+    "deepseek": Preset(
+        endpoint="https://api.deepseek.com/v1",
+        key_variable="DEEPSEEK_API_KEY",
+        quirks={"reasoning_sent_as": "reasoning_content"},
+    ),
+    # https://console.groq.com/docs/openai
+    "groq": Preset(endpoint="https://api.groq.com/openai/v1", key_variable="GROQ_API_KEY"),
+    # https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle: a model is a deployment's name
+    "azure": Preset(
+        endpoint="https://NAME.openai.azure.com/openai/v1",
+        key_variable="AZURE_OPENAI_API_KEY",
+        address_variable="AZURE_OPENAI_ENDPOINT",
+        hosts=("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
+        quirks={"key_header": "api-key"},
+    ),
+    # https://docs.together.ai/docs/openai-api-compatibility
+    "together": Preset(endpoint="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"),
+    # https://docs.fireworks.ai/tools-sdks/openai-compatibility
+    "fireworks": Preset(
+        endpoint="https://api.fireworks.ai/inference/v1", key_variable="FIREWORKS_API_KEY"
+    ),
+    # https://lmstudio.ai/docs/developer/openai-compat
+    "lmstudio": Preset(
+        endpoint="http://127.0.0.1:1234/v1",
+        key_variable="LM_API_TOKEN",
+        start_advice="start it with `lms server start`",
+    ),
+    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    "vllm": Preset(
+        endpoint="http://127.0.0.1:8000/v1",
+        key_variable="VLLM_API_KEY",
+        start_advice="start it with `vllm serve MODEL`",
+    ),
+}
+
+
+def preset_at(host: str) -> Preset | None:
+    """Return the preset whose servers have this host name; none for those on this machine."""
+    for preset in PRESETS.values():
+        own = preset.hosts or (preset.endpoint.split("/")[2],)
+        if any(host == each or host.endswith(f".{each}") for each in own):
+            return preset
+    return None
