@@ -5,9 +5,9 @@ from typing import Any
 from rows import every_row
 from ybs.tools.parameters import fitting
 
-DEEP: dict[str, Any] = {}
+deep: dict[str, Any] = {}
 for _ in range(2_000):
-    DEEP = {"not": DEEP}
+    deep = {"not": deep}
 
 ROWS: dict[str, tuple[Any, Any]] = {
     "a type of another language": ({"type": "int"}, {}),
@@ -30,7 +30,7 @@ ROWS: dict[str, tuple[Any, Any]] = {
     "a reference to nothing": ({"properties": {"n": {"$ref": "#/definitions/N"}}}, {"properties": {"n": {}}}),
     "a reference elsewhere": ({"$ref": "https://example.com/n.json"}, {}),
     "references in a circle": ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"$ref": "#/$defs/a~1b"}}}, None),
-    "depth": ({"properties": {"n": DEEP}}, ...),
+    "depth": ({"properties": {"n": deep}}, ...),
 }  # fmt: skip
 
 
