@@ -148,12 +148,13 @@ def test_a_skill_is_used_from_a_script(
 ) -> None:
     text = "---\nname: vat\ndescription: Knows the tax.\n---\nAdd 19 percent."
     put(home, ".config/ybs/skills/vat/SKILL.md", text)
-    ybs = serve("It is 119.")
-    done = run([*ybs, "--print", "/skill vat to 100"])
-    assert (done.returncode, done.stdout) == (0, "It is 119.\n"), done.stderr
-    said = str(servers[0].requests[-1].body["messages"][-1]["content"])
-    assert "Add 19 percent." in said
-    assert "to 100" in said
+    ybs = serve("It is 119.", "It is 119.")
+    for way in ("/skill vat to 100", "/vat to 100"):
+        done = run([*ybs, "--print", way])
+        assert (done.returncode, done.stdout) == (0, "It is 119.\n"), done.stderr
+        said = str(servers[0].requests[-1].body["messages"][-1]["content"])
+        assert "Add 19 percent." in said
+        assert "to 100" in said
     missing = run([*ybs, "--print", "/skill nosuch"])
     assert missing.returncode == 1
     assert "There is no skill 'nosuch'. There are: vat" in missing.stderr

@@ -47,6 +47,7 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     [
         ("run_shell", "sleep 1; cat state"),
         ("run_shell", "cat state || sleep 2"),
+        ("run_shell", "python3 -c 'import time; time.sleep(1)'"),
         ("run_shell", "for i in 1 2; do sleep 1; done; cat state"),
         ("run_shell", "cd x && wait $PID; tail log"),
         ("run_shell", "gh pr checks 12 --watch"),

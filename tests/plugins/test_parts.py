@@ -16,6 +16,9 @@ def collection(*, manifest: object = None) -> Content:
         {"name": "tracker", "source": "./plugins/tracker", "version": "2", "mcpServers": {"tracker": SERVER}},
         {"name": "all", "source": "./", "mcpServers": {"whole": SERVER}},
         {"name": "elsewhere", "source": "https://example.org/x.git"},
+        {"name": "hub", "source": {"source": "github", "repo": "who/what"}},
+        {"name": "part", "source": {"source": "git-subdir", "url": "https://example.org/y.git", "path": "in/it"}},
+        "what is no entry",
     ]  # fmt: skip
     content.add(".claude-plugin/marketplace.json", json.dumps({"plugins": plugins}).encode())
     content.add("plugins/tracker/commands/look.md", b"Look.")
@@ -45,3 +48,15 @@ def test_a_plugin_is_taken_by_its_folder_too():
     assert parts_of(plugin_in(collection(), "plugins/tracker"), "tracker").servers == {}
     with pytest.raises(BadPlugin, match="no folder nowhere"):
         plugin_in(collection(), "nowhere")
+
+
+def test_a_plugin_of_a_collection_that_lies_elsewhere_is_told_with_its_address():
+    for name, address in {
+        "elsewhere": "https://example.org/x.git",
+        "hub": "https://github.com/who/what",
+        "part": "https://example.org/y.git in/it",
+    }.items():
+        with pytest.raises(
+            BadPlugin, match=f"lies elsewhere: add it with `ybs plugin add {address}`"
+        ):
+            plugin_in(collection(), name)

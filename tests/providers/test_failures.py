@@ -77,6 +77,18 @@ def test_a_refused_key_says_which_variable_to_set():
     )
 
 
+def test_a_wrong_key_is_told_as_one_and_a_firewalls_page_is_not():
+    google = [
+        {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}
+    ]
+    for body in (google, {"code": "x", "error": "Incorrect API key provided: xa***9"}):
+        assert isinstance(of(400, body), AuthError)
+    assert isinstance(of(400, {"error": "unknown field api_key"}), BadRequest)
+    page = of(403, b"<html><head><title>Attention Required! | Cloudflare</title></head></html>")
+    assert not isinstance(page, AuthError)
+    assert "Cloudflare" in str(page)
+
+
 def test_an_unknown_model_is_named_with_its_place():
     error = of(404, {"error": {"message": "The model `gpt-x` does not exist"}})
     assert type(error) is NotServed

@@ -22,7 +22,7 @@ def read(*chunks: bytes) -> list[dict]:
         b'data: {"a": "\xc3\xbc"}\r\n\r\ndata: {"a": 2}\r\n\r\n',
         b'data: {"a": "\xc3\xbc"}\ndata: {"a": 2}\n',  # no empty line between
         b'data: {"a": "\xc3\xbc"}\n\ndata: {"a": 2}',  # no end
-        b': keep-alive\n\nevent: x\nid: 1\nretry: 5\ndata: {"a": "\xc3\xbc"}\n\n:\n\ndata: {"a": 2}\n\n',
+        b': keep-alive\n\ndata: null\n\nevent: x\nid: 1\nretry: 5\ndata: {"a": "\xc3\xbc"}\n\n:\n\ndata: {"a": 2}\n\n',
         b'data: {"a":\ndata: "\xc3\xbc"}\n\ndata: {"a": 2}\n\n',  # one frame over two data lines
         b'{"a": "\xc3\xbc"}\n{"a": 2}\n',  # JSON lines
         b'{"a": "\xc3\xbc"}{"a": 2}\n',  # two on one line

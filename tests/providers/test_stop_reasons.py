@@ -45,6 +45,14 @@ def google(reason: str, **more: Any) -> dict[str, Any]:
         (OpenAIAdapter(), choice({"content": "I"}, "error"), "failed", "error"),
         (OpenAIAdapter(), choice({"content": "I"}, "abort"), "failed", "abort"),
         (OpenAIAdapter(), choice({"content": "I"}, "content_filter"), "refusal", "content_filter"),
+        (OpenAIAdapter(), choice({"content": "I"}, "sensitive"), "refusal", "sensitive"),  # GLM
+        (
+            OpenAIAdapter(),
+            choice({}, "insufficient_system_resource"),
+            "failed",
+            "insufficient_system_resource",
+        ),
+        (GoogleAdapter(), google("UNEXPECTED_TOOL_CALL"), "failed", "UNEXPECTED_TOOL_CALL"),
         (
             OpenAIAdapter(),
             choice({"content": "I"}, "error", error={"code": 502, "message": "upstream gone"}),
@@ -116,6 +124,12 @@ def test_a_reason_that_is_not_known_to_be_good_is_a_failure(
 
 def test_the_calls_of_an_answer_that_failed_are_not_run():
     message = message_of(OpenAIAdapter(), choice({"tool_calls": [CALL]}), choice({}, "error"))
+    assert (message.calls, message.has_failed) == ((), True)
+
+
+def test_a_call_that_google_calls_malformed_is_not_run_even_where_it_can_be_read():
+    call = {"parts": [{"functionCall": {"name": "look", "args": {}}}]}  # hermes-agent#83886
+    message = message_of(GoogleAdapter(), google("MALFORMED_FUNCTION_CALL", content=call))
     assert (message.calls, message.has_failed) == ((), True)
 
 

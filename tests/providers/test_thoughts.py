@@ -43,6 +43,10 @@ OPENED = [
     ("<think>never closed", "never closed", ""),
     ("<think>write `</think>` there</think>done", "write `</think>` there", "done"),
     ("[THINK]hm[/THINK]done", "hm", "done"),
+    ("<thought>hm</thought>done", "hm", "done"),  # EXAONE
+    ("<THINK>hm</THINK>done", "hm", "done"),
+    ("<REASONING_SCRATCHPAD>hm</REASONING_SCRATCHPAD>done", "hm", "done"),  # Hermes
+    ("<|START_THINKING|>hm<|END_THINKING|>done", "hm", "done"),
     ("<|channel>thought\nhm<channel|>done", "\nhm", "done"),
     ("◁think▷hm◁/think▷done", "hm", "done"),
     (

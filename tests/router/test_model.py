@@ -24,7 +24,7 @@ from ybs.router.pools import DAY, Estimate, Lease
 from ybs.router.requests import features_of
 from ybs.router.roster import roster_of
 from ybs.router.routing import Clocks, Routing
-from ybs.testing import ScriptedAnswer, ScriptedModel
+from ybs.testing import Failing, ScriptedAnswer, ScriptedModel
 
 ASK = Request("", [UserMessage.of("Fix the crash")])
 DOWN = ProviderDown("Nobody answers.")
@@ -106,6 +106,19 @@ async def test_where_all_rest_the_one_that_rests_shortest_is_waited_for():
     (retried,) = bench.of(RequestRetried)
     assert (retried.attempt, retried.wait_seconds) == (1, 5.0)
     assert bench.waited == [5.0]
+
+
+async def test_an_answer_that_breaks_off_is_begun_anew_by_another_arm_or_after_a_rest():
+    broken = Failing("half an ans", DOWN)
+    bench = Bench([broken], ["whole"])
+    assert await bench.ask() == "y: whole"
+    assert [each.model for each in bench.of(RequestStarted)] == ["x", "y"]
+    alone = Bench([broken, "whole"], [DOWN])
+    assert await alone.ask() == "x: whole"
+    assert alone.waited == [5.0]
+    refused = Bench([Failing("half", ContextTooLong("Too long."))], [])
+    with pytest.raises(ContextTooLong):
+        await refused.ask()
 
 
 async def test_nobody_is_waited_for_longer_than_a_minute():

@@ -434,6 +434,17 @@ async def test_a_hook_answers_a_question_in_the_persons_place(open_session: Open
     assert "not on Mondays" in results(events)[0].output
     assert asked == ["run_shell"]
 
+    given = {
+        "file_path": "b.txt",
+        "content": "safe",
+    }  # nobody judged such a call: the person is asked about the old one
+    events = await ran(
+        open_session, script[:1] + script[2:], confirm=confirm,
+        **with_hooks(PermissionRequest=decided(behavior="allow", updatedInput=given)),
+    )  # fmt: skip
+    assert asked.pop() == "write_file"
+    assert any("PreToolUse" in each.text for each in events.events if isinstance(each, Noticed))
+
     silent = with_hooks(PermissionRequest=hook(KEPT, "Write"))
     await ran(open_session, script[:1] + script[2:], confirm=confirm, **silent)
     assert asked == ["run_shell", "write_file"]

@@ -245,6 +245,19 @@ async def test_s15_what_is_left_in_the_background_ends_with_the_call(bench: Any)
     assert "left in the background were ended" in answered.output
     quiet = await bench.ok("run_shell", command="sleep 60 >/dev/null 2>&1 & echo $!")
     assert await ends(int(quiet.display["stdout"]))
+    assert "in the background" in quiet.output  # whether the sandbox ends it, or ybs
+
+
+@pytest.mark.integration
+async def test_a_command_that_leaves_something_behind_in_a_sandbox_is_told(bench: Any):
+    for command, is_told in {
+        "(sleep 9 &); echo a": True,
+        "nohup sleep 9 > log 2>&1 & disown": True,
+        "sleep 0.01 & wait": False,
+        "echo 'a & b' \"c & d\" e\\&f >&2 && ls &>/dev/null || true": False,
+    }.items():
+        answered = await bench.ok("run_shell", command=command)
+        assert ("in the background" in answered.output) == is_told, command
 
 
 @pytest.mark.integration

@@ -124,7 +124,11 @@ async def test_a_file_that_goes_before_it_is_shown_is_named(
 
 
 async def test_nothing_found_is_said(bench: Any):
-    assert (await bench.ok("search_files", pattern="nowhere")).output == "No matches."
+    said = (await bench.ok("search_files", pattern="nowhere")).output
+    assert (
+        said
+        == "No matches.\n[files that git ignores were not searched; `include_ignored` searches them]"
+    )
 
 
 async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any):
@@ -273,7 +277,7 @@ async def test_source_files_with_a_nul_byte_are_searched_or_named(bench: Any, pr
         output = (await bench.ok("search_files", pattern="union", file_pattern=glob)).output
         assert output.startswith("No matches.\n[matches not shown, in binary files: src/early.ts")
     output = (await bench.ok("search_files", pattern="nowhere")).output
-    assert output == "No matches."
+    assert "early.ts" not in output
 
 
 async def test_files_in_which_the_pattern_takes_too_long_are_named_and_the_rest_is_searched(
@@ -376,3 +380,33 @@ async def test_a_search_that_takes_too_long_is_cut_and_said(
         answered = await bench.ok("search_files", pattern="main", path=path)
         assert answered.display["truncated"]
         assert "took too long" in answered.output
+
+
+async def test_a_search_that_found_nothing_says_what_it_did_not_look_at(bench: Any, project: Path):
+    (project / "out/deep").mkdir(parents=True)
+    (project / "out/deep/compose.yml").write_text("needle\n")
+    (project / ".gitignore").write_text("out/\n")
+    (project / "linked").symlink_to(project / "src")
+    (project / "Releve\u0301\u202f8.txt").write_text("needle\n")
+    twin = "[these names have other characters that look the same: Releve\u0301\u202f8.txt]"
+    ignored = (
+        "[1 file that git ignores would match: out/deep/compose.yml; `include_ignored` has them]"
+    )
+    linked = "[linked is a link; give it as `path` to look behind it]"
+    rows = {
+        "out/**": ignored, "*.yml": ignored, f"{project}/out/**/*.yml": ignored,
+        "linked/*.py": linked, "Relevé 8.*": twin, "*.nothing": "[no file here has such a name]",
+    }  # fmt: skip
+    for glob, said in rows.items():
+        found = await bench.ok("search_files", pattern="needle", file_pattern=glob)
+        assert found.output == f"No matches.\n{said}"
+    for glob in ("out/**", "**/*.yml", f"{project}/out/**/*.yml", "linked/*.py", "Relevé 8.txt"):
+        found = await bench.ok("list_files", pattern=glob)
+        assert (
+            found.output == f"No files match.\n{rows.get(glob, twin if 'Rel' in glob else ignored)}"
+        )
+    assert (
+        "out/deep" in (await bench.ok("list_files", pattern="out/**", include_ignored=True)).output
+    )
+    found = await bench.ok("search_files", pattern="né", include_ignored=True)
+    assert found.output == "No matches.\n[text beyond ASCII is found in UTF-8 and UTF-16 only]"

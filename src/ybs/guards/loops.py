@@ -34,7 +34,7 @@ STOPPED = "Stopped: the same {what} came back {count} times with no change in th
 DIFFERENTLY = (Remedy("change_model"), Remedy("do", "say what to do differently"))
 #: Times differ from run to run and make no difference.
 _WAITS = lazy(
-    r"(?:^|[;&|(\n]|\b(?:do|then|else)\s)\s*(?:sleep|wait|inotifywait)\b"
+    r"(?:^|[;&|(\n]|\b(?:do|then|else)\s)\s*(?:sleep|wait|inotifywait|read\s+-t)\b|\btime\.sleep\("
     r"|\b(?:kubectl|oc|docker|podman|gh)\s[^;&|\n]*\b(?:wait|watch)\b"
 )
 _WAITING_TOOL = "shell_job"

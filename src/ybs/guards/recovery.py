@@ -18,7 +18,8 @@ EMPTY = "Your last message was empty. Go on with the task, or say in plain text 
 SILENT = "The model sent an empty message twice."
 OTHERWISE = (Remedy("do", "ask in other words"), Remedy("change_model"))
 CUT_OFF = (
-    "The answer was cut off: it reached llm.max_tokens. Ask for the rest, or allow longer answers."
+    "The answer was cut off: it reached llm.max_tokens, or the end of the model's window. "
+    "Ask for the rest, or allow longer answers."
 )
 
 

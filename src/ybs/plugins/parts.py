@@ -45,6 +45,7 @@ _UNUSED_FIELDS = {
     "outputStyles": "output styles",
     "userConfig": "settings of its own",
 }
+_ADDRESSES: Final = ("http:", "https:", "git@")
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -86,6 +87,8 @@ def plugin_in(content: Content, name: str) -> Content:
     offered = (each for each in _offered(content) if each[0].get("name") == name)
     nothing: Mapping[str, Any] = {}
     entry, folder = next(offered, (nothing, name))
+    if not entry and (address := next(_elsewhere(content, name), "")):
+        raise BadPlugin(f"{visible(name)} lies elsewhere: add it with `ybs plugin add {address}`")
     inner = content.below(folder) if folder else content.copy()
     place = next((path for path in MANIFESTS if path in inner.files), MANIFESTS[0])
     file = inner.files.get(place)
@@ -98,14 +101,30 @@ def plugin_in(content: Content, name: str) -> Content:
 
 def _offered(content: Content) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield the entry and the folder of each plugin that a collection has here."""
+    for entry in _entries(content):
+        source: Any = entry.get("source")
+        if isinstance(source, str) and not source.startswith(_ADDRESSES):
+            yield entry, source.removeprefix(".").strip("/")
+
+
+def _elsewhere(content: Content, name: str) -> Iterator[str]:
+    """Yield where a plugin of a collection lies that is not here: an address, and the folder there."""
+    for entry in _entries(content):
+        source: Any = entry.get("source")
+        said: Mapping[str, Any] = source if is_object(source) else {"url": source}
+        repository = f"https://github.com/{said.get('repo')}" if "repo" in said else ""
+        words = (said.get("url") or repository or said.get("package"), said.get("path"))
+        if entry.get("name") == name:
+            yield visible(" ".join(each for each in words if isinstance(each, str)))
+
+
+def _entries(content: Content) -> Iterator[Mapping[str, Any]]:
+    """Yield what a collection says of each of its plugins."""
     for path in MARKETS:
         file = content.files.get(path)
         market = _json(file.data) if file is not None else None
         plugins: Any = market.get("plugins") if market is not None else None
-        for each in plugins if is_list(plugins) else ():
-            source: Any = each.get("source") if is_object(each) else None
-            if isinstance(source, str) and not source.startswith(("http:", "https:", "git@")):
-                yield each, source.removeprefix(".").strip("/")
+        yield from filter(is_object, plugins if is_list(plugins) else ())
 
 
 class _Inspection:

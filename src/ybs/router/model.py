@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 class _Passed(Exception):
-    """An arm could not answer and has shown nothing, or its pool is empty, so that another one may be asked."""
+    """An arm could not answer, or not to the end, or its pool is empty, so that another one may be asked."""
 
     def __init__(self, cause: ModelError | Shortage) -> None:
         super().__init__()
@@ -158,7 +158,10 @@ class RoutedModel(ProviderModel):
         return self.arm.name != before
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Answer a request with the arm of the turn, or the next best where that cannot. See `core.ports.Model`."""
+        """Answer a request with the arm of the turn, or the next best where that cannot. See `core.ports.Model`.
+
+        An answer that breaks off begins anew.
+        """
         if not self._has_begun:
             await self.begin(features_of(request, self._turns))
         await self._fit(request)
@@ -280,8 +283,6 @@ class RoutedModel(ProviderModel):
             if not may_pass(error):
                 raise
             routing.fail(arm, error)
-            if seen.has_output:
-                raise
             raise _Passed(error) from error
         finally:
             usage = seen.used(tokens)

@@ -208,6 +208,53 @@ async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(
     assert wrong == []
 
 
+#: What stands around or in an answer `{}` with its id, and what the call brings: `done`, or the words of its failure.
+ODD_FRAMES = [
+    (b"event: reply\ndata: {}\n\n", "done"),  # another name
+    (b"data: {}\n", "done"),  # no empty line behind it
+    (b"data: {}", "done"),
+    (b"data: {{ nothing\n\ndata: {}\n\n", "done"),  # a bad one first
+    (b"data: [object Object]\ndata: {}\n\n", "done"),  # in one event with it
+    (b'data: {{"jsonrpc": "2.0", "method": "notifications/x"}}\ndata: {}\n\n', "done"),  # two in one event
+    (b"{}\n\n", "done"),  # not marked as data
+    (b'data: {{\n"jsonrpc": "2.0",\n"id": ID, "result": {{"content": [{{"type": "text", "text": "done"}}]}}\n}}\n\n', "done"),
+    (b"data: [{}]\n\n", "done"),  # a batch
+    (b": ping\r\rid: 7\rretry: x\rdata:{}\r\r", "done"),
+    (b'data: {{"jsonrpc": "2.0", "id": ID, "result": {{"content": [{{"type": "text", "text": "\\ud83d done"}}]}}}}\n\n', "\ufffd done"),
+    (b"event: message\ndata: nothing\n\n", "it sent something that is not a message of the protocol"),
+    (b"data: \n\n: ping\n\n", "it ended its answer too early"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [1, 1_000_000])
+async def test_an_event_in_an_odd_frame_is_read_and_a_bad_one_loses_nothing_else(
+    tmp_path: Path, cut: int
+):
+    frames = list(ODD_FRAMES)
+
+    def answer(request: Request) -> Any:
+        if b"tools/call" not in request.body:
+            return None
+        number = json.dumps(request.json["id"]).encode()
+        result = {"content": [{"type": "text", "text": "done"}]}
+        said = event(id=request.json["id"], result=result)[6:].strip()
+        text = frames.pop(0)[0].replace(b"{{", b"{").replace(b"}}", b"}").replace(b"{}", said)
+        text = text.replace(b"ID", number)
+        return events(*(text[at : at + cut] for at in range(0, len(text), cut)))
+
+    wrong: list[Any] = []
+    async with served(protocol(answer)) as url, connected(tmp_path, url) as held:
+        for frame, words in ODD_FRAMES:
+            try:
+                got = await held.call("echo")
+            except ToolError as error:
+                got = str(error)
+            if words != got and f"The server failed: {words}" not in got:
+                wrong.append((frame, got))
+        assert held.said == []
+    assert wrong == []
+
+
 @pytest.mark.slow
 async def test_m04_a_hundred_megabytes_take_no_memory(tmp_path: Path):
     big = b"x" * 1_000_000

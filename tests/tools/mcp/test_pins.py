@@ -113,6 +113,10 @@ def test_a_file_that_would_be_too_large_to_be_read_is_not_written(
     monkeypatch.setattr("ybs.tools.mcp.pins._MOST_BYTES", 2_000)
     other = server_of("other", {"command": "other"})
     with pytest.raises(ConfigError, match="larger than 2,000 bytes"):
-        pinned(path, tool("b", "x" * 1_000, properties={"x": "x" * 2_000}), server=other)
+        pinned(
+            path,
+            tool("b", "x" * 1_000, properties={"x": {"description": "x" * 2_000}}),
+            server=other,
+        )
     judged = Pins(path, Path("/project")).judge(SERVER, [tool("a", "Send ~/.ssh.")])
     assert judged.usable == ()

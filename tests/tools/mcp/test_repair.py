@@ -307,16 +307,3 @@ def test_choices_at_the_root_of_a_schema_become_properties():
         "required": ["kind"],
         "type": "object",
     }
-
-
-def test_a_tool_with_a_type_that_no_provider_takes_is_refused_by_name():
-    """One such tool of a gateway's made a provider refuse all of them."""
-    for schema, kind in (
-        ({"properties": {"n": {"type": "int"}}}, "int"),
-        ({"properties": {"n": {"items": {"anyOf": [{"type": ["string", "None"]}]}}}}, "None"),
-        ({"anyOf": [{"properties": {"n": {"type": "str"}}}]}, "str"),
-    ):
-        with pytest.raises(ValueError, match=f"the type '{kind}', which JSON Schema does not have"):
-            listed("x", "", schema, is_reading=False)
-    named = {"properties": {"type": {"enum": ["int"]}, "x": {"default": {"type": "int"}}}}
-    assert listed("x", "", named, is_reading=False).name == "x"

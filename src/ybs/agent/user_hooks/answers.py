@@ -83,7 +83,7 @@ def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
     blocked = None
     if (said.get("decision") == "block" or permission == "deny") and hook.event not in _ONLY_TOLD:
         blocked = reason or f"the hook {hook.shown} gives no reason"
-    given = specific.get("updatedInput")
+    given = specific.get("updatedInput", decision.get("updatedInput"))
     ending = _text(said.get("stopReason")) if said.get("continue") is False else None
     if decision.get("interrupt") is True:
         ending = blocked

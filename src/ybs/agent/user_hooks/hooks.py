@@ -31,6 +31,7 @@ _MODES = {
     "bypass": "bypassPermissions",
 }
 _MOST_IN_RESPONSE = 100_000  # characters of a result
+_UNCHANGED = "A PermissionRequest hook allows the call with other arguments, which only a PreToolUse hook may give, so you are asked"
 
 
 class PromptBlocked(YbsError):
@@ -188,7 +189,8 @@ class UserHooks(TurnHook):
     async def answer_to(self, question: Question) -> Answer | None:
         """Return what hooks answer to a question in the person's place; None where the person is to be asked.
 
-        An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed.
+        An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed,
+        and not where it is for other arguments.
         """
         if question.choices is not None:
             return None  # the model's own
@@ -197,8 +199,12 @@ class UserHooks(TurnHook):
         answer = await self.fire("PermissionRequest", facts, names, call)
         if answer.blocked is not None:
             return Answer(is_allowed=False, reason=f"a hook of the person says: {answer.blocked}")
-        is_allowed = answer.permission == "allow" and bool(question.grant)
-        return Answer(is_allowed=True) if is_allowed else None
+        if answer.permission != "allow" or not question.grant:
+            return None
+        if answer.arguments not in (None, facts["tool_input"]):  # other arguments would be unjudged
+            self._emit(Noticed(level="warning", text=_UNCHANGED))
+            return None
+        return Answer(is_allowed=True)
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Tell the hooks of a call that was run, and add what they say to its result."""

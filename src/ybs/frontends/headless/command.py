@@ -81,7 +81,7 @@ def is_own_command(options: "Options", prompt: str) -> bool:
     """
     from ybs.commands.custom import templates
     from ybs.commands.registry import command_at
-    from ybs.session.settings import load_settings
+    from ybs.session.settings import environment_of, load_settings
 
     word, *rest = prompt.split(maxsplit=1)
     if word.lower() in SKILL and rest:
@@ -91,8 +91,12 @@ def is_own_command(options: "Options", prompt: str) -> bool:
     if word.lower().startswith(OF_SERVER):
         return True
     # What was read is not kept: a person who is asked about trust later changes what holds.
-    found = templates(load_settings(options), options.folder)
-    return any(word[1:].lower() in template.names(()) for template in found)
+    loaded = load_settings(options)
+    found = templates(loaded, options.folder)
+    if any(word[1:].lower() in template.names(()) for template in found):
+        return True
+    skill = environment_of(options, loaded).skills.find(word[1:])
+    return skill is not None and skill.is_command
 
 
 def run_command_once(

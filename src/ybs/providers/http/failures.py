@@ -35,6 +35,8 @@ _TOO_LONG: Final = (
     r"|exceeded model token limit"
 )
 _NO_CREDIT: Final = r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|credit balance|payment required"
+#: How servers say under 400 that the key is wrong: Google, xAI.
+_WRONG_KEY: Final = r"(incorrect|invalid|expired) api.?key|api.?key (not valid|expired|is invalid|is not valid)|api_key_invalid"
 _CHANGE_PROVIDER: Final = Remedy("change_provider")
 _SET_ENDPOINT: Final = Remedy("set_endpoint")
 _TRY_AGAIN: Final = Remedy("try_again")
@@ -50,6 +52,7 @@ _ID_HEADERS: Final = (
 _LONGEST_ID: Final = 120
 #: Words of servers about pictures.
 _PICTURE: Final = r"image|picture|photo|vision|multi.?modal|media|mime|mmproj|png|jpe?g"
+_PAGE: Final = "a web page"
 _HTML: Final = rb"\s*<(!doctype|html|head|body|\?xml)"
 
 
@@ -143,8 +146,11 @@ def _of_status(
     words = f"{kind} {text}"
     if (error := _of_words(site, status, words, said)) is not None:
         return error, said
-    if status in {401, 403}:
-        return _refused_key(site, status, said), said
+    is_wrong_key = status == 400 and search(_WRONG_KEY, said, IGNORECASE)
+    if status in {401, 403} or is_wrong_key:
+        is_blocked = status == 403 and text == _PAGE  # by what has not looked at the key
+        refused = _blocked(site, said) if is_blocked else _refused_key(site, status, said)
+        return refused, said
     if status == 404:
         return _not_found(site, said), said
     is_of_template = "roles must alternate" in said  # of llama.cpp, as a 500; it would never pass
@@ -311,6 +317,14 @@ def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError
     return Unavailable(message, retry_after_seconds=after, is_loading=is_loading, remedies=remedies)
 
 
+def _blocked(site: Site, said: str) -> ModelError:
+    check = "check the address, the proxy and the VPN: what is in between does not let ybs pass"
+    return ModelError(
+        f"{site.name} is not reached (403): {said}",
+        remedies=(Remedy("do", check), _CHANGE_PROVIDER),
+    )
+
+
 def _refused_key(site: Site, status: int, said: str) -> AuthError:
     return AuthError(
         f"{site.name} refused the key ({status}){_colon(said)}",
@@ -365,7 +379,7 @@ def _read_body(body: bytes) -> tuple[str, str, str, str]:
     except (ValueError, RecursionError):
         if search(_HTML, body[:200], IGNORECASE):
             title = search(rb"<title[^>]*>([^<]+)", body, IGNORECASE)
-            return "", "a web page", f'"{title[1].decode("utf-8", "replace")}"' if title else "", ""
+            return "", _PAGE, f'"{title[1].decode("utf-8", "replace")}"' if title else "", ""
         return "", body.decode("utf-8", "replace"), "", ""
     return _read_object(as_object((as_list(value) or [value])[0]))
 

@@ -107,6 +107,7 @@ class FrameReader:
             found = [self._joined(each, ()) for each in _decode_loosely(value.decode())]
         if isinstance(found[0], list):
             found = as_list(found[0])
+        found = [each for each in found if each is not None]  # some say it to keep the line open
         if not all(isinstance(each, dict) for each in found):
             raise ValueError("not a JSON object")
         return found

@@ -10,7 +10,10 @@ from typing import Final
 
 from ybs.core.lazy import lazy
 
-_NAMES: Final = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
+_NAMES: Final = (
+    *("think", "thinking", "thought", "thoughts", "reasoning", "seed:think"),
+    *("THINK", "THINKING", "Thinking", "REASONING_SCRATCHPAD"),
+)
 #: What begins thinking, and what ends it.
 _BRACKETS: Final = {
     **{f"<{name}>": tuple(f"</{each}>" for each in _NAMES) for name in _NAMES},

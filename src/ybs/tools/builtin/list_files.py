@@ -12,7 +12,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool, positive
-from ybs.tools.searching.walk import Deadline, Walk
+from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
     from ybs.tools.searching.choice import GlobChoice
@@ -60,7 +60,7 @@ class ListFiles(BuiltInTool):
             raise ToolError(
                 f"{self.workspace.roots.show(folder)} is not a folder; give a folder as `path`"
             )
-        choice = GlobChoice(arguments.pattern)
+        choice = GlobChoice(arguments.pattern, folder)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         walk = Walk(
             self.workspace.roots,
@@ -73,11 +73,15 @@ class ListFiles(BuiltInTool):
         prefix = "" if start == "." else f"{start.rstrip('/')}/"
         try:
             listing = await asyncio.to_thread(_listing, walk, choice, prefix, most)
+            pattern = arguments.pattern
+            is_flat = "/" not in pattern and "**" not in pattern
+            advice = f" `**/{pattern}` looks in all folders below." if is_flat else ""
+            if not listing[1] and not arguments.include_ignored:
+                roots = self.workspace.roots
+                unseen = await asyncio.to_thread(left_out, roots, folder, choice, deadline)
+                advice = f"\n{unseen}" if unseen else advice
         finally:
             deadline.cancel()
-        pattern = arguments.pattern
-        is_flat = "/" not in pattern and "**" not in pattern
-        advice = f" `**/{pattern}` looks in all folders below." if is_flat else ""
         return self._output(listing, most, advice, was_cut=walk.was_cut)
 
     def _output(

@@ -1,6 +1,7 @@
 """run_shell: a shell command in the project, with a time limit."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from ybs.core.errors import Refused, ToolError
+from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.programs import NOT_FOUND
 from ybs.security.launcher import bash
@@ -35,6 +37,10 @@ HANDED_OVER = "[the person sent it to the background as {name}, where it goes on
 OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
+LEFT_RUNNING = "[processes it left in the background were ended with it]"
+ENDED_TOO = "[what it put in the background has ended with it; with `background` a command goes on]"
+#: An `&` of its own, past what is quoted and the signs that have one in them.
+_BACKGROUND = lazy(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|&&|[<>|]&|&>|(&)(?!\s*$)""")
 _ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefail."
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
@@ -291,7 +297,7 @@ class RunShell(BuiltInTool):
             how, display["cancelled"] = "cancelled", True
             notes = [f"[{CANCELLED.format(duration)}]"]
         if ended.left_running:
-            notes.append("[processes it left in the background were ended with it]")
+            notes.append(LEFT_RUNNING)
         kept = output.spill.note() if output.spill else ""
         room = max(self._room - len(kept), 2)
         stderr_room = max(room // 2, room - output.stdout.size)
@@ -316,6 +322,8 @@ class RunShell(BuiltInTool):
     ) -> ToolOutput:
         """Say where it ran, if outside, and of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
+        if _leaves_behind(arguments.command) and LEFT_RUNNING not in told.output:
+            told = replace(told, output=f"{told.output}\n{ENDED_TOO}")
         if isinstance(arguments, OutsideArguments):
             text = f"{told.output}\n[it ran outside the sandbox]"
             shown = {**ran, "outside": True}
@@ -367,6 +375,12 @@ def _is_job(arguments: Arguments) -> bool:
     """Return whether the command is to go on in the background: it says so, or ends in an `&`."""
     text = arguments.command.rstrip()
     return arguments.background or (text.endswith("&") and not text.endswith(("&&", "\\&")))
+
+
+def _leaves_behind(command: str) -> bool:
+    """Return whether a command puts something in the background and does not wait for it: in a sandbox that ends unseen."""
+    is_any = "&" in command and any(found[1] for found in _BACKGROUND().finditer(command))
+    return is_any and not re.search(r"\bwait\b", command)
 
 
 def _headed(stderr: str, *, has_more: bool) -> str:

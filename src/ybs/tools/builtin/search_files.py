@@ -17,10 +17,11 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.reading.files import failure, open_regular
-from ybs.tools.searching.walk import Deadline
+from ybs.tools.searching.ignore import rules_at
+from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.engine import Found
+    from ybs.tools.searching.engine import Found, Scope
     from ybs.tools.searching.excerpt import Match
 
 MOST_RESULTS = 2000
@@ -82,13 +83,12 @@ class SearchFiles(BuiltInTool):
         pattern = engine.options_of(arguments.pattern, ignore_case=arguments.ignore_case)
         most = min(arguments.max_results, MOST_RESULTS)
         if start.is_dir():
-            scope = engine.Scope(
-                start=start,
-                choice=GlobChoice(arguments.file_pattern or "**", names_anywhere=True),
-                most=most,
-                includes_ignored=arguments.include_ignored,
-            )
+            choice = GlobChoice(arguments.file_pattern or "**", start, names_anywhere=True)
+            ignored = arguments.include_ignored
+            scope = engine.Scope(start=start, choice=choice, most=most, includes_ignored=ignored)
             found = engine.find(pattern, scope, roots, deadline)
+            if not found.total and not ignored:
+                found.unseen = _unseen(roots, scope, deadline)
         elif start.exists():
             _check_file(roots, start)
             found = engine.find_in_file(pattern, start, most, roots, deadline)
@@ -125,6 +125,19 @@ class SearchFiles(BuiltInTool):
         return ToolOutput(output="\n".join(parts), summary=summary, display=display)
 
 
+def _unseen(roots: Roots, scope: "Scope", deadline: Deadline) -> str:
+    """Say of a search that found nothing what it did not look at."""
+    walk = Walk(roots, scope.start, deadline=deadline, depth=scope.choice.depth)
+    if scope.choice.endings != ("",) and not scope.choice.of(walk.paths()):
+        return (
+            left_out(roots, scope.start, scope.choice, deadline) or "[no file here has such a name]"
+        )
+    has_rules = (scope.start / ".gitignore").exists() or rules_at(roots.folder, scope.start).folders
+    return "[files that git ignores were not searched; `include_ignored` searches them]" * bool(
+        has_rules
+    )
+
+
 def _remarks(found: "Found", pattern: str) -> Iterator[str]:
     """Yield what the model has to know beside the matches."""
     if found.was_cut:
@@ -137,9 +150,19 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
         yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
     if found.binary:
         yield f"[matches not shown, in binary files: {names_of(found.binary)}; use run_shell with grep -an]"
-    if not found.total and r"\n" in pattern:
+    if not found.total:
+        yield from _hints(found, pattern)
+
+
+def _hints(found: "Found", pattern: str) -> Iterator[str]:
+    """Yield what may be why there is no match."""
+    if found.unseen:
+        yield found.unseen
+    if not pattern.isascii():
+        yield "[text beyond ASCII is found in UTF-8 and UTF-16 only]"
+    if r"\n" in pattern:
         yield r"[a match lies within one line, so `\n` never matches; context_lines shows the lines around it]"
-    elif not found.total and (escaped := _ESCAPED().search(pattern)):
+    elif escaped := _ESCAPED().search(pattern):
         yield (
             f"[`{escaped[0]}` means the character `{escaped[0][1]}` itself; as an operator it has no backslash]"
         )

@@ -12,6 +12,7 @@ from ybs.config.schema import ExternalTool
 from ybs.config.tool_needs import ToolNeeds
 from ybs.config.tree import is_object
 from ybs.security.own_programs import IN_PROJECT
+from ybs.tools.parameters import fitting
 
 #: A schema of a tool is sent with every request.
 MOST_BYTES = 16_000
@@ -97,7 +98,7 @@ def schema_of_parameters(parameters: dict[str, Any]) -> Raw:
     is_schema = isinstance(parameters.get("type"), str) or not parameters.keys().isdisjoint(_SCHEMA)
     if not is_schema:
         parameters = _from_flat(parameters)
-    return Raw(msgspec.json.encode({**parameters, "type": "object"}))
+    return Raw(msgspec.json.encode({**fitting(parameters), "type": "object"}))
 
 
 def _from_flat(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,9 @@ The SDK reads bodies of any size, and says of every failure that the server retu
 """
 
 import asyncio
-import re
 import ssl
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from http.client import responses
 from importlib.metadata import version
@@ -18,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 import msgspec
+from mcp_types import JSONRPCMessage
 
 from ybs.config.addresses import is_loopback, origin_of
 from ybs.config.tree import is_object
@@ -38,12 +38,10 @@ _UNAUTHORIZED = 401  # the login answers it
 _FAREWELL_SECONDS = 3.0
 _SESSION = "mcp-session-id"
 _EVENTS = "text/event-stream"
+#: Fields of an event; "" begins a comment.
+_HEAD: Final = (b"", b"id", b"retry", b"event")
+_FIELDS: Final = (*_HEAD, b"data")
 _INTERNAL_ERROR = -32603
-#: Escapes in JSON: a backslash, a whole surrogate pair, and half of one.
-_ESCAPE = re.compile(
-    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-)
-_HALF_LENGTH: Final = 6
 PROGRAM: Final = f"ybs/{version('ybs')}"
 _STATUSES: Final[Mapping[int, str]] = {
     401: "it does not accept the key in its headers",
@@ -210,7 +208,7 @@ class _Unusable(httpx2.StreamError):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """Ends a stream that is too long, or that goes on for too long."""
+    """Ends a stream that is too long, or that goes on for too long, and writes its events as the SDK reads them."""
 
     def __init__(self, inner: Any, seconds: float | None) -> None:
         self._inner = inner
@@ -220,27 +218,45 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(self._pieces()) as pieces:
-                async for piece in pieces:
-                    yield piece
+            async with aclosing(self._events()) as events:
+                async for event in events:
+                    yield event
         finally:
             self.ended()
 
-    async def _pieces(self) -> AsyncGenerator[bytes]:
-        """Yield whole lines, in which halves of surrogate pairs are replaced."""
-        held, length, is_first = list[bytes](), 0, True
+    async def _events(self) -> AsyncGenerator[bytes]:
+        """Yield whole events. The last one that holds no message comes at the end, where an answer is waited for: a good one may follow it."""
+        lines, size, bad = list[bytes](), 0, b""
+        async with aclosing(self._blocks()) as blocks:
+            async for block in blocks:
+                for line in block.splitlines():
+                    lines.append(line)
+                    size += len(line)
+                    if line and size <= MOST_BYTES:
+                        continue
+                    event = b"\n".join(lines) if line else _framed(lines)
+                    if event:
+                        yield event
+                    elif any(lines):
+                        bad = b"\n".join((*lines, b""))
+                    lines, size = [], 0
+        if bad and self._ends is not None:
+            yield bad
+
+    async def _blocks(self) -> AsyncGenerator[bytes]:
+        """Yield whole lines, as many as there are, and at the end the empty line that some leave out."""
+        held, length, last = list[bytes](), 0, b""
         async with aclosing(self._raw()) as pieces:
             async for piece in pieces:
-                piece = piece.removeprefix(BOM_UTF8) if is_first else piece
-                is_first = False
+                start = b"\n" if last.endswith(b"\r") else b"" if last else BOM_UTF8
+                last, piece = piece, piece.removeprefix(start)
                 end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
                 held.append(piece[:end] if end else piece)
                 length += len(piece)
                 if end or length > MOST_BYTES:
-                    yield _without_halves(b"".join(held))
+                    yield b"".join(held)
                     held, length = [piece[end:]] if end else [], len(piece) - end if end else 0
-        if held:
-            yield _without_halves(b"".join(held))
+        yield b"".join((*held, b"\n\n"))
 
     async def _raw(self) -> AsyncGenerator[bytes]:
         length, pieces = 0, aiter(self._inner)
@@ -262,11 +278,30 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _without_halves(lines: bytes) -> bytes:
-    """Return lines of JSON with U+FFFD in place of an escaped half of a surrogate pair, which the SDK does not read."""
-    return _ESCAPE.sub(
-        lambda found: rb"\ufffd" if len(found[0]) == _HALF_LENGTH else found[0], lines
-    )
+def _framed(lines: Sequence[bytes]) -> bytes:
+    """Return an event with one message in each `data`, whatever it is called; nothing where it holds something else."""
+    fields = [line.partition(b":") for line in lines]
+    head = [
+        line for line, field in zip(lines, fields, strict=True) if field[0] in (b"id", b"retry")
+    ]
+    data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
+    is_own = any(name == b"event" and value.strip() == b"endpoint" for name, _, value in fields)
+    strays = [line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS]
+    if is_own or not (any(data) or strays):
+        return b"\n".join((*lines, b"")) if any(lines) else b""
+    written = [
+        each.model_dump_json(by_alias=True, exclude_unset=True) for each in _read(lines, data)
+    ]
+    events = (b"data: " + text.encode() + b"\n\n" for text in written)
+    return b"\n".join((*head, b"".join(events))) if written else b""
+
+
+def _read(lines: Sequence[bytes], data: Sequence[bytes]) -> list[JSONRPCMessage]:
+    """Return the messages in an event: in its data, in lines of which only the first is marked as data, or one in each."""
+    marked = (line.removeprefix(b"data:") for line in lines if line.partition(b":")[0] not in _HEAD)
+    raw = list(marked)
+    whole = messages_of(b"\n".join(data)) or messages_of(b"\n".join(raw))
+    return whole or [message for each in raw for message in messages_of(each)]
 
 
 def _is_whole(message: Mapping[str, Any]) -> bool:

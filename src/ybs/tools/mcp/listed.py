@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from ybs.config.tree import is_list, is_object
 from ybs.security.marks import marked, marked_data
+from ybs.tools.parameters import CHOICES, fitting
 
 #: A schema is sent with every request of a model.
 MOST_SCHEMA: Final = 16_000
@@ -18,9 +19,6 @@ _LONGEST_NAME = 64
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 #: Keys of a schema that tell a model nothing.
 _DROPPED = ("$schema", "$id", "title")
-_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
-#: Choices that providers refuse at the root of a tool's parameters, with the whole request.
-_CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -76,7 +74,8 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     from hashlib import sha256  # the start needs none
 
     said = msgspec.json.encode([name, description, schema], order="deterministic")
-    wanted = {key: each for key, each in _flattened(schema).items() if key not in _DROPPED}
+    flat = _flattened(fitting(schema))
+    wanted = {key: each for key, each in flat.items() if key not in _DROPPED}
     if len(name) > MOST_NAME:
         raise ValueError(f"its name has more than {MOST_NAME} characters")
     is_small = len(msgspec.json.encode(wanted)) <= MOST_SCHEMA  # else nobody has the time to look
@@ -84,10 +83,6 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
     if not is_small or len(parameters) > MOST_SCHEMA:
         raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
-    if kind := next(_unknown_types(fit), ""):  # a provider would refuse the whole request
-        raise ValueError(
-            f"its parameters have the type {kind[:40]!r}, which JSON Schema does not have"
-        )
     return Listed(
         name=name,
         description=cleaned(description),
@@ -97,34 +92,17 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     )
 
 
-def _unknown_types(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the types in a schema that JSON Schema does not have, such as `int`."""
-    said: Any = schema.get("type")
-    kinds: list[Any] = said if is_list(said) else [said] * (said is not None)
-    yield from (str(kind) for kind in kinds if kind not in _TYPES)
-    inner: list[Any] = [schema.get(word) for word in ("items", "additionalProperties", "not")]
-    for word in ("properties", "$defs", "definitions", "patternProperties"):
-        named: Any = schema.get(word)
-        inner += named.values() if is_object(named) else ()
-    for word in (*_CHOICES, "prefixItems"):
-        several: Any = schema.get(word)
-        inner += several if is_list(several) else ()
-    for each in inner:
-        if is_object(each):
-            yield from _unknown_types(each)
-
-
 def _flattened(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema without choices at its root: with the properties of all of them, and those required that each requires."""
-    if not any(is_list(schema.get(word)) for word in _CHOICES):
+    if not any(is_list(schema.get(word)) for word in CHOICES):
         return schema
-    flat = {key: each for key, each in schema.items() if key not in _CHOICES}
+    flat = {key: each for key, each in schema.items() if key not in CHOICES}
     own: Any = schema.get("properties")
     properties: dict[str, list[Any]] = (
         {name: [each] for name, each in own.items()} if is_object(own) else {}
     )
     required = _names_in(schema)
-    for word in _CHOICES:
+    for word in CHOICES:
         said: Any = schema.get(word)
         branches = (
             [_target(each, schema) for each in said if is_object(each)] if is_list(said) else []

@@ -27,6 +27,7 @@ from pydantic import ValidationError
 
 from ybs.config.tree import is_list, is_object
 from ybs.tools.mcp.listed import cleaned
+from ybs.tools.parameters import fitting
 
 #: Where the parts of a result stand.
 _PARTS: Final[Mapping[str, str]] = {
@@ -264,9 +265,10 @@ def _drafts(method: str, part: Any, params: Mapping[str, Any]) -> list[dict[str,
         return [{"name": _shown(part, most=60)} if method.endswith("/list") else _words(part)]
     draft = dict(part)
     schema: Any = draft.get("inputSchema")
-    kind: Any = schema.get("type") if is_object(schema) else ""
-    if method == "tools/list" and (kind is None or (is_list(kind) and "object" in kind)):
-        draft["inputSchema"] = {**schema, "type": "object"}
+    if method == "tools/list" and is_object(schema):
+        kind = schema.get("type")
+        is_open = kind is None or (is_list(kind) and "object" in kind)
+        draft["inputSchema"] = fitting({**schema, "type": "object"} if is_open else schema)
     if method == "resources/read":
         draft.setdefault("uri", params.get("uri", ""))
     if method != "prompts/get":

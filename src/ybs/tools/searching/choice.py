@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from ybs.core.errors import ToolError
+from ybs.security.paths.names import appearance_of
 from ybs.tools.searching.ignore import MOST_STARS, STARS
 
 _MOST_GLOB_STARS = 4  # in one part of a path
@@ -15,13 +17,13 @@ _ENDING = re.compile(r"(?:\*\*/)?\*(\.[\w.-]*)?(?:\{([\w.,-]+)\})?")
 
 
 class GlobChoice:
-    """A glob that was read. `is_deep` tells whether it looks below the folders that it names.
+    """A glob that was read, and that may name the folder `below` which it chooses whole. `is_deep` tells whether it looks below the folders that it names.
 
     Raises ToolError for one that leads out of the folder, makes no sense or would cost too much.
     """
 
-    def __init__(self, text: str, *, names_anywhere: bool = False) -> None:
-        globs = _split(text)
+    def __init__(self, text: str, below: Path = Path(), *, names_anywhere: bool = False) -> None:
+        globs = _split(text.replace(f"{below}/", "") if len(below.parts) > 1 else text)
         wanted = [glob for glob in globs if not glob.startswith("!")] or ["**"]
         unwanted = [
             _anywhere(plain(glob[1:])).removesuffix("/**") for glob in globs if glob[:1] == "!"
@@ -55,6 +57,12 @@ class GlobChoice:
         for is_left_out in self._left_out:
             found = [path for path in found if not is_left_out(path)]
         return found
+
+    def of_appearance(self, paths: Iterable[str]) -> list[str]:
+        """Return those of the paths that only look as if they were chosen."""
+        fits = [_compiled(appearance_of(glob)).fullmatch for glob in self.globs]
+        alike = [path for path in paths if any(fit(appearance_of(path)) for fit in fits)]
+        return [path for path in alike if not self.of([path])]
 
 
 def _leaver_out(glob: str) -> Callable[[str], object]:

@@ -25,6 +25,7 @@ class Found(Struct):
 
     Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones have a line too
     long for memory, in `slow` ones the pattern was given up, `binary` ones match and have a NUL byte at their beginning.
+    `unseen` says what was not looked at.
     """
 
     places: dict[str, Places] = field(default_factory=dict[str, Places])
@@ -35,6 +36,7 @@ class Found(Struct):
     large: list[str] = field(default_factory=list[str])
     slow: list[str] = field(default_factory=list[str])
     binary: list[str] = field(default_factory=list[str])
+    unseen: str = ""
 
 
 class Scope(Struct, kw_only=True):

@@ -5,13 +5,20 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import Refused
+from ybs.core.wording import listed, plural
+from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import open_below, open_listed
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore, rules_at
 
+if TYPE_CHECKING:
+    from ybs.tools.searching.choice import GlobChoice
+
 _MOST_HELD = 64  # folders open at once
+_MOST_NAMES, _LONGEST_NAME = 3, 80  # of files that are named as left out
 
 
 class Deadline:
@@ -28,6 +35,31 @@ class Deadline:
     def is_over(self) -> bool:
         """Whether the work should end."""
         return monotonic() > self._end
+
+
+def left_out(roots: Roots, start: Path, choice: "GlobChoice", deadline: Deadline) -> str:
+    """Say of a glob that has chosen no file what it has missed: names spelled otherwise, what git ignores, and folders behind links."""
+    walk = Walk(roots, start, deadline=deadline, depth=choice.depth, includes_ignored=True)
+    paths = walk.paths()
+    if twins := choice.of_appearance(paths):
+        return f"[these names have other characters that look the same: {_named(twins)}]"
+    if ignored := choice.of(paths):
+        which = plural(len(ignored), "file")
+        return (
+            f"[{which} that git ignores would match: {_named(ignored)}; `include_ignored` has them]"
+        )
+    for glob in choice.globs:
+        folder = start
+        for part in glob.split("/")[:-1]:
+            folder /= part
+            if folder.is_symlink() and not roots.is_blocked(str(folder)):
+                name = shown_name(str(folder.relative_to(start)))
+                return f"[{name} is a link; give it as `path` to look behind it]"
+    return ""
+
+
+def _named(paths: list[str]) -> str:
+    return listed([shown_name(path)[:_LONGEST_NAME] for path in sorted(paths)], _MOST_NAMES)
 
 
 class Entry:
