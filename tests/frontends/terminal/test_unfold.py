@@ -195,3 +195,24 @@ def test_of_a_very_long_output_the_end_comes_first_and_all_of_it_at_the_next_pre
     assert "    line 0\n" in whole
     assert whole.count("line ") == 2_000
     assert "line 29" in unfolded(page)  # then what was drawn before it
+
+
+def test_a_command_that_wrote_nothing_is_not_in_the_way_of_one_that_did() -> None:
+    page = Page()
+    silent = ran(
+        display={"stdout": "", "stderr": "", "exit_code": 0}, output="[exit code 0, 0.0 s]"
+    )
+    page.draw(started(command="seq"), ran(display=OUTPUT), started(command="touch a"), silent)
+    assert unfolded(page).startswith("\n  shell seq\n")
+
+
+def test_how_a_server_is_reached_stands_whole_below_its_line() -> None:
+    page = Page(width=80)
+    hint = "port 8123 is reached from outside only after /ports 8123"
+    shown = {"id": "job-1", "running": True, "exit_code": None, "stdout": "", "hint": hint}
+    begun = ran(display=shown, summary=f"job-1 running for 0:01; {hint}")
+    page.draw(started(command="python3 -m http.server 8123"), begun)
+    assert page.text == (
+        "• shell     python3 -m http.server 8123   job-1 running for 0:01\n"
+        "    Port 8123 is reached from outside only after /ports 8123\n"
+    )

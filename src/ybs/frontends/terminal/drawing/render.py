@@ -49,6 +49,7 @@ from ybs.frontends.terminal.drawing.steps import (
     draw_detail,
     file_of,
     hidden_text,
+    hint_of,
     output_lines,
     quiet_output_of,
     step_line,
@@ -72,6 +73,7 @@ from ybs.frontends.terminal.words import (
     subject,
     usage_line,
     verb,
+    wrap_words,
 )
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
@@ -271,6 +273,9 @@ class Renderer(Page):
         yield step_line(event, call.about, width, paint, signs)
         if not (event.is_refused and was_asked):
             yield from self._detail(event, call, width)
+        if hint := hint_of(event):
+            room = width - len(detail_margin(width))
+            yield draw_detail(wrap_words(hint[:1].upper() + hint[1:], room), width, paint)
         if event.success and not was_asked and (changed := diff_of(event)):
             yield from self._diff(f"{verb(event.name)} {call.about}", changed, width)
 
