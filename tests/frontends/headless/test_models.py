@@ -82,7 +82,7 @@ def test_installing_shows_progress_on_standard_error(
 def test_installing_a_model_is_another_word_for_downloading_it() -> None:
     for word in ("install", "download"):
         arguments = parse_subcommand("models", [word, "qwen3-4b"], Namespace(format=None))
-        assert (arguments.action, arguments.name) == ("download", "qwen3-4b")
+        assert (arguments.action, arguments.model_name) == ("download", "qwen3-4b")
 
 
 def test_an_index_that_cannot_be_reached_is_temporary(

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ from ybs.frontends.terminal.questions.confirm import (
     wish,
 )
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
+from ybs.git.consent import Wish
+from ybs.session.commit_terms import question_of as commit_question
 from ybs.session.status import Status
 
 HOST = Host.of({"HOME": "/srv/ada"})
@@ -195,6 +198,39 @@ def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
         "  [y] yes   [n] no   [r] no, because...",
         "  [a] always this session: run_shell(pytest -q)",
     ]
+
+
+def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_screen() -> None:
+    command = "cat > a <<'X'\n" + "\n".join(f"line {n}" for n in range(60)) + "\nX"
+    question = question_of(body=command, grant=f"run_shell({command})")
+    lines = choice_lines(question, 79, PLAIN, ASCII)
+    assert "  [a] always this session: this very command" in lines
+    assert answer_text(ALWAYS, question) == "[a] always this session: this very command"
+    other = question_of(body="make all", grant=f"run_shell({command})")
+    assert "line 59" in "".join(choice_lines(other, 79, PLAIN, ASCII))
+
+
+def test_keys_stand_beside_each_other_where_one_line_has_no_room_for_all() -> None:
+    question = replace(question_of(grant=""), offers_network=True, outside="offered")
+    assert choice_lines(question, 79, PLAIN, ASCII)[:2] == [
+        "  [y] yes   [n] no   [r] no, because...   [w] with network",
+        "  [o] outside the sandbox, once",
+    ]
+
+
+def test_a_command_that_fills_the_screen_is_named_again_below_it() -> None:
+    command = "rm -rf build && " + " && ".join(f"echo step-{n} with words" for n in range(30))
+    lines = drawn(question_of(body=command), height=16).split("\n")
+    assert "step-29" in "".join(lines)
+    assert sum("run_shell wants to run" in line for line in lines) == 2
+    roomy = drawn(question_of(body=command), height=60)
+    assert roomy.count("run_shell wants to run") == 1
+
+
+def test_a_question_of_ybs_itself_is_prose() -> None:
+    question = commit_question(Wish(repository=Path("/srv/shop/.git")))
+    assert "Each commit has only" in drawn(question, 60)
+    assert ASCII.folded not in drawn(question, 60)
 
 
 def test_a_rule_is_broken_between_its_words() -> None:
