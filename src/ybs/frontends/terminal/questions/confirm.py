@@ -44,7 +44,7 @@ _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
 _OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
 _MANY_LINES = 20
-#: Who asks where no tool does; the words are prose.
+#: Who asks where no tool does.
 _OWN = "ybs"
 #: Characters of a rule that repeats the command; a longer one would push the question off the screen.
 _LONGEST_RULE = 80
@@ -354,7 +354,7 @@ def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
-    if question.call.name == _OWN:
+    if question.call.name == _OWN or question.choices is not None:  # prose
         return [f"    {line}".rstrip() for line in fold(whole_body(question), width - 4)]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
 
