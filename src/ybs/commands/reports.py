@@ -55,7 +55,7 @@ async def show_config(session: Session, argument: str) -> Reply:
         for row in show(session.loaded)
         if (f"{row.key}.".startswith(f"{name}.") if name else row.origin.layer != "default")
     ]
-    if not rows:
+    if name and not rows:
         text = f"There is no setting {name}. `ybs config show` lists them."
         return Reply(text=text, is_error=True)
     table = Table.of((row.key, _plain(row.value), place_of(row.origin)) for row in rows)
@@ -121,7 +121,7 @@ def _used(usage: Usage) -> str:
 
 
 def _masked(rows: "Sequence[Masked]") -> Reply:
-    if not rows:
+    if name and not rows:
         return Reply(text="No secrets were hidden from the model in this session.")
     cells = (
         (row.placeholder, f"in {row.place or 'a text'}", f"{row.count} times" * (row.count > 1))
