@@ -145,6 +145,14 @@ def test_a_change_is_folded_so_that_its_beginning_stays_on_the_screen(height: in
     assert len(lines) + len(keys) + 4 <= max(height, 20)
 
 
+def test_what_a_deletion_takes_away_is_drawn_as_a_diff() -> None:
+    gone = "--- a.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-import os\n-x = 1"
+    question = question_of("delete_file", "delete", gone, title="Delete a.py", path="a.py")
+    assert drawn(question).split("\n")[1:] == ["", "    1 -import os", "    2 -x = 1"]
+    other = question_of("git", "delete", "--- a.py\nrestored", title="Restore a.py")
+    assert "    --- a.py" in drawn(other)
+
+
 def test_a_long_command_is_whole_and_says_below_it_what_it_is() -> None:
     lines = drawn(question_of(body="\n".join(f"echo {n}" for n in range(60))), height=24)
     assert lines.count("echo ") == 60

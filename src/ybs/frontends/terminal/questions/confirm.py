@@ -349,7 +349,10 @@ def _title(text: str, width: int, paint: Paint) -> list[str]:
 
 def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str]:
     body, paint, signs = question.preview.body, canvas.paint, canvas.signs
-    if question.effect in ("write", "edit"):
+    is_removal = question.effect == "delete" and body.partition("\n")[2].startswith(
+        "+++ /dev/null\n"
+    )
+    if question.effect in ("write", "edit") or is_removal:
         lines = diff_lines(body, width, paint, signs) if body else []
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
