@@ -153,6 +153,13 @@ def test_what_a_deletion_takes_away_is_drawn_as_a_diff() -> None:
     assert "    --- a.py" in drawn(other)
 
 
+def test_what_the_title_says_is_not_said_twice() -> None:
+    question = question_of("git", "write", "", title="Make branch x and switch to it")
+    assert drawn(question) == "? git wants to make branch x and switch to it:"
+    command = question_of("run_shell", "execute", "", title="make")
+    assert "    make" in drawn(command)
+
+
 def test_a_long_command_is_whole_and_says_below_it_what_it_is() -> None:
     lines = drawn(question_of(body="\n".join(f"echo {n}" for n in range(60))), height=24)
     assert lines.count("echo ") == 60

@@ -357,6 +357,8 @@ def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
+    if not body and question.effect != "execute" and question.choices is None:
+        return []  # the title says it all
     if question.call.name == _OWN or question.choices is not None:  # prose
         return [f"    {line}".rstrip() for line in fold(whole_body(question), width - 4)]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
