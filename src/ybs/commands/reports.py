@@ -121,7 +121,7 @@ def _used(usage: Usage) -> str:
 
 
 def _masked(rows: "Sequence[Masked]") -> Reply:
-    if name and not rows:
+    if not rows:
         return Reply(text="No secrets were hidden from the model in this session.")
     cells = (
         (row.placeholder, f"in {row.place or 'a text'}", f"{row.count} times" * (row.count > 1))

@@ -155,7 +155,7 @@ def test_what_a_deletion_takes_away_is_drawn_as_a_diff() -> None:
 
 def test_what_the_title_says_is_not_said_twice() -> None:
     question = question_of("git", "write", "", title="Make branch x and switch to it")
-    assert drawn(question) == "? git wants to make branch x and switch to it:"
+    assert drawn(question) == "? git wants to make branch x and switch to it, in /srv/shop?"
     command = question_of("run_shell", "execute", "", title="make")
     assert "    make" in drawn(command)
 

@@ -172,7 +172,8 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
     """
     width, height, paint, signs = canvas.width() - 1, canvas.height(), canvas.paint, canvas.signs
     who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
-    above, below = _title(f"{who}:", width, paint), list[str]()
+    end = ":" if _has_more(question) else "?"
+    above, below = _title(f"{who}{end}", width, paint), list[str]()
     if question.reason:
         below += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
     for warning in question.warnings:
@@ -357,11 +358,17 @@ def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
-    if not body and question.effect != "execute" and question.choices is None:
-        return []  # the title says it all
+    if not _has_more(question):
+        return []
     if question.call.name == _OWN or question.choices is not None:  # prose
         return [f"    {line}".rstrip() for line in fold(whole_body(question), width - 4)]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
+
+
+def _has_more(question: Question) -> bool:
+    """Return whether there is more to show than the title says."""
+    is_said = question.effect != "execute" and question.choices is None
+    return question.preview.body != "" or not is_said
 
 
 def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
