@@ -175,7 +175,7 @@ class Renderer(Page):
             case "diff":
                 return diff_lines(fold.text, width, paint, self.canvas.signs)
             case "output":
-                lines = output_lines(fold.text, width - len(detail_margin(width)))
+                lines = output_lines(fold.whole(), width - len(detail_margin(width)))
                 return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
 
     def _draw_call(self, event: ToolStarted | ToolPrinted | ToolFinished) -> None:
@@ -286,9 +286,8 @@ class Renderer(Page):
         if is_whole and not diff_of(event) and (given := arguments_of(call.arguments, call.about)):
             yield draw_detail(output_lines(given, room), width, self.canvas.paint)
         if shown.whole:
-            file = file_of(event)
-            whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
-            self._folds.add(f"{verb(event.name)} {call.about}", whole)
+            title = f"{verb(event.name)} {call.about}"
+            self._folds.add(title, shown.whole, file=file_of(event))
             self._name_key(shown.lines, room)
         elif not is_whole and (quiet := quiet_output_of(event, call.tail)):
             self._folds.add(f"{verb(event.name)} {call.about}", quiet)
