@@ -60,7 +60,7 @@ EXCEPTIONS = {
     ),
     (
         "tools/builtin/run_shell.py",
-        "; a port of it is reached from outside only after /ports",
+        "a port of it is reached from outside only after /ports",
     ): "the same",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
 }

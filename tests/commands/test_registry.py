@@ -138,6 +138,16 @@ async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_ses
     assert "llm.model" in text
 
 
+async def test_config_of_a_name_shows_it_and_says_how_it_is_changed(open_session: Open):
+    text = shown(await reply_to(open_session, "/config ui.answer_shell false"))
+    assert "ui.answer_shell true default" in " ".join(text.split())
+    assert "`ybs config set ui.answer_shell false` in a shell changes it" in text
+    assert "ui.notify" in shown(await reply_to(open_session, "/config ui"))
+    wrong = await reply_to(open_session, "/config ui.answer")
+    assert wrong.is_error
+    assert wrong.text.startswith("There is no setting ui.answer.")
+
+
 async def test_config_masks_a_key(home: Path, open_session: Open):
     secret = "sk-" + "x" * 12 + "tail"
     (home / ".ybs.json").write_text(f'{{"llm": {{"api_key": "{secret}"}}}}')

@@ -40,6 +40,18 @@ def test_a_whole_dialogue(start: Start, project: Path) -> None:
     assert "Traceback" not in screen.raw, screen.raw[-3000:]
 
 
+def test_thinking_that_nothing_opened_is_not_drawn_as_the_answer(start: Start) -> None:
+    thought = "They greet.\n\nI greet back.\n</think>\n\n"
+    screen = start([f"{thought}Hello.", f"{thought}Hello again."])
+    screen.sees(r"› *\n")
+    screen.keys("hi\r")
+    assert "that was thinking" in screen.sees(r"  Hello\.\n")
+    screen.keys("hi again\r")
+    text = screen.sees(r"  Hello again\.\n")
+    assert "  thought: They greet. I greet back." in text
+    assert "</think>" not in screen.raw
+
+
 @pytest.mark.slow
 def test_a_question_is_answered_with_each_key(start: Start, project: Path) -> None:
     script = [

@@ -16,7 +16,7 @@ from ybs.git import committable
 from ybs.git.client import Git
 from ybs.git.committable import Seen
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
-from ybs.git.consent import Consent
+from ybs.git.consent import Consent, Wish
 from ybs.git.way_back import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
@@ -431,3 +431,30 @@ async def test_a_commit_says_once_what_git_itself_would_have_done(pit: Sandpit):
     made = await turn(one, pit, {"c.txt": "1\n"})
     assert made is not None
     assert "\n" not in made.notice
+
+
+async def test_nobody_is_asked_about_a_turn_that_left_all_as_it_was(pit: Sandpit):
+    asked = list[Wish]()
+
+    async def ask(wish: Wish) -> bool:
+        asked.append(wish)
+        return True
+
+    consent = Consent(this_host(), "ask", ask=ask)
+    one = Committer(pit.top, Settings(), consent=consent)
+    before, head = (pit.top / "a.txt").read_text(), titles(pit)
+    await one.begin()
+    (pit.top / "a.txt").write_text("new\n")
+    (pit.top / "a.txt").write_text(before)
+    assert await one.after_turn(["a.txt"], says("Do it"), are_edits=True) is None
+    assert (asked, titles(pit)) == ([], head)
+    made = await turn(one, pit, {"a.txt": "new\n"})
+    assert made is not None
+    assert made.commit
+    assert len(asked) == 1
+    await one.begin()  # agreed to: what the model has committed itself is not committed once more
+    (pit.top / "a.txt").write_text("newer\n")
+    pit.plain("commit", "-qam", "by the model")
+    again = await one.after_turn(["a.txt"], says("Do it"), are_edits=True)
+    assert again is None or not again.commit
+    assert titles(pit)[0] == "by the model"

@@ -181,6 +181,7 @@ async def test_a_port_is_forwarded_after_a_question_until_the_session_ends(proje
         assert again.summary.endswith(
             f"; port {PORT} is reached from outside only after /ports {PORT}"
         )
+        assert f"[For the user: port {PORT} is reached" in again.output
         listed = await said(session, "/ports")
         assert listed.tables[0].rows[0].cells == (str(PORT), "")
         menu = (await said(session, f"/ports {PORT}")).menu

@@ -45,14 +45,35 @@ async def reload_tools(session: Session, _argument: str) -> Reply:
     return Reply(tables=(rows,) if tools else (), notes=(f"{said}.", *notes))
 
 
-async def show_config(session: Session, _argument: str) -> Reply:
-    """Show the settings that differ from the defaults, with their sources; keys are masked."""
+async def show_config(session: Session, argument: str) -> Reply:
+    """Show the settings that differ from the defaults, or those of a name, with their sources; keys are masked."""
     from ybs.config.report import show
 
-    rows = [row for row in show(session.loaded) if row.origin.layer != "default"]
-    table = Table.of((row.key, str(row.value), place_of(row.origin)) for row in rows)
-    note = "Every other setting has its default value. `ybs config show --sources` lists them all."
-    return Reply(tables=(table,), notes=(note, *session.warnings))
+    name, _, value = argument.partition(" ")
+    rows = [
+        row
+        for row in show(session.loaded)
+        if (f"{row.key}.".startswith(f"{name}.") if name else row.origin.layer != "default")
+    ]
+    if name and not rows:
+        text = f"There is no setting {name}. `ybs config show` lists them."
+        return Reply(text=text, is_error=True)
+    table = Table.of((row.key, _plain(row.value), place_of(row.origin)) for row in rows)
+    if not name:
+        note = (
+            "Every other setting has its default value. `ybs config show --sources` lists them all."
+        )
+        return Reply(tables=(table,), notes=(note, *session.warnings))
+    wanted = f"{rows[0].key if len(rows) == 1 else 'NAME'} {value.strip() or 'VALUE'}"
+    note = f"`ybs config set {wanted}` in a shell changes it from the next session on."
+    return Reply(tables=(table,), notes=(note,))
+
+
+def _plain(value: object) -> str:
+    """Write a value down as a settings file has it, a text without its quotes."""
+    return (
+        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
 
 
 def place_of(origin: "Origin") -> str:

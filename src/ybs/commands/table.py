@@ -360,7 +360,12 @@ GROUPS = (
             run=show_secrets,
             choices=words("allow"),
         ),
-        SlashCommand(("config",), "", "show the settings and where they come from", show_config),
+        SlashCommand(
+            names=("config",),
+            arguments="[NAME]",
+            summary="show the settings and where they come from",
+            run=show_config,
+        ),
         SlashCommand(
             ("setup",), "", "choose another provider, and save its key", set_up, waits=True
         ),

@@ -143,7 +143,9 @@ class Committer:
             before = replace(before, shared=others, made=generated)
             names = names_within(git, self._folder, paths)
             hooks = hooks_in(await hooks_folder(git))
-            is_quick = are_edits and not hooks
+            # Nobody is asked about a turn that left everything as it was, so then git is asked first.
+            is_known = self._consent.is_known(git.repository().common_folder)
+            is_quick = are_edits and not hooks and is_known
             done = await self._commit_edits(git, before, names, describe) if is_quick else None
             return done or await self._commit(git, before, names, describe, hooks)
         except HookFailed as error:

@@ -54,11 +54,11 @@ class Consent:
 
     def is_possible(self, repository: Path) -> bool:
         """Return whether there may be a commit at the end of a turn."""
-        return self._known(repository) if self._is_known(repository) else self._may_ask
+        return self._known(repository) if self.is_known(repository) else self._may_ask
 
     async def given(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
         """Return whether the person wants commits there, asked where that is not known yet."""
-        if not self._is_known(repository) and self._may_ask:
+        if not self.is_known(repository) and self._may_ask:
             await self._asked(Wish(repository=repository, hooks=hooks), digest)
         return self._known(repository)
 
@@ -73,7 +73,8 @@ class Consent:
         answer = recall(self.host, repository)
         return answer is not None and answer.hooks == digest
 
-    def _is_known(self, repository: Path) -> bool:
+    def is_known(self, repository: Path) -> bool:
+        """Return whether nobody needs to be asked."""
         return self.rule != "ask" or recall(self.host, repository) is not None
 
     def _known(self, repository: Path) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -23,6 +24,7 @@ from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import fetch, hardware, server
 from ybs.providers.local.hardware import Machine
 from ybs.providers.local.models import models_folder, starter_path
+from ybs.subcommands import parse_subcommand
 
 RUNNING = server.Running(
     pid=1, started="1", socket="/s/llama.sock", key="secret-key", model="/m/x.gguf", window=8192
@@ -75,6 +77,12 @@ def test_installing_shows_progress_on_standard_error(
         "fetching: 50%",
         "checking the hash",
     ]
+
+
+def test_installing_a_model_is_another_word_for_downloading_it() -> None:
+    for word in ("install", "download"):
+        arguments = parse_subcommand("models", [word, "qwen3-4b"], Namespace(format=None))
+        assert (arguments.action, arguments.model_name) == ("download", "qwen3-4b")
 
 
 def test_an_index_that_cannot_be_reached_is_temporary(

@@ -1,5 +1,7 @@
 """What was drawn shortened is drawn whole on demand."""
 
+from pathlib import Path
+
 from paper import Page, ran, started
 
 from rows import every_row
@@ -195,3 +197,42 @@ def test_of_a_very_long_output_the_end_comes_first_and_all_of_it_at_the_next_pre
     assert "    line 0\n" in whole
     assert whole.count("line ") == 2_000
     assert "line 29" in unfolded(page)  # then what was drawn before it
+
+
+def test_an_output_that_was_cut_for_the_model_is_drawn_from_its_file(tmp_path: Path) -> None:
+    page, file = Page(), tmp_path / "out.txt"
+    file.write_bytes(b"\x1b[2Jfirst \xff\n" + b"".join(b"line %d\n" % n for n in range(3000)))
+    cut = {"stdout": "line 1\n[cut]\nline 2999", "exit_code": 0, "output_file": str(file)}
+    page.draw(started(command="seq"), ran(display={**cut, "stdout": LINES}))
+    newest = unfolded(page)
+    assert "2501 lines before these   ctrl-o again shows all" in newest
+    assert "line 2999" in newest
+    assert "line 2000\n" not in newest
+    everything = unfolded(page)
+    assert everything.count("\n    line ") == 3000
+    assert "first" in everything
+    assert "\x1b[2J" not in "".join(page.pieces)
+    page.draw(started(command="seq"), ran(display={**cut, "stdout": LINES}))
+    file.unlink()
+    assert f"(all of it: {file})" in "".join(line.strip() for line in unfolded(page).split("\n"))
+
+
+def test_a_command_that_wrote_nothing_is_not_in_the_way_of_one_that_did() -> None:
+    page = Page()
+    silent = ran(
+        display={"stdout": "", "stderr": "", "exit_code": 0}, output="[exit code 0, 0.0 s]"
+    )
+    page.draw(started(command="seq"), ran(display=OUTPUT), started(command="touch a"), silent)
+    assert unfolded(page).startswith("\n  shell seq\n")
+
+
+def test_how_a_server_is_reached_stands_whole_below_its_line() -> None:
+    page = Page(width=80)
+    hint = "port 8123 is reached from outside only after /ports 8123"
+    shown = {"id": "job-1", "running": True, "exit_code": None, "stdout": "", "hint": hint}
+    begun = ran(display=shown, summary=f"job-1 running for 0:01; {hint}")
+    page.draw(started(command="python3 -m http.server 8123"), begun)
+    assert page.text == (
+        "• shell     python3 -m http.server 8123   job-1 running for 0:01\n"
+        "    Port 8123 is reached from outside only after /ports 8123\n"
+    )

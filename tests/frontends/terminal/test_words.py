@@ -184,3 +184,13 @@ def test_what_a_router_picked_and_why_fits_a_line(model: str, reason: str) -> No
     assert len(told) <= 78
     assert told.endswith(f": {reason} (dd99ef7e)")
     assert told.startswith(model[:16])
+
+
+def test_the_rest_of_a_row_goes_on_below_its_last_column_without_a_blank_before_it() -> None:
+    text = "  Ctrl-G, Ctrl-X Ctrl-E   edit the prompt in $EDITOR\n\nplain words"
+    assert fold_table(text, 50) == [
+        "  Ctrl-G, Ctrl-X Ctrl-E   edit the prompt in",
+        "                          $EDITOR",
+        "",
+        "plain words",
+    ]

@@ -33,6 +33,8 @@ NARROW = 50
 MOST_MESSAGE = 240
 #: The argument that says best what a call is about, the first that is there.
 SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "question", "id", "job_id")
+#: Columns that the last one of a table has at least, or it goes on further to the left.
+_LAST_WIDTH = 20
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
 _ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
@@ -187,11 +189,12 @@ def fold_table(text: str, width: int) -> list[str]:
         return _stacked(sources, width)
     for line in sources:
         start = _LAST_COLUMN.match(line)
-        indent = len(start[0]) if start and len(start[0]) <= width // 2 else 4
-        room = max(16, width)
-        lines += fold_line(line, room, subsequent_indent=" " * indent, drop_whitespace=False) or [
-            ""
-        ]
+        indent = len(start[0]) if start and len(start[0]) <= width - _LAST_WIDTH else 4
+        first = line[: len(line) - len(line.lstrip())]  # what drops blanks drops these, too
+        folded = fold_line(
+            line.lstrip(), max(16, width), initial_indent=first, subsequent_indent=" " * indent
+        )
+        lines += folded or [""]
     return [piece for line in lines for piece in fold_drawn(line.rstrip(), max(16, width))]
 
 

@@ -112,6 +112,11 @@ def _overlap(text: str, mark: str) -> int:
     return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)
 
 
+def is_closing(text: str) -> bool:
+    """Return whether a closing tag stands in these words, whatever stands before them."""
+    return "</" in text and _ALONE().search(text) is not None
+
+
 def split_unopened(text: str) -> tuple[str, str] | None:
     """Return thinking and answer where a closing tag stands between them, whose opening one was in the prompt; else None."""
     if "</" not in text:

@@ -255,19 +255,19 @@ class RunShell(BuiltInTool):
         told = job.told(self.workspace.max_output_chars)
         if job.ended is None:
             hint = "" if arguments.network else await self._port_hint()
-            return replace(told, summary=f"{told.summary}{hint}")
+            return _with_hint(told, hint) if hint else told
         jobs.forget(job)
         told = replace(told, is_error=job.ended.exit_code != 0)
         return await self._helped(told, arguments, read_only=False)
 
     async def _port_hint(self) -> str:
-        """Say to the person how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
+        """Say how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
         ports = await asyncio.to_thread(self.workspace.shells.starter.listening)
         if ports is None:
             return ""
         if len(ports) == 1:
-            return f"; port {ports[0]} is reached from outside only after /ports {ports[0]}"
-        return "; a port of it is reached from outside only after /ports"
+            return f"port {ports[0]} is reached from outside only after /ports {ports[0]}"
+        return "a port of it is reached from outside only after /ports"
 
     def _handed_over(self, job: "Job") -> ToolOutput:
         told = job.told(self.workspace.max_output_chars)
@@ -381,6 +381,16 @@ def _leaves_behind(command: str) -> bool:
     """Return whether a command puts something in the background and does not wait for it: in a sandbox that ends unseen."""
     is_any = "&" in command and any(found[1] for found in _BACKGROUND().finditer(command))
     return is_any and not re.search(r"\bwait\b", command)
+
+
+def _with_hint(told: ToolOutput, hint: str) -> ToolOutput:
+    """Add a hint that the person sees in a line of its own, and that the model can pass on."""
+    return replace(
+        told,
+        output=f"{told.output}\n[For the user: {hint}]",
+        summary=f"{told.summary}; {hint}",
+        display={**(told.display or {}), "hint": hint},
+    )
 
 
 def _headed(stderr: str, *, has_more: bool) -> str:

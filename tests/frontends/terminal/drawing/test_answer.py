@@ -170,3 +170,55 @@ def test_long_thinking_shows_its_end_and_costs_little() -> None:
         page.draw(ThinkingStreamed(text=f"thought number {number} and so on. "))
     assert len(page.live.thinking) < 2_000
     assert "4999 and so on." in " ".join(" ".join(page.passing()).split())
+
+
+THOUGHT = "The user greets.\n\nI greet back."
+
+
+def _streamed(page: Page, text: str, size: int = 5) -> None:
+    for at in range(0, len(text), size):
+        page.draw(TextStreamed(text=text[at : at + size]))
+
+
+def test_thinking_without_an_opening_tag_is_taken_back_while_it_can_be() -> None:
+    page = Page()
+    _streamed(page, "I greet back, in one line.\n</think>\n\nHello **you**.")
+    assert page.text.startswith("  thought: I greet back, in one line.\n")
+    page.draw(AssistantSaid(content="Hello **you**."))
+    assert page.text.split("\n")[1:] == ["", "  Hello you.", ""]
+
+
+def test_thinking_that_was_drawn_as_the_answer_is_called_so_and_the_next_is_not_drawn() -> None:
+    page = Page()
+    _streamed(page, f"{THOUGHT}\n</think>\n\nHello.")
+    page.draw(AssistantSaid(content="Hello."))
+    assert (
+        page.text == "  The user greets.\n\n  that was thinking; the answer follows\n\n  Hello.\n"
+    )
+    before = len(page.text)
+    page.draw(RequestStarted(model="m"))
+    _streamed(page, f"{THOUGHT}\n</think>\n\nAgain.", size=1)
+    page.draw(AssistantSaid(content="Again."))
+    assert page.text[before:] == "\n  thought: The user greets. I greet back.\n\n  Again.\n"
+
+
+def test_an_answer_that_thinks_nothing_after_one_that_did_is_drawn_once() -> None:
+    page = Page()
+    _streamed(page, "I greet.\n</think>\n\nHello.")
+    page.draw(AssistantSaid(content="Hello."))
+    before = len(page.text)
+    for said in ("No thought.", "None here either."):
+        page.draw(RequestStarted(model="m"))
+        _streamed(page, said)
+        page.draw(AssistantSaid(content=said))
+    assert page.text[before:] == "\n  No thought.\n\n  None here either.\n"
+    assert page.live.thinking == ""
+
+
+def test_talk_about_such_a_tag_is_an_answer() -> None:
+    page = Page()
+    text = "Use `</think>` there.\n\nIt ends with </think> in the text.\n\n```\n</think>\n```"
+    _streamed(page, text)
+    page.draw(AssistantSaid(content=text))
+    assert "thought" not in page.text
+    assert page.text.count("</think>") == 3

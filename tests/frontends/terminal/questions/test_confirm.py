@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ from ybs.frontends.terminal.questions.confirm import (
     wish,
 )
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
+from ybs.git.consent import Wish
+from ybs.session.commit_terms import question_of as commit_question
 from ybs.session.status import Status
 
 HOST = Host.of({"HOME": "/srv/ada"})
@@ -142,6 +145,21 @@ def test_a_change_is_folded_so_that_its_beginning_stays_on_the_screen(height: in
     assert len(lines) + len(keys) + 4 <= max(height, 20)
 
 
+def test_what_a_deletion_takes_away_is_drawn_as_a_diff() -> None:
+    gone = "--- a.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-import os\n-x = 1"
+    question = question_of("delete_file", "delete", gone, title="Delete a.py", path="a.py")
+    assert drawn(question).split("\n")[1:] == ["", "    1 -import os", "    2 -x = 1"]
+    other = question_of("git", "delete", "--- a.py\nrestored", title="Restore a.py")
+    assert "    --- a.py" in drawn(other)
+
+
+def test_what_the_title_says_is_not_said_twice() -> None:
+    question = question_of("git", "write", "", title="Make branch x and switch to it")
+    assert drawn(question) == "? git wants to make branch x and switch to it, in /srv/shop?"
+    command = question_of("run_shell", "execute", "", title="make")
+    assert "    make" in drawn(command)
+
+
 def test_a_long_command_is_whole_and_says_below_it_what_it_is() -> None:
     lines = drawn(question_of(body="\n".join(f"echo {n}" for n in range(60))), height=24)
     assert lines.count("echo ") == 60
@@ -195,6 +213,39 @@ def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
         "  [y] yes   [n] no   [r] no, because...",
         "  [a] always this session: run_shell(pytest -q)",
     ]
+
+
+def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_screen() -> None:
+    command = "cat > a <<'X'\n" + "\n".join(f"line {n}" for n in range(60)) + "\nX"
+    question = question_of(body=command, grant=f"run_shell({command})")
+    lines = choice_lines(question, 79, PLAIN, ASCII)
+    assert "  [a] always this session: this very command" in lines
+    assert answer_text(ALWAYS, question) == "[a] always this session: this very command"
+    other = question_of(body="make all", grant=f"run_shell({command})")
+    assert "line 59" in "".join(choice_lines(other, 79, PLAIN, ASCII))
+
+
+def test_keys_stand_beside_each_other_where_one_line_has_no_room_for_all() -> None:
+    question = replace(question_of(grant=""), offers_network=True, outside="offered")
+    assert choice_lines(question, 79, PLAIN, ASCII)[:2] == [
+        "  [y] yes   [n] no   [r] no, because...   [w] with network",
+        "  [o] outside the sandbox, once",
+    ]
+
+
+def test_a_command_that_fills_the_screen_is_named_again_below_it() -> None:
+    command = "rm -rf build && " + " && ".join(f"echo step-{n} with words" for n in range(30))
+    lines = drawn(question_of(body=command), height=16).split("\n")
+    assert "step-29" in "".join(lines)
+    assert sum("run_shell wants to run" in line for line in lines) == 2
+    roomy = drawn(question_of(body=command), height=60)
+    assert roomy.count("run_shell wants to run") == 1
+
+
+def test_a_question_of_ybs_itself_is_prose() -> None:
+    question = commit_question(Wish(repository=Path("/srv/shop/.git")))
+    assert "Each commit has only" in drawn(question, 60)
+    assert ASCII.folded not in drawn(question, 60)
 
 
 def test_a_rule_is_broken_between_its_words() -> None:

@@ -8,10 +8,15 @@ from ybs.frontends.terminal.drawing.folds import Fold, Folds, Kept
 from ybs.frontends.terminal.drawing.page import Page
 from ybs.frontends.terminal.drawing.prose import prose_lines
 from ybs.frontends.terminal.words import dim_lines, duration, one_line, shorten, verb
+from ybs.providers.wire.thoughts import is_closing, split_unopened
 from ybs.session.status import View
 
 #: Of one that holds calls: of any other the turn's own notice tells it.
 CUT_OFF = "the answer was cut off in the middle of a tool call: it reached llm.max_tokens"
+#: Below paragraphs that cannot be taken back from the screen.
+WAS_THINKING = "that was thinking; the answer follows"
+#: A tag comes in so many pieces at most.
+_MOST_PIECES = 16
 
 
 class AnswerDrawing:
@@ -22,12 +27,20 @@ class AnswerDrawing:
         self._has_streamed = self._is_shown_live = self._has_broken_off = False
         self._thought = Kept()
         self._thinking_since = 0.0
+        self._streamed: list[str] = []
+        self._has_drawn = False  # something of the answer at hand
+        #: An answer of this model has ended its thinking with a tag that nothing opened: the next will, too.
+        self._is_unopened = False
+        #: What streams is not known to be the answer yet.
+        self._is_open = False
 
     def draw(
         self, event: TextStreamed | ThinkingStreamed | ToolCallStreamed | AssistantSaid
     ) -> None:
         """Draw an event of an answer."""
-        if not isinstance(event, ThinkingStreamed):
+        if isinstance(event, TextStreamed) and not self._has_streamed:
+            self._begin_text()
+        if not isinstance(event, ThinkingStreamed) and not self._is_open:
             self.end_thinking()
         match event:
             case TextStreamed():
@@ -42,11 +55,11 @@ class AnswerDrawing:
     def begin(self) -> None:
         """Draw what may be left of an answer that broke off without an end."""
         self.flush()
-        self._has_streamed = self._has_broken_off = False
+        self._has_streamed = self._has_broken_off = self._is_open = False
 
     def break_off(self) -> None:
         """Draw what is left of an answer that broke off and is asked for anew."""
-        was_shown = self._has_streamed and self._is_shown_live
+        was_shown = self._has_streamed and self._is_shown_live and not self._is_open
         self.end_thinking()
         self.begin()
         self._has_broken_off = was_shown
@@ -55,14 +68,45 @@ class AnswerDrawing:
         """Draw what is left of the open block."""
         self._draw_blocks(self._live.blocks.finish())
 
+    def _begin_text(self) -> None:
+        """Decide how the text of an answer is drawn: that does not change in its middle."""
+        self._has_streamed, self._is_shown_live = True, self._view.streams
+        self._is_open = self._is_unopened and self._is_shown_live and not self._thought
+        self._streamed, self._has_drawn = [], False
+        if not self._thought:
+            self._thinking_since = self._live.clock()
+
     def _stream(self, text: str) -> None:
-        if not self._has_streamed:  # whether it is shown live does not change in the middle
-            self._has_streamed, self._is_shown_live = True, self._view.streams
-        self._live.count_piece("answering", text)
-        if self._is_shown_live:
+        if not self._is_shown_live:
+            self._live.count_piece("answering", text)
+            return
+        self._streamed.append(text)
+        recent = "".join(self._streamed[-_MOST_PIECES:])
+        if is_closing(recent) and (found := split_unopened("".join(self._streamed))):
+            self._end_unopened(*found)
+        elif self._is_open:
+            self._think(text)
+        else:
+            self._live.count_piece("answering", text)
             self._draw_blocks(self._live.blocks.feed(text))
 
+    def _end_unopened(self, thought: str, answer: str) -> None:
+        """Draw as thinking what streamed as the answer, up to a tag that nothing opened."""
+        self._is_unopened, self._is_open = True, False
+        self._streamed, self._thought = [], Kept()
+        self._live.blocks.drop()
+        if self._has_drawn:
+            self._page.note(WAS_THINKING)
+            self._folds.add("thought", thought, "words")
+        else:
+            self._thought.add(thought)
+            self.end_thinking()
+        self._draw_blocks(self._live.blocks.feed(answer))
+
     def _end(self, event: AssistantSaid) -> None:
+        if self._is_open:  # it has thought nothing this time, and what came is the answer
+            self._thought, self._live.thinking = Kept(), ""
+            self._is_open = self._is_unopened = self._has_streamed = False
         is_drawn = event.stop_reason == "cut_off" and self._has_broken_off
         if not is_drawn and not (self._has_streamed and self._is_shown_live):
             self._draw_blocks(self._live.blocks.feed(event.content))
@@ -76,6 +120,7 @@ class AnswerDrawing:
         for block in blocks:
             lines = prose_lines(block, canvas.width() - 1, canvas.paint)
             self._page.put("text", "\n".join(lines), goes_on=block.goes_on)
+            self._has_drawn = True
 
     @property
     def thought_so_far(self) -> Fold | None:

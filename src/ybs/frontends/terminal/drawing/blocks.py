@@ -97,6 +97,11 @@ class Blocks:
         self._is_rest = False
         yield from self._close()
 
+    def drop(self) -> None:
+        """Forget the open block; the next piece begins a new text."""
+        self._partial, self._size, self._is_rest = [], 0, False
+        self._reset()
+
     # Lines, and pieces of endless lines
 
     def _grow(self, text: str) -> Iterator[Block]:

@@ -1,6 +1,7 @@
 """What was drawn shortened and can be drawn whole afterwards; bounded, however much comes."""
 
 from collections import deque
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -9,16 +10,29 @@ Kind: TypeAlias = Literal["words", "output", "diff"]
 #: Shortened things that are kept, and characters of each.
 MOST_FOLDS = 20
 MOST_CHARACTERS = 256_000
+#: A file of more bytes is named and not drawn.
+MOST_BYTES = 4_000_000
 #: Small pieces are joined, so that a million of them need no more room than their characters.
 _PIECE = 4_096
 
 
 class Fold(Struct, frozen=True, kw_only=True):
-    """Something that was drawn shortened: its name, and as much of it as is kept."""
+    """Something that was drawn shortened: its name, as much of it as is kept, and the file that holds all of it."""
 
     title: str
     text: str
     kind: Kind = "output"
+    file: str = ""
+
+    def whole(self) -> str:
+        """Return all of it where its file is still there and not endless, else what is kept."""
+        try:
+            path = Path(self.file)
+            if path.is_file() and path.stat().st_size <= MOST_BYTES:  # a pipe would be waited for
+                return path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            pass
+        return f"{self.text}\n(all of it: {self.file})" if self.file else self.text
 
 
 class Kept:
@@ -81,13 +95,13 @@ class Folds:
         self._folds: deque[Fold] = deque(maxlen=MOST_FOLDS)
         self._shown = 0
 
-    def add(self, title: str, text: str, kind: Kind = "output") -> None:
+    def add(self, title: str, text: str, kind: Kind = "output", file: str = "") -> None:
         """Keep a thing; it is the next to be shown."""
         if len(text) > MOST_CHARACTERS + _PIECE:  # what has been kept in pieces is a little longer
             kept = Kept()
             kept.add(text)
             text = kept.text
-        self._folds.append(Fold(title=title, text=text, kind=kind))
+        self._folds.append(Fold(title=title, text=text, kind=kind, file=file))
         self._shown = 0
 
     def next(self) -> Fold | None:

@@ -50,6 +50,7 @@ from ybs.frontends.terminal.drawing.steps import (
     draw_detail,
     file_of,
     hidden_text,
+    hint_of,
     output_lines,
     quiet_output_of,
     step_line,
@@ -73,6 +74,7 @@ from ybs.frontends.terminal.words import (
     subject,
     usage_line,
     verb,
+    wrap_words,
 )
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
@@ -174,7 +176,7 @@ class Renderer(Page):
             case "diff":
                 return diff_lines(fold.text, width, paint, self.canvas.signs)
             case "output":
-                lines = output_lines(fold.text, width - len(detail_margin(width)))
+                lines = output_lines(fold.whole(), width - len(detail_margin(width)))
                 return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
 
     def _draw_call(self, event: ToolStarted | ToolPrinted | ToolFinished) -> None:
@@ -272,6 +274,9 @@ class Renderer(Page):
         yield step_line(event, call.about, width, paint, signs)
         if not (event.is_refused and was_asked):
             yield from self._detail(event, call, width)
+        if hint := hint_of(event):
+            room = width - len(detail_margin(width))
+            yield draw_detail(wrap_words(hint[:1].upper() + hint[1:], room), width, paint)
         if event.success and not was_asked and (changed := diff_of(event)):
             yield from self._diff(f"{verb(event.name)} {call.about}", changed, width)
 
@@ -282,9 +287,8 @@ class Renderer(Page):
         if is_whole and not diff_of(event) and (given := arguments_of(call.arguments, call.about)):
             yield draw_detail(output_lines(given, room), width, self.canvas.paint)
         if shown.whole:
-            file = file_of(event)
-            whole = f"{shown.whole}\n(all of it: {file})" if file else shown.whole
-            self._folds.add(f"{verb(event.name)} {call.about}", whole)
+            title = f"{verb(event.name)} {call.about}"
+            self._folds.add(title, shown.whole, file=file_of(event))
             self._name_key(shown.lines, room)
         elif not is_whole and (quiet := quiet_output_of(event, call.tail)):
             self._folds.add(f"{verb(event.name)} {call.about}", quiet)

@@ -135,6 +135,7 @@ def arguments_of(arguments: bytes, about: str) -> str:
 def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
     """Return what the model was given of a call below which nothing is drawn."""
     is_drawn = (streams_of(finished) or printed).strip() or diff_of(finished)
+    is_drawn = is_drawn or "stdout" in _display(finished)  # a command that wrote nothing
     if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
         return ""
     return finished.output if finished.output.strip() else ""
@@ -189,8 +190,14 @@ def _said(finished: ToolFinished) -> str:
     if finished.success and shown.get("exit_code") == 0:
         return OUTSIDE if shown.get("outside") else ""  # the sign says the rest
     if finished.success or streams_of(finished):
-        return one_line(finished.summary)
+        return one_line(finished.summary.removesuffix(f"; {hint_of(finished)}"))
     return ""
+
+
+def hint_of(finished: ToolFinished) -> str:
+    """Return what the person is to know of a call, a line of its own: how a server in the sandbox is reached."""
+    found = _display(finished).get("hint")
+    return one_line(found) if isinstance(found, str) else ""
 
 
 def streams_of(finished: ToolFinished) -> str:

@@ -214,6 +214,6 @@ def _queue(desk: Desk, draft: PromptDraft) -> None:
 
 
 def keys_text(*, is_vi: bool = False) -> str:
-    """List the keys."""
+    """List the keys, below a title."""
     keys = (*KEYS, *(VI_KEYS if is_vi else EMACS_KEYS))
-    return "\n".join(in_columns([("", *row) for row in keys]))
+    return "\n".join(["Keys", *in_columns([("", *row) for row in keys])])

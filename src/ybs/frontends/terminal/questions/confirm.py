@@ -44,6 +44,10 @@ _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
 _OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
 _MANY_LINES = 20
+#: Who asks where no tool does.
+_OWN = "ybs"
+#: Characters of a rule that repeats the command; a longer one would push the question off the screen.
+_LONGEST_RULE = 80
 
 
 class Silence:
@@ -168,7 +172,8 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
     """
     width, height, paint, signs = canvas.width() - 1, canvas.height(), canvas.paint, canvas.signs
     who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
-    above, below = _title(f"{who}:", width, paint), list[str]()
+    end = ":" if _has_more(question) else "?"
+    above, below = _title(f"{who}{end}", width, paint), list[str]()
     if question.reason:
         below += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
     for warning in question.warnings:
@@ -180,7 +185,7 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
     most = max(_FEWEST_LINES, height - taken) if height else 0
     body = _body(question, width, canvas, most)
     lines = [*above, "", *body] if body else above
-    if len(body) > max(_MANY_LINES, most + 1):  # its beginning has scrolled away
+    if len(body) > (most + 1 if most else _MANY_LINES):  # its beginning has scrolled away
         lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
     return "\n".join([*lines, "", *below] if below else lines).rstrip("\n")
 
@@ -276,21 +281,39 @@ def _keys(
     if question.choices is not None:
         return _below(words, width, paint)
     hint = f"   esc no {signs.dot} ctrl-c stops the turn"
+    short = words[: 2 + question.takes_reason + question.offers_network + bool(question.outside)]
     for end in (hint, ""):
-        short = words[
-            : 2 + question.takes_reason + question.offers_network + bool(question.outside)
-        ]
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
                 first += paint.dim(end) if end else ""
                 return [first, *_below(words[len(row) :], width, paint)]
-    return _below(words, width, paint)  # one below the other
+    return [*_in_rows(short, width, paint), *_below(words[len(short) :], width, paint)]
+
+
+def _in_rows(words: Sequence[str], width: int, paint: Paint) -> list[str]:
+    """Put as many keys beside each other as there is room for: each row that is saved shows a row of the question."""
+    rows: list[list[str]] = []
+    for word in words:
+        if rows and cells("   ".join([*rows[-1], word])) + 2 <= width:
+            rows[-1].append(word)
+        else:
+            rows.append([word])
+    drawn = (
+        _below(row, width, paint)
+        if len(row) == 1
+        else ["  " + "   ".join(_key(word, paint) for word in row)]
+        for row in rows
+    )
+    return [line for lines in drawn for line in lines]
 
 
 def grant_text(question: Question, *, with_network: bool = False) -> str:
-    """Show the rule that "always" stores, in words where its grammar is not plain."""
+    """Show the rule that "always" stores, in words where its grammar is not plain, or where it is the whole command."""
     rule = printable(question.network_grant if with_network else question.grant)
+    command = printable(question.preview.body).strip()
+    if command and command in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
+        return f"this very command{', with network' * with_network}"
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
@@ -303,11 +326,11 @@ def answer_text(answer: Answer, question: Question) -> str:
     """Say what was answered, for the record on the screen."""
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
-    grant = question.network_grant if answer.with_network else question.grant
+    grant = grant_text(question, with_network=answer.with_network)
     if answer.is_for_project:
-        return f"[p] always in this project: {printable(grant)}"
+        return f"[p] always in this project: {grant}"
     if answer.is_for_session:
-        return f"[a] always this session: {printable(grant)}"
+        return f"[a] always this session: {grant}"
     if answer.is_outside:
         return "[o] outside the sandbox, once"
     if answer.is_allowed:
@@ -327,12 +350,25 @@ def _title(text: str, width: int, paint: Paint) -> list[str]:
 
 def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str]:
     body, paint, signs = question.preview.body, canvas.paint, canvas.signs
-    if question.effect in ("write", "edit"):
+    is_removal = question.effect == "delete" and body.partition("\n")[2].startswith(
+        "+++ /dev/null\n"
+    )
+    if question.effect in ("write", "edit") or is_removal:
         lines = diff_lines(body, width, paint, signs) if body else []
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
+    if not _has_more(question):
+        return []
+    if question.call.name == _OWN or question.choices is not None:  # prose
+        return [f"    {line}".rstrip() for line in fold(whole_body(question), width - 4)]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
+
+
+def _has_more(question: Question) -> bool:
+    """Return whether there is more to show than the title says."""
+    is_said = question.effect != "execute" and question.choices is None
+    return question.preview.body != "" or not is_said
 
 
 def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
