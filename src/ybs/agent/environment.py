@@ -167,6 +167,7 @@ class ToolEnvironment:
             project=rules,
             find_sandbox=lambda: self.sandbox.state,
             asks_each_command=self._names_commands(),
+            trusts_project=lambda: self.trusts_project,
         )
 
     def _names_commands(self) -> bool:

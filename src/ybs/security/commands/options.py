@@ -35,7 +35,7 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("just", "--shell --shell-arg --chooser --command -c"),
     ("gradle gradlew", "-I --init-script"),
     ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path"),
-    ("git", "--ext-diff --textconv --config-env"),
+    ("git", "--ext-diff --textconv --config-env --template"),
     ("date", ""),
     ("less more", ""),
     ("awk gawk mawk nawk", ""),
