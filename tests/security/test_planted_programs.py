@@ -190,7 +190,7 @@ project = os.getcwd()
 tried(platform.platform), tried(platform.processor), tried(lambda: ctypes.util.find_library("nothing"))
 for word in ("uv", "./uv", f"{project}/bin/uv", f"{project}/../{os.path.basename(project)}/uv"):
     assert tried(lambda: subprocess.run([word])) == "refused", word
-    assert tried(lambda: os.posix_spawn(word, [word], {})) == "refused" or "/" not in word, word
+    assert tried(lambda: os.posix_spawn(word, [word], {})) == "refused", word
 assert tried(lambda: subprocess.run("uv", shell=False, env={"PATH": f"{project}/bin"})) == "refused"
 assert tried(lambda: os.system("uv")) == "refused"
 assert tried(lambda: os.popen("exit 0").read()) == ""

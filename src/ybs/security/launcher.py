@@ -260,8 +260,14 @@ def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path])
     if _is_launching.get():
         return
     program = os.fsdecode(arguments[STARTS[event]])
-    environ = arguments[-1] if isinstance(arguments[-1], Mapping) else None
-    if event == "os.system" or _is_found_in(program, _resolved(away_from), environ):
+    if event == "subprocess.Popen" and "/" not in program:
+        found = _found_by_path(program, arguments[-1])
+    else:
+        found = (
+            program  # the system looks for no name along PATH, but in the folder that it stands in
+        )
+    tops = _resolved(away_from)
+    if event == "os.system" or not (_is_path_away(found, tops) and _is_away(Path(found), tops)):
         raise PermissionError(EACCES, "it may be a program of the project", program)
 
 
@@ -275,14 +281,12 @@ def _launching() -> Iterator[None]:
         _is_launching.reset(token)
 
 
-def _is_found_in(program: str, tops: Sequence[str], environ: Mapping[str, str] | None) -> bool:
-    """Return whether a program, by its path or as PATH leads to it, lies in one of the folders or wherever the process stands."""
-    if "/" in program:
-        return not _is_path_away(program, tops)
-    for folder in os.get_exec_path(environ):
-        if os.access(path := os.path.join(folder, program), os.X_OK):  # noqa: PTH118 - an empty entry is the folder it stands in
-            return not (_is_path_away(path, tops) and _is_away(Path(path), tops))
-    return False
+def _found_by_path(program: str, environ: Mapping[str, str] | None) -> str:
+    """Return the path that PATH leads to, of these variables or the process's own; a system's where it leads nowhere."""
+    folders = os.get_exec_path(environ)
+    paths = (os.path.join(folder, program) for folder in folders)  # noqa: PTH118 - an empty one is where it stands
+    found = (path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path))  # noqa: PTH113 - a text
+    return next(found, f"/{program}")
 
 
 def _checked(argv: Sequence[str]) -> Sequence[str]:
