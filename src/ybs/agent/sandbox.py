@@ -45,6 +45,8 @@ _WALLS = lazy(
 _WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
 _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
+#: What is refused where mounts hold writes: unix sockets, which mounts cannot hold.
+_SOCKET_REFUSED = lazy(r"Operation not permitted|\bEPERM\b")
 _MOST_NAMED = 3
 #: What a model can do where the sandbox is in the way.
 _OUTSIDE = (
@@ -302,8 +304,11 @@ class Sandbox:
             return Need("it wants to reach the network", network=True)
         if exit_code and attempts.wants_server:
             return Need("it wants to reach a server of this session")
+        is_held_by_mounts = self.backend.name == "bubblewrap"
+        if exit_code and is_held_by_mounts and _SOCKET_REFUSED().search(said):
+            return Need("it wants to reach a server of this session")
         is_refused = _WRITE_REFUSED().search(said) or (
-            exit_code and self.backend.name != "bubblewrap" and _REFUSED().search(said)
+            exit_code and not is_held_by_mounts and _REFUSED().search(said)
         )
         is_blind = not attempts.is_watching
         return Need("it wants to write") if is_refused and (exit_code or is_blind) else None

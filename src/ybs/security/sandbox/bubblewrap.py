@@ -13,7 +13,14 @@ from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
-from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
+from ybs.security.sandbox.protected import (
+    git_folders,
+    host_secrets,
+    linked,
+    outer_sockets,
+    pipes,
+    protected,
+)
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
 
@@ -84,7 +91,8 @@ class Bubblewrap:
         )
         opened = list(self._opened(read_only=read_only))
         command = checked(opened, command)
-        descriptor = _filter_file(has_unix_sockets=not network)
+        # A socket is reached by its name in spite of a mount that is read-only, and of another network.
+        descriptor = _filter_file(has_unix_sockets=not (network or read_only))
         return Launch(
             argv=(
                 *(
@@ -121,7 +129,11 @@ class Bubblewrap:
         show = _read_only if read_only else _writable
         for top in self.places.tops:
             yield from show(self.places, top)
+            yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         yield from _hidden(self.places.hidden)
+        if read_only and self.private is not None and (shared := self.private.shared):
+            for path in pipes(shared):
+                yield from ("--ro-bind", "/dev/null", f"{_TMP}{path.removeprefix(shared)}")
 
 
 def find() -> str | None:
