@@ -170,7 +170,8 @@ class Listening:
         """Return what came in by the socket and by the pipe."""
         came = list[bytes]()
         with suppress(BlockingIOError):
-            came.append(self._socket.accept()[0].recv(99))
+            with self._socket.accept()[0] as caller:
+                came.append(caller.recv(99))
         with suppress(BlockingIOError):
             came.append(os.read(self._pipe, 99))
         return [each for each in came if each]
