@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from venv import EnvBuilder
@@ -81,11 +81,16 @@ class Installed:
             PROGRAM.replace("from ybs.cli", f"{patch}from ybs.cli", 1)
         )
 
-    def run(self, *script: Any, environ: Mapping[str, str] | None = None) -> tuple[str, str]:
+    def run(
+        self,
+        *script: Any,
+        environ: Mapping[str, str] | None = None,
+        options: Sequence[str] = ("--mode", "bypass"),
+    ) -> tuple[str, str]:
         """Take one turn in which nothing is asked; return the tools' results as the model got them, and standard error."""
         with serving([*script, "done"], OpenAIServer) as server:
             words = (
-                *("--print", "go", "--mode", "bypass", "--provider", "openai"),
+                *("--print", "go", *options, "--provider", "openai"),
                 *("--endpoint", server.url, "--model", "m"),
             )
             done = subprocess.run(
@@ -194,6 +199,26 @@ def test_no_command_changes_it(installed: Installed) -> None:
     for number in range(len(COMMANDS)):
         assert f"over {number}" in told
     assert (installed.project / "src/app.py").read_text() == "y\n"  # all else is as before
+
+
+def test_with_the_sandbox_off_no_command_changes_it_unasked(installed: Installed) -> None:
+    read = call("read_file", path="src/app.py")  # or the turn would end for all those refusals
+    calls = [
+        each
+        for command in COMMANDS
+        for each in (call("run_shell", command=f"({installed.named_in(command)}) 2>&1"), read)
+    ]
+    write = call("run_shell", command='touch "$HOME/outside" && (rm -f .venv/x; printenv HOME)')
+    told, said = installed.run(*calls, write, options=("--mode", "auto", "--no-sandbox"))
+    is_held = (installed.home / "outside").exists()
+    (installed.home / "outside").unlink(missing_ok=True)
+    if "so each is asked about" in said:
+        assert not is_held
+        assert told.count("without a terminal nobody can confirm this") > len(COMMANDS)
+    else:
+        assert "That is read-only for tools and commands" in said
+        assert is_held
+        assert told.count("Read-only file system") + told.count("Device or resource busy") > 8
 
 
 def test_no_file_tool_changes_it(installed: Installed) -> None:

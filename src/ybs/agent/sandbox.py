@@ -105,7 +105,7 @@ class Sandbox:
         if self.is_off:
             from ybs.security.sandbox.choice import Open
 
-            return Open()
+            return Open([str(folder) for folder in (self._folder, *self._folders)])
         if self._backend is None:
             self._backend = self._choose()
         return self._backend
@@ -142,12 +142,17 @@ class Sandbox:
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
         if self.is_off:
-            return "off"
+            return "off" if self.holds_code else "none"
         if self.backend.name == "none":
             return "none"
         if not self.backend.is_reduced:
             return "full"
         return "held" if self.backend.holds_reading else "reduced"
+
+    @property
+    def holds_code(self) -> bool:
+        """Whether no command can change ybs itself, also where the sandbox is off."""
+        return getattr(self.backend, "holds_code", True)
 
     @property
     def closes_network(self) -> bool:

@@ -81,7 +81,7 @@ class _Chosen(Struct):
 class Policy:
     """Mode, rules and grants. `project` has those that are kept for the project; the others live with the session."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the person set, and what is found out when it is needed
         self,
         safety: Safety,
         *,

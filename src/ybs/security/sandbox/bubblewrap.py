@@ -141,6 +141,17 @@ def find() -> str | None:
     return system_program(BUBBLEWRAP)
 
 
+def holding_code(program: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """Return what runs a command with all that it has without it, but ybs's own code in the folders, which is read-only."""
+    mounts: dict[str, str] = {}
+    for folder in folders:
+        code = [path for path in code_in(folder) if not Path(path).is_symlink()]
+        above = [path for path in _above_in(code, folder) if path != folder]
+        mounts |= dict.fromkeys(above, "--dev-bind") | dict.fromkeys(code, "--ro-bind")
+    words = [word for path in sorted(mounts) for word in (mounts[path], path, path)]
+    return (program, "--dev-bind", "/", "/", *words, "--")
+
+
 def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
     """Start one process in namespaces, to see whether this machine allows it; return options and reason.
 
@@ -267,14 +278,19 @@ def _read_only(places: Places, top: str) -> Iterator[str]:
 
 def _pins(places: Places, top: str) -> list[str]:
     """Return the folders on the way to blocked paths and ybs's code: what is mounted cannot be renamed, to be found bare next time."""
+    return [path for path in _above_in((*places.hidden, *code_in(top)), top) if path != top]
+
+
+def _above_in(paths: Iterable[str], top: str) -> list[str]:
+    """Return the folders in `top` that hold one of the paths, itself among them, each behind those that hold it."""
     way = (
         str(folder)
-        for path in (*places.hidden, *code_in(top))
+        for path in paths
         if lies_in(path, top)
         for folder in reversed(Path(path).parents)
         if lies_in(str(folder), top)
     )
-    return [folder for folder in dict.fromkeys(way) if folder != top]
+    return list(dict.fromkeys(way))
 
 
 def _pieces(folder: str) -> list[str]:
