@@ -75,8 +75,8 @@ _FACTS: dict[str, tuple[int | None, int | None]] = {
 #: What a program may do with a descriptor that it only reads: ask a terminal or a pipe about itself, or a file where it lies.
 #: Every file system has others of its own, which change a file's flags, version or keys.
 _READING_CONTROLS = (
-    *range(0x5401, 0x5412), 0x5413, 0x541B, 0x5421, 0x5429, *range(0x5450, 0x5453), 0x5460,  # TC…, TIO…, FIO…
-    0x1, 0x2, 0x80086601, 0x80046601, 0x801C581F, 0xC020660B, 0x40049409,  # FIBMAP, FIGETBSZ, GETFLAGS, FSGETXATTR, FIEMAP, FICLONE
+    *range(0x5401, 0x5412), 0x5413, 0x541B, 0x5421, *range(0x5450, 0x5453),  # TC…, TIO…, FIO…
+    0x2, 0x80086601, 0x80046601, 0x801C581F, 0xC020660B,  # FIGETBSZ, GETFLAGS, FSGETXATTR, FIEMAP
 )  # fmt: skip
 _SIGNALS: dict[str, tuple[int | None, int | None]] = {
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
