@@ -41,6 +41,8 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("awk gawk mawk nawk", ""),
     ("sed gsed", ""),
 )
+#: `tar Ixf PROGRAM ARCHIVE`: options without a dash, whose values follow in order.
+_OLD_STYLE = lazy(r"[A-Za-z]*[IF][A-Za-z]*")
 _LETTER = re.compile(r"-[^-]$")
 
 
@@ -83,6 +85,8 @@ def running(words: list[str]) -> Iterator[Option]:
     yield from _found(words, RUNNING.get(name, ()))
     if name == "git":
         yield from _running_by_git(words)
+    elif name in ("tar", "bsdtar") and _OLD_STYLE().fullmatch("".join(words[1:2])):
+        yield Option("-I")
     elif name in ("less", "more", "vi", "vim", "nvim", "view"):
         yield from (Option(word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
 
