@@ -10,7 +10,7 @@ its `ldconfig`, plugins their own) the process itself judges, by `judge_start`.
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import EACCES, ENOENT
@@ -272,7 +272,7 @@ def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path])
 
 
 @contextmanager
-def _launching() -> Iterator[None]:
+def _launching() -> Generator[None]:
     """Mark what is started meanwhile as judged."""
     token = _is_launching.set(True)
     try:
