@@ -303,7 +303,7 @@ async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, wor
         assert "from the person" not in result.output
         assert "outside the sandbox" not in result.summary
     assert session.git("log", "--format=%s") == "first"
-    assert any("ybs trust give" in each.reason for each in session.questions)
+    assert any("only in a project that you trust" in each.reason for each in session.questions)
 
 
 async def test_a_program_of_the_project_that_changed_is_named_and_ends_a_rule(

@@ -35,7 +35,7 @@ _LACKING: Mapping[Sandboxing, str] = {
     "reduced": "the sandbox cannot keep a command from writing",
     "off": "the sandbox is off",
 }
-_NOT_TRUSTED = "safety.outside_sandbox counts once you trust the project (`ybs trust give`)"
+_NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 #: Where a command can be kept from changing or sending anything.
 _HOLDING: Collection[Sandboxing] = ("full", "held")
 
