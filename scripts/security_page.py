@@ -38,7 +38,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. Only your own settings can name
   commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; and only in a project that you trust; such a rule covers a command only where it is understood, without redirections and
   substitutions, and each part of it is named; its star stands for no path outside the folder, no other repository in the project, and no word that has another program run (`git -C`, `gh alias`). The question names the files that the command would run or names, with git's hooks, the settings and hooks of other repositories in the project, programs in folders of PATH there and the recipes of common programs, where they were changed since the session began,
-  by the system's own time of change; then a rule does not count. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
+  by the system's own time of change; then a rule does not count, nor while a job in the background could change them. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
@@ -177,6 +177,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | escapes and turned text in the names of folder, branch, file, author, model, server, hook | shown as signs |
 | a rule `git push *` or `git *` that lets out, with a bare repository in the project whose hooks or `core.fsmonitor` run a program; `git -C`, `--template`, `git shell`; `gh alias`, `gh extension`; `~/.ssh/id_rsa` into a commit | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
 | such a rule in a project that nobody trusted, with a `Makefile` | ran outside, unasked: held by the same |
+| such a rule beside a job that changes the `Makefile` as soon as ybs has looked at it | could run outside: held by the same |
 | such a rule after the model wrote `.venv/bin/git` or `.venv/bin/ssh`, which PATH leads to | ran outside, unasked: held by the same |
 | unasked, with bubblewrap: an order to a program that listens at a socket or reads a pipe in the project | came through: held by `tests/security/test_read_only.py` |
 | unasked, with Landlock: a file's version set by ioctl | was set: held by `tests/security/test_seccomp.py` |

@@ -293,6 +293,22 @@ async def test_a_rules_star_stands_for_no_other_repository_place_or_program(
     assert "outside the sandbox" in (await session.run("git commit -qm x --allow-empty")).summary
 
 
+async def test_no_rule_counts_for_what_a_job_in_the_background_could_change_meanwhile(
+    open_session, work: Path
+) -> None:
+    (work / "Makefile").write_text("all:\n\t@true\n")
+    session = open_session(outside_sandbox=("make *", "git commit *"))
+    session.environment.workspace.since_ns += 10**12
+    assert (await session.run("make")).summary.endswith("outside the sandbox")
+    session.answer = INSIDE
+    await session.run("sleep 30", background=True)
+    session.answer = NO
+    assert (await session.run("make", outside=True)).is_refused
+    assert "what job-1 changes meanwhile" in session.questions[-1].warnings[-1]
+    result = await session.run("git commit -qm x --allow-empty")  # nothing that a job could change
+    assert result.summary.endswith("outside the sandbox")
+
+
 async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, work: Path) -> None:
     session = open_session(trust=False, outside_sandbox=("make *", "git commit *"))
     (work / "Makefile").write_text("all:\n\t@echo said: $$OWN_KEY\n")

@@ -7,7 +7,7 @@ it names in any spelling, the recipes of common programs, and git's hooks with w
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -51,16 +51,20 @@ _MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS = 100, 5, 64_000, 2_000
 _STEP_NS = 20_000_000
 
 
-def changed_files(command: str, folder: Path, roots: Roots, since_ns: int) -> tuple[str, ...]:
-    """Return the files that were changed since then, a few of them, as they are shown to the person."""
+def changed_files(
+    command: str, folder: Path, roots: Roots, since_ns: int, jobs: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the files that were changed since then, a few of them, as they are shown to the person.
+
+    A job that runs in the background can see that a file is looked at, and change it before the command runs it.
+    """
     top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
-    found = dict.fromkeys(
-        path
-        for path in _files_of(command, folder, top, roots)
-        if _is_changed(path, since_ns - _STEP_NS)
-    )
+    files = dict.fromkeys(_files_of(command, folder, top, roots))
+    found = {path: None for path in files if _is_changed(path, since_ns - _STEP_NS)}
     found |= dict.fromkeys(_named_repositories(command, folder, roots))
     names = [roots.show(path) for path in found]
+    if jobs and any(".git" not in path.parts for path in files):
+        names.insert(0, f"what {jobs[0]} changes meanwhile")
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
 
