@@ -260,12 +260,9 @@ def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path])
     if _is_launching.get():
         return
     program = os.fsdecode(arguments[STARTS[event]])
-    if event == "subprocess.Popen" and "/" not in program:
-        found = _found_by_path(program, arguments[-1])
-    else:
-        found = (
-            program  # the system looks for no name along PATH, but in the folder that it stands in
-        )
+    # Only Popen looks along PATH; to the system a bare name is a file where the process stands.
+    is_name = event == "subprocess.Popen" and "/" not in program
+    found = _found_by_path(program, arguments[-1]) if is_name else program
     tops = _resolved(away_from)
     if event == "os.system" or not (_is_path_away(found, tops) and _is_away(Path(found), tops)):
         raise PermissionError(EACCES, "it may be a program of the project", program)

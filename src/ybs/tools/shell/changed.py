@@ -95,7 +95,7 @@ def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
 
 def _in_path(folder: Path, roots: Roots) -> Iterator[Path]:
     """Yield the programs that PATH leads to in the project: git alone finds its helpers, ssh and gpg there."""
-    for entry in roots.host.environ.get("PATH", "").split(os.pathsep):
+    for entry in roots.host.environ.get("PATH", os.defpath).split(os.pathsep):
         place = Path(os.path.realpath(folder / entry))
         if any(place.is_relative_to(root) for root in roots.folders):
             for each in _entries(place, _MOST_PROGRAMS):
