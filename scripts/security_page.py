@@ -36,9 +36,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Outside the sandbox, once.** A question about a command may let just this one run as your own shell would: a plain `sh` with your environment, your keys and logins, the network and
   all your files, without input and without a terminal; it is ended, limited and undone as any command. The model can only ask for it (`outside: true`). It is asked about in every mode but
   `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. Only your own settings can name
-  commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; such a rule covers a command only where it is understood, without redirections and
-  substitutions, and each part of it is named. The question names the files that the command would run or names, with git's hooks and the recipes of common programs, where they were changed since the session began,
-  by the system's own time of change; then a rule does not count. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
+  commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; and only in a project that you trust; such a rule covers a command only where it is understood, without redirections and
+  substitutions, and each part of it is named; its star stands for no path outside the folder, no other repository in the project, and no word that has another program run (`git -C`, `gh alias`). The question names the files that the command would run or names, with git's hooks, the settings and hooks of other repositories in the project, programs in folders of PATH there and the recipes of common programs, where they were changed since the session began,
+  by the system's own time of change; then a rule does not count, nor while a job in the background could change them. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
@@ -48,7 +48,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
 - **What runs unasked cannot write.** A command that nobody was asked about and nobody has allowed runs with the project read-only
   and without network, whatever it is, in `ask`, `accept-edits`, `plan` and (of a list) `deny`; so it does not matter whether the parser
-  understood it. Landlock alone leaves modes and times of files open; for such a command a filter closes them, signals and the network. What it tried is told by the kernel (a second filter
+  understood it. Landlock alone leaves modes, times and flags of files open; for such a command a filter closes them, signals and the network. It opens no unix socket and no pipe that
+  lies in the project, by which it could have a program outside do something (`tests/security/test_read_only.py`). What it tried is told by the kernel (a second filter
   passes each attempt to write or connect to ybs), so a program that hides its errors is noticed too; where that is not enough the person is asked (`tests/session/test_unasked.py`,
   `tests/session/test_consent.py`). In `auto` and `bypass` commands may write.
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
@@ -76,7 +77,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
-  there either. No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
+  there either. What libraries start in ybs's own process is judged as it starts: a program that lies where ybs works, by its path or as PATH leads to it, is refused (an audit hook). No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
   start in a folder of ybs's, nothing in their environment leads into the project, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
@@ -140,7 +141,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
-- With the sandbox off a command can change ybs where it is installed in the project; ybs says so at the start. A folder of the project in `PYTHONPATH` is
+- With the sandbox off a command that you allow can change ybs where it is installed in the project and bubblewrap cannot be had (with it, ybs itself stays read-only, and `sudo` does not work in commands); ybs says so at the start, and asks about each
+  command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
@@ -160,7 +162,29 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   compared with what was meant before the command begins.
 - git cannot commit in the sandbox, for `.git` is read-only there: the question about such a command says so and offers the way out. With Landlock and on macOS the commands of a session do not reach each other's local servers.
 - Under macOS only the text of the profile is tested.
-- A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights.
+- A program that is started outside of the sandbox (an editor, a server of yours) and reads the project runs with your rights: also what it takes from a pipe there that a command may write. A socket in the project of a program in a container of
+  its own network is not known to be one of the machine's: a command that may write reaches it.
+
+## Tried
+
+Attempts of somebody who had not seen how it is built, played against the installed program; what worked is held since, by the test that plays it.
+
+| attempt | result |
+|---|---|
+| a repository with programs by the name of everything in `/usr/bin` in `.venv/bin`, `node_modules/.bin`, `bin` and its top, all first in PATH, and a module by every name of the standard library; all subcommands and a chat | `ybs doctor` ran `uname`, by a library: held by `tests/security/test_planted_programs.py` |
+| the same with ybs in that `.venv`, with bubblewrap and with Landlock | held (`tests/security/test_own_code.py`) |
+| git settings there with fsmonitor, pager, filters, textconv, hooks, aliases, gpg, credential helper, `include.path`; `.env`, `.envrc`, settings of ybs and other agents, MCP servers, skills, agents, commands | nothing of it ran |
+| escapes and turned text in the names of folder, branch, file, author, model, server, hook | shown as signs |
+| a rule `git push *` or `git *` that lets out, with a bare repository in the project whose hooks or `core.fsmonitor` run a program; `git -C`, `--template`, `git shell`; `gh alias`, `gh extension`; `~/.ssh/id_rsa` into a commit | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| such a rule in a project that nobody trusted, with a `Makefile` | ran outside, unasked: held by the same |
+| such a rule beside a job that changes the `Makefile` as soon as ybs has looked at it | could run outside: held by the same |
+| such a rule after the model wrote `.venv/bin/git` or `.venv/bin/ssh`, which PATH leads to | ran outside, unasked: held by the same |
+| unasked, with bubblewrap: an order to a program that listens at a socket or reads a pipe in the project | came through: held by `tests/security/test_read_only.py` |
+| unasked, with Landlock: a file's version set by ioctl | was set: held by `tests/security/test_seccomp.py` |
+| unasked: times, modes, attributes, flags, hard links, shared memory, message queues, abstract sockets, loopback, signals, priorities, limits, `/proc` of others | held |
+| with the sandbox off in `auto`: a module of ybs's own overwritten | was written unasked: held by `tests/security/test_own_code.py` |
+| `ybs tool call` on a file with a token | was printed: masked |
+| an "always" for `awk *`, and `system()` in a later script; `tar Ixf` | was covered: asked about |
 
 ## Escapes
 

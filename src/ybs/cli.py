@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: A start comes to 50,000 of them, a session with edits and commands to 70,000; a chat to 100,000.
 GARBAGE = (150_000, 10, 10)
 VERSION = ["--version"]
+#: What Python tells an audit hook of the start of a program.
+STARTS = frozenset(("subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn", "os.system"))
 #: What the system says when a stream takes no more.
 UNWRITABLE = (EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE)
 
@@ -60,6 +62,16 @@ def prepare_process(words: Sequence[str]) -> None:
         from ybs.finder import install
 
         install()
+        sys.addaudithook(judge_start)
+
+
+def judge_start(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raise PermissionError where a library would start a program of the folder that is worked in: an audit hook."""
+    if event in STARTS:
+        from ybs.frontends.host import this_host
+        from ybs.security.launcher import judge_start
+
+        judge_start(event, arguments, this_host().roots)
 
 
 def leave(code: int) -> None:

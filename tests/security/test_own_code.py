@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from venv import EnvBuilder
@@ -17,6 +17,7 @@ import ybs
 from hosts import this_host
 from installing import declare
 from security import swapping
+from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
@@ -81,11 +82,16 @@ class Installed:
             PROGRAM.replace("from ybs.cli", f"{patch}from ybs.cli", 1)
         )
 
-    def run(self, *script: Any, environ: Mapping[str, str] | None = None) -> tuple[str, str]:
+    def run(
+        self,
+        *script: Any,
+        environ: Mapping[str, str] | None = None,
+        options: Sequence[str] = ("--mode", "bypass"),
+    ) -> tuple[str, str]:
         """Take one turn in which nothing is asked; return the tools' results as the model got them, and standard error."""
         with serving([*script, "done"], OpenAIServer) as server:
             words = (
-                *("--print", "go", "--mode", "bypass", "--provider", "openai"),
+                *("--print", "go", *options, "--provider", "openai"),
                 *("--endpoint", server.url, "--model", "m"),
             )
             done = subprocess.run(
@@ -196,6 +202,26 @@ def test_no_command_changes_it(installed: Installed) -> None:
     assert (installed.project / "src/app.py").read_text() == "y\n"  # all else is as before
 
 
+def test_with_the_sandbox_off_no_command_changes_it_unasked(installed: Installed) -> None:
+    read = call("read_file", path="src/app.py")  # or the turn would end for all those refusals
+    calls = [
+        each
+        for command in COMMANDS
+        for each in (call("run_shell", command=f"({installed.named_in(command)}) 2>&1"), read)
+    ]
+    write = call("run_shell", command='touch "$HOME/outside" && (rm -f .venv/x; printenv HOME)')
+    told, said = installed.run(*calls, write, options=("--mode", "auto", "--no-sandbox"))
+    is_held = (installed.home / "outside").exists()
+    (installed.home / "outside").unlink(missing_ok=True)
+    if "so each is asked about" in said:
+        assert not is_held
+        assert told.count("without a terminal nobody can confirm this") > len(COMMANDS)
+    else:
+        assert "That is read-only for tools and commands" in said
+        assert is_held
+        assert told.count("Read-only file system") + told.count("Device or resource busy") > 8
+
+
 def test_no_file_tool_changes_it(installed: Installed) -> None:
     pdf, new = "SITE/ybs/tools/reading/pdf.py", "SITE/evil.pth"
     calls = (
@@ -289,6 +315,52 @@ def test_git_restores_none_of_it(make: Callable[[str, str], Installed]) -> None:
         assert (project / "src/app.py").read_text() == "x = 1\n"
     finally:
         shutil.rmtree(project / ".git")
+
+
+#: What ybs itself starts, by these or of its own accord: programs by PATH, its own Python, another ybs.
+WORDS = (
+    *(("doctor",), ("version", "--format", "json"), ("models", "list"), ("models", "install")),
+    *(
+        ("map",),
+        ("mcp", "test"),
+        ("hooks", "check"),
+        ("tool", "call", "git", '{"action":"status"}'),
+    ),
+    *(("sandbox", "exec", "--", "/bin/true"), ("-p", "claude-cli", "--print", "hi")),
+)
+
+
+@pytest.mark.slow
+def test_from_there_it_starts_no_program_and_no_module_of_the_project(
+    make: Callable[[str, str], Installed], sandbox: str, tmp_path: Path
+) -> None:
+    installed, sprung, made = make("plain", sandbox), tmp_path / "sprung", list[Path]()
+    sprung.mkdir()
+    folders = [installed.project / each for each in ("", "bin", "node_modules/.bin", ".venv/bin")]
+    try:
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in {*PROGRAMS} - {"rg"}:  # one beside ybs is its own
+                if not os.path.lexists(folder / name):
+                    made.append(folder / name)
+                    made[-1].write_text(f"#!/bin/sh\n: > '{sprung}/{name}'\nexit 9\n")
+                    made[-1].chmod(0o755)
+        for name in MODULES:
+            made.append(installed.project / f"{name}.py")
+            made[-1].write_text(f"open({str(sprung / name)!r}, 'w')\n")
+        path = os.pathsep.join(["", ".", "bin", *map(str, folders), os.environ["PATH"]])
+        environ = {"HOME": str(installed.home), "PATH": path, "OLLAMA_HOST": "127.0.0.1:9"}
+        for words in WORDS:
+            ran = subprocess.run(
+                [installed.named / "bin/python", installed.named / "bin/ybs", *words],
+                env={**environ, "PIP_NO_INDEX": "1", "YBS_MODEL_HUB": ""}, cwd=installed.project,
+                capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            assert "Traceback" not in ran.stderr, (words, ran.stderr)
+            assert [each.name for each in sprung.iterdir()] == [], words
+    finally:
+        for each in made:
+            each.unlink()
 
 
 def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(

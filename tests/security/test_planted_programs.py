@@ -40,6 +40,7 @@ PROGRAMS = (
         "xsel",
         "wl-copy",
         "pbcopy",
+        *("uname", "ldconfig", "gcc", "cc", "ld", "objdump", "ifconfig", "ip", "arp"),
         "nano",
         "vim",
         "vi",
@@ -161,6 +162,8 @@ def test_an_install_of_a_model_runs_neither_pip_nor_uv_of_the_project(trap: Trap
     [
         ("models", "list"),
         ("doctor",),
+        ("doctor", "--format", "json"),
+        ("version", "--format", "json"),
         ("map",),
         ("-p", "claude-cli", "--print", "hi"),
     ],
@@ -170,6 +173,41 @@ def test_no_subcommand_runs_a_program_or_a_module_of_the_project(
 ) -> None:
     ran = trap.ybs(*words, OLLAMA_HOST="127.0.0.1:9")
     assert "Traceback" not in ran.stderr
+    assert trap.sprung == []
+
+
+#: What libraries do in ybs's own process: they find their programs by PATH, or by a path of their own.
+BY_LIBRARIES = """
+import ctypes.util, os, platform, subprocess, sys, uuid
+from ybs.cli import prepare_process
+prepare_process(["x"])
+def tried(act):
+    try:
+        return act()
+    except PermissionError as error:
+        return "refused"
+project = os.getcwd()
+tried(platform.platform), tried(platform.processor), tried(lambda: ctypes.util.find_library("nothing"))
+for word in ("uv", "./uv", f"{project}/bin/uv", f"{project}/../{os.path.basename(project)}/uv"):
+    assert tried(lambda: subprocess.run([word])) == "refused", word
+    assert tried(lambda: os.posix_spawn(word, [word], {})) == "refused", word
+assert tried(lambda: subprocess.run("uv", shell=False, env={"PATH": f"{project}/bin"})) == "refused"
+assert tried(lambda: os.system("uv")) == "refused"
+assert tried(lambda: os.popen("exit 0").read()) == ""
+assert subprocess.run(["/bin/sh", "-c", "exit 3"]).returncode == 3
+uuid.getnode()
+tried(lambda: os.execvp("uv", ["uv"]))
+print("held")
+"""
+
+
+@pytest.mark.integration
+def test_no_library_starts_a_program_of_the_project(trap: Trap) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", BY_LIBRARIES], env={**os.environ, "PATH": trap.path},
+        cwd=trap.project, capture_output=True, text=True, timeout=40, check=False,
+    )  # fmt: skip
+    assert ran.stdout == "held\n", ran.stderr
     assert trap.sprung == []
 
 

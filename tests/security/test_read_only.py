@@ -1,7 +1,10 @@
 """What runs unasked cannot write: the attacks, played in the real sandboxes and judged by what is on disk."""
 
 import os
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -127,3 +130,92 @@ def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(
     backend = make(work, home)
     assert run(backend, 'echo x >"$TMPDIR/mine" && cat "$TMPDIR/mine"', work)[:2] == (0, "x\n")
     assert run(backend, 'ls "$TMPDIR" "$HOME"', work, read_only=False)[1].count("mine") == 0
+
+
+REACH = """
+import os, socket
+def tried(act):
+    try:
+        return act()
+    except OSError:
+        return None
+def speak():
+    with socket.socket(socket.AF_UNIX) as made:
+        made.settimeout(5)
+        made.connect("deep/editor.sock")
+        made.send(b"run this")
+tried(speak)
+tried(lambda: os.write(os.open("deep/pipe", os.O_WRONLY | os.O_NONBLOCK), b"run this"))
+print("tried")
+"""
+
+
+class Listening:
+    """A program outside of the sandbox that takes orders at a socket and a pipe in the project, as editors and servers do."""
+
+    def __init__(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = project / "deep"
+        folder.mkdir(parents=True)
+        monkeypatch.chdir(folder)  # the name of a socket is short
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind("editor.sock")
+        self._socket.listen()
+        self._socket.setblocking(False)
+        os.mkfifo("pipe")
+        self._pipe = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+        monkeypatch.chdir(project)
+
+    @property
+    def orders(self) -> list[bytes]:
+        """Return what came in by the socket and by the pipe."""
+        came = list[bytes]()
+        with suppress(BlockingIOError), self._socket.accept()[0] as caller:
+            came.append(caller.recv(99))
+        with suppress(BlockingIOError):
+            came.append(os.read(self._pipe, 99))
+        return [each for each in came if each]
+
+    def close(self) -> None:
+        self._socket.close()
+        os.close(self._pipe)
+
+
+@pytest.fixture
+def listening(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listening]:
+    made = Listening(work, monkeypatch)
+    yield made
+    made.close()
+
+
+@both
+def test_no_program_that_listens_in_the_project_is_spoken_to(
+    make, work: Path, home: Path, listening: Listening
+) -> None:
+    (work / "reach.py").write_text(REACH)
+    said = run(make(work, home), "python3 reach.py", work)
+    assert said[1] == "tried\n", said
+    assert listening.orders == []
+    exec(compile(REACH, "reach.py", "exec"))
+    assert listening.orders == [b"run this"] * 2
+
+
+@both
+def test_a_command_that_may_write_speaks_to_no_socket_of_the_machine(
+    make, work: Path, home: Path, listening: Listening
+) -> None:
+    (work / "reach.py").write_text(REACH.replace("tried(lambda", "(lambda: 0) or (lambda"))
+    said = run(make(work, home), "python3 reach.py", work, read_only=False)
+    assert said[1] == "tried\n", said
+    assert listening.orders == []
+
+
+def test_a_command_that_may_write_has_sockets_of_its_own(work: Path, home: Path) -> None:
+    code = (
+        "import socket; a = socket.socket(socket.AF_UNIX); a.bind('own.sock'); a.listen(); "
+        "b = socket.socket(socket.AF_UNIX); b.connect('own.sock'); print('met')"
+    )
+    backend = bubblewrap(work, home)
+    for _ in range(2):
+        assert (
+            run(backend, f'python3 -c "{code}"; rm own.sock', work, read_only=False)[1] == "met\n"
+        )

@@ -50,6 +50,7 @@ def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
         *("python3 -c x.py", "python3 -i x.py", "python3 -", "perl -E x.pl", "node -e x.js"),
         *("node -r ./x.js y.js", "python3 x.py > out", "bash -c x.sh", "python3", "deno eval x.ts"),
         *("pytest ../other", "pytest /etc", "pytest ~/x", "pytest -p x", "pytest --rootdir=/x"),
+        *("awk 'BEGIN{system(\"id\")}' x", "awk '{print | \"sh\"}' x", "tar Ixf sh x.tar"),
         *(
             "env pytest",
             "nice pytest",

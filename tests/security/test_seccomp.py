@@ -9,6 +9,7 @@ from rows import every_row
 from ybs.security.sandbox.seccomp import confining, is_known, replacing_namespaces, telling
 
 ALLOW, KILL, EPERM, ENOSYS, DONE = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50000
+NO_CONTROL = 0x50019  # ENOTTY
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 #: The calls of the tests by name, from each machine's own table.
 NUMBERS = {
@@ -322,7 +323,20 @@ def test_what_runs_read_only_changes_no_mode_owner_or_time_and_signals_nobody(ma
             assert answer(program, number, arch=ARCH[machine]) == EPERM, number
         assert answer(program, kill, arch=ARCH[machine]) == (ALLOW if can_deny else EPERM)
         ioctl = {"x86_64": 16, "aarch64": 29}[machine]
-        assert answer(program, ioctl, 3, 0x40086602, arch=ARCH[machine]) == EPERM
+        # FS_IOC_SETFLAGS and SETVERSION, FS_IOC_FSSETXATTR, FS_IOC_SET_ENCRYPTION_POLICY, FS_IOC_ENABLE_VERITY, TIOCSTI, none
+        for control in (
+            0x40086602,
+            0x40087602,
+            0x401C5820,
+            0x800C6613,
+            0x40806685,
+            0x5412,
+            0x12345678,
+        ):
+            assert answer(program, ioctl, 3, control, arch=ARCH[machine]) in (EPERM, NO_CONTROL)
+        for control in (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x80086601):
+            assert answer(program, ioctl, 3, control, arch=ARCH[machine]) == ALLOW
+        assert len(program) // 8 < 250
 
 
 @every_row("machine", MACHINES)

@@ -163,8 +163,8 @@ class ToolEnvironment:
         if not code:
             return ()
         names = ", ".join(roots.show(Path(path)) for path in dict.fromkeys(code))
-        if self.sandbox.is_off:
-            held = "File tools do not write there, but with the sandbox off every command can change ybs."
+        if not self.sandbox.holds_code:
+            held = "File tools do not write there, but with the sandbox off every command can change ybs, so each is asked about."
         else:
             held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
         return (f"ybs itself runs from {names}. {held}",)
@@ -180,6 +180,7 @@ class ToolEnvironment:
             project=rules,
             find_sandbox=lambda: self.sandbox.state,
             asks_each_command=self._names_commands(),
+            trusts_project=lambda: self.trusts_project,
         )
 
     def _names_commands(self) -> bool:

@@ -45,6 +45,8 @@ _WALLS = lazy(
 _WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
 _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
+#: What is refused where mounts hold writes: unix sockets, which mounts cannot hold.
+_SOCKET_REFUSED = lazy(r"Operation not permitted|\bEPERM\b")
 _MOST_NAMED = 3
 #: What a model can do where the sandbox is in the way.
 _OUTSIDE = (
@@ -103,7 +105,7 @@ class Sandbox:
         if self.is_off:
             from ybs.security.sandbox.choice import Open
 
-            return Open()
+            return Open([str(folder) for folder in (self._folder, *self._folders)])
         if self._backend is None:
             self._backend = self._choose()
         return self._backend
@@ -140,12 +142,17 @@ class Sandbox:
     def state(self) -> "Sandboxing":
         """Say what the policy goes by."""
         if self.is_off:
-            return "off"
+            return "off" if self.holds_code else "none"
         if self.backend.name == "none":
             return "none"
         if not self.backend.is_reduced:
             return "full"
         return "held" if self.backend.holds_reading else "reduced"
+
+    @property
+    def holds_code(self) -> bool:
+        """Whether no command can change ybs itself, also where the sandbox is off."""
+        return getattr(self.backend, "holds_code", True)
 
     @property
     def closes_network(self) -> bool:
@@ -302,8 +309,11 @@ class Sandbox:
             return Need("it wants to reach the network", network=True)
         if exit_code and attempts.wants_server:
             return Need("it wants to reach a server of this session")
+        is_held_by_mounts = self.backend.name == "bubblewrap"
+        if exit_code and is_held_by_mounts and _SOCKET_REFUSED().search(said):
+            return Need("it wants to reach a server of this session")
         is_refused = _WRITE_REFUSED().search(said) or (
-            exit_code and self.backend.name != "bubblewrap" and _REFUSED().search(said)
+            exit_code and not is_held_by_mounts and _REFUSED().search(said)
         )
         is_blind = not attempts.is_watching
         return Need("it wants to write") if is_refused and (exit_code or is_blind) else None

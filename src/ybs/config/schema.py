@@ -179,7 +179,7 @@ class Safety(Struct, frozen=True, kw_only=True):
     outside_sandbox: Annotated[
         tuple[str, ...],
         Meta(
-            description="Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and `gh *`. Only your own settings can name them."
+            description="Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and `gh *`. Only your own settings can name them, and they count in projects that you trust."
         ),
     ] = ()
     allow: Annotated[

@@ -3,14 +3,17 @@
 A project is somebody else's until the person trusts it, and a model may write in it. So nothing that a project holds
 decides what runs: a program has an absolute path, found away from every root; Python looks for modules neither in the folder
 that it stands in nor in a root; and a process stands in a folder that no project has, unless whoever starts it says otherwise.
-`tests/test_spawning.py` finds processes that are started anywhere else.
+`tests/test_spawning.py` finds processes that are started anywhere else in ybs; what libraries start (`platform` its `uname`, `ctypes.util`
+its `ldconfig`, plugins their own) the process itself judges, by `judge_start`.
 """
 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from errno import ENOENT
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from errno import EACCES, ENOENT
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -51,6 +54,16 @@ _FOLDERS = (
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: The folder in which this ybs is found.
 _OWN_PACKAGES = str(Path(__file__).parents[2])
+
+#: What Python tells of the start of a program, and where the program stands among its arguments.
+STARTS: Final = {
+    "subprocess.Popen": 0,
+    "os.posix_spawn": 0,
+    "os.exec": 0,
+    "os.spawn": 1,
+    "os.system": 0,
+}
+_is_launching: ContextVar[bool] = ContextVar("_is_launching", default=False)
 
 #: What a standard stream of a process is: a descriptor, a file, or a constant of `subprocess`; None hands on ybs's own.
 Stream: TypeAlias = int | IO[Any] | None
@@ -160,17 +173,18 @@ def start(
     from subprocess import Popen
 
     try:
-        return Popen(
-            _checked(launch.argv),
-            cwd=folder,
-            env=launch.environ,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=has_own_group,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-        )
+        with _launching():
+            return Popen(
+                _checked(launch.argv),
+                cwd=folder,
+                env=launch.environ,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=has_own_group,
+                pass_fds=launch.descriptors,
+                preexec_fn=launch.before_exec,
+            )
     finally:
         _close(launch.descriptors)
 
@@ -189,18 +203,19 @@ async def start_in_loop(  # noqa: PLR0913 - as of `start`, and the longest line
     import asyncio
 
     try:
-        return await asyncio.create_subprocess_exec(
-            *_checked(launch.argv),
-            cwd=folder,
-            env=launch.environ,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            limit=limit,
-            start_new_session=has_own_group,
-            pass_fds=launch.descriptors,
-            preexec_fn=launch.before_exec,
-        )
+        with _launching():
+            return await asyncio.create_subprocess_exec(
+                *_checked(launch.argv),
+                cwd=folder,
+                env=launch.environ,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                limit=limit,
+                start_new_session=has_own_group,
+                pass_fds=launch.descriptors,
+                preexec_fn=launch.before_exec,
+            )
     finally:
         _close(launch.descriptors)
 
@@ -233,7 +248,42 @@ def spawn(
     if not os.access(_checked(argv)[0], os.X_OK):
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), argv[0])
     words = [*_IN_FOLDER, str(folder), *argv]
-    return os.posix_spawn(words[0], words, environ, file_actions=actions, **options)
+    with _launching():
+        return os.posix_spawn(words[0], words, environ, file_actions=actions, **options)
+
+
+def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path]) -> None:
+    """Raise PermissionError for a program that the rest of this process starts in a root, or by a relative entry of PATH.
+
+    That is what libraries do that find theirs by PATH. Event and arguments are those that Python tells an audit hook.
+    """
+    if _is_launching.get():
+        return
+    program = os.fsdecode(arguments[STARTS[event]])
+    # Only Popen looks along PATH; to the system a bare name is a file where the process stands.
+    is_name = event == "subprocess.Popen" and "/" not in program
+    found = _found_by_path(program, arguments[-1]) if is_name else program
+    tops = _resolved(away_from)
+    if event == "os.system" or not (_is_path_away(found, tops) and _is_away(Path(found), tops)):
+        raise PermissionError(EACCES, "it may be a program of the project", program)
+
+
+@contextmanager
+def _launching() -> Generator[None]:
+    """Mark what is started meanwhile as judged."""
+    token = _is_launching.set(True)
+    try:
+        yield
+    finally:
+        _is_launching.reset(token)
+
+
+def _found_by_path(program: str, environ: Mapping[str, str] | None) -> str:
+    """Return the path that PATH leads to, of these variables or the process's own; a system's where it leads nowhere."""
+    folders = os.get_exec_path(environ)
+    paths = (os.path.join(folder, program) for folder in folders)  # noqa: PTH118 - an empty one is where it stands
+    found = (path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path))  # noqa: PTH113 - a text
+    return next(found, f"/{program}")
 
 
 def _checked(argv: Sequence[str]) -> Sequence[str]:

@@ -10,6 +10,14 @@ from ybs.router.simulator.report import Report
 from ybs.router.simulator.scenarios import HARDER, LIMITS, MAIN
 
 pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what a simulation sets for its own processes: Python elsewhere would import nothing from its folder."""
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+
+
 WORDS = ["router", "simulate", "--seeds", "1", "--decisions", "10", "--tuning"]
 
 

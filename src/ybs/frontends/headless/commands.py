@@ -124,9 +124,10 @@ def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
     from ybs import __version__
+    from ybs.frontends.headless.finding import system_name
 
     if arguments.format == "json":
-        facts = {"python": platform.python_version(), "platform": platform.platform()}
+        facts = {"python": platform.python_version(), "platform": system_name()}
         write_json({"name": "ybs", "version": __version__, **facts})
     else:
         write(f"ybs {__version__}")

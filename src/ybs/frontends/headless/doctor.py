@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from ybs import __version__
 from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.finding import Finding, write_findings
+from ybs.frontends.headless.finding import Finding, system_name, write_findings
 from ybs.frontends.headless.machine import look_at_machine
 from ybs.frontends.headless.output import write_json
 from ybs.frontends.headless.reach import look_at_model, look_at_providers, look_at_starter
@@ -37,7 +37,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     yield Finding(name="ybs", state="ok", detail=__version__)
     python = f"{platform.python_version()} at {sys.executable}"
     yield Finding(name="python", state="ok", detail=python)
-    yield Finding(name="system", state="ok", detail=platform.platform())
+    yield Finding(name="system", state="ok", detail=system_name())
     yield from _configuration(loaded)
     yield from look_at_model(loaded.host, loaded.config, trouble)
     needed = chosen_name(loaded.config) if trouble is None else None  # the trouble is named already

@@ -209,7 +209,8 @@ async def _called(environment: ToolEnvironment, options: "Options", call: ToolCa
             return _senseless(call.name, error)
         raise
     warn(environment.loaded.warnings)
-    return await SingleCall(environment, context, toolbox).go(call)
+    guarded = environment.secrets.guarded(toolbox)  # who asked for the call may be a model
+    return await SingleCall(environment, context, guarded).go(call)
 
 
 def _senseless(name: str, error: Exception) -> int:

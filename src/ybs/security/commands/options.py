@@ -35,12 +35,14 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("just", "--shell --shell-arg --chooser --command -c"),
     ("gradle gradlew", "-I --init-script"),
     ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path"),
-    ("git", "--ext-diff --textconv --config-env"),
+    ("git", "--ext-diff --textconv --config-env --template"),
     ("date", ""),
     ("less more", ""),
     ("awk gawk mawk nawk", ""),
     ("sed gsed", ""),
 )
+#: `tar Ixf PROGRAM ARCHIVE`: options without a dash, whose values follow in order.
+_OLD_STYLE = lazy(r"[A-Za-z]*[IF][A-Za-z]*")
 _LETTER = re.compile(r"-[^-]$")
 
 
@@ -83,6 +85,8 @@ def running(words: list[str]) -> Iterator[Option]:
     yield from _found(words, RUNNING.get(name, ()))
     if name == "git":
         yield from _running_by_git(words)
+    elif name in ("tar", "bsdtar") and _OLD_STYLE().fullmatch("".join(words[1:2])):
+        yield Option("-I")
     elif name in ("less", "more", "vi", "vim", "nvim", "view"):
         yield from (Option(word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
 

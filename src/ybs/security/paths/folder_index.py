@@ -35,13 +35,15 @@ class Found(Struct):
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
     whose `.git` is a link `linked` has the folder around it. `later` are the files that run or are read later, `held` those
-    entries at the root's top that the sandbox holds. `unseen` are folders that were not looked at.
+    entries at the root's top that the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not
+    looked at.
     """
 
     repositories: list[str] = []
     linked: list[str] = []
     later: list[str] = []
     held: list[str] = []
+    special: list[str] = []
     unseen: list[str] = []
 
 
@@ -53,6 +55,7 @@ class _Folder(Struct, gc=False):
     repositories: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    special: tuple[str, ...] = ()
     is_linked: bool = False
     is_bare: bool = False
 
@@ -92,6 +95,7 @@ class FolderIndex:
             fresh[path] = folder
             if folder.repositories or folder.later or folder.held or folder.is_bare:
                 _add(found, below, folder)
+            found.special += [f"{path}/{name}" for name in folder.special]
             for name in folder.folders:
                 (last if name.lower() in _LAST else pending).append(below.one(name))
         # What was not come to is looked at next time, and what is known of it need not be listed again.
@@ -145,17 +149,21 @@ def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
 
 
 def _listed(below: _Below, stamp: int | None) -> _Folder:
-    folders, others, links = list[str](), list[str](), list[str]()
+    folders, others, links, special = list[str](), list[str](), list[str](), list[str]()
     with os.scandir(below.path) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.name)
             else:
-                (links if entry.is_symlink() else others).append(entry.name)
+                others.append(entry.name)
+                if not entry.is_file(follow_symlinks=False):
+                    special.append(entry.name)
     names = {*folders, *others, *links}
     repositories = names & REPOSITORIES
     if below.depth and _is_bare(names):
-        return _Folder(stamp, is_bare=True)
+        return _Folder(stamp, special=tuple(special), is_bare=True)
     files = () if below.is_installed else _later_files(below, [*others, *links])
     return _Folder(
         stamp,
@@ -163,6 +171,7 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         repositories=tuple(repositories),
         later=tuple(files),
         held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
+        special=tuple(special),
         is_linked=".git" in links,
     )
 

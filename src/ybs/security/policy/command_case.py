@@ -96,7 +96,7 @@ class CommandCase:
         if not self.reading.is_clear or not script.is_clear or script.has_variables:
             return False
         return bool(script.commands) and all(
-            any(rule.allows_part(part) for rule in rules) for part in script.commands
+            any(rule.lets_out(part) for rule in rules) for part in script.commands
         )
 
 

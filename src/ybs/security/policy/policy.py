@@ -35,6 +35,7 @@ _LACKING: Mapping[Sandboxing, str] = {
     "reduced": "the sandbox cannot keep a command from writing",
     "off": "the sandbox is off",
 }
+_NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 #: Where a command can be kept from changing or sending anything.
 _HOLDING: Collection[Sandboxing] = ("full", "held")
 
@@ -80,7 +81,7 @@ class _Chosen(Struct):
 class Policy:
     """Mode, rules and grants. `project` has those that are kept for the project; the others live with the session."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the person set, and what is found out when it is needed
         self,
         safety: Safety,
         *,
@@ -89,16 +90,18 @@ class Policy:
         project: ProjectRules | None = None,
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
         asks_each_command: bool = False,
+        trusts_project: Callable[[], bool] = lambda: False,
     ) -> None:
         """Read the rules. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
+        `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
         """
         self._chosen = _Chosen(safety.mode)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
-        self._outside = outside_rules(safety.outside_sandbox)
+        self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
@@ -192,6 +195,8 @@ class Policy:
             return Allow(by, with_network=case.is_given_network)
         reason = f"the rule {rule.text} in safety.ask says to ask" if rule else self._question(case)
         reason = reason or needs
+        if rule is None and self._is_let_out(case):
+            reason = f"{reason}; {_NOT_TRUSTED}"
         if self.mode == "deny":
             return Deny(
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
@@ -239,6 +244,10 @@ class Policy:
         return case.command.writes if case.command is not None else ""
 
     def _may_leave(self, case: Case) -> bool:
+        """Return whether the command runs outside the sandbox unasked: what it does there the project's files say, so that is trusted."""
+        return self._is_let_out(case) and self._trusts_project()
+
+    def _is_let_out(self, case: Case) -> bool:
         """Return whether the person's own settings let the command run outside the sandbox, and nothing in it has to be looked at."""
         if not (self._outside and case.command and case.subject.offers_outside):
             return False

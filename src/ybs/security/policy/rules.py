@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ybs.core.errors import ConfigError
+from ybs.core.lazy import lazy
 
 if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
+#: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
+_ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 
 
@@ -69,6 +72,19 @@ class Rule(Struct, frozen=True):
         if self.pattern is None or part.targets or part.sources or part.start or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
+
+    def lets_out(self, part: "Command") -> bool:
+        """Return whether the pattern covers one command outside the sandbox: its star stands for no place but the project either.
+
+        So no file of the person's is read into a commit, and no other repository's settings and hooks count.
+        """
+        from ybs.security.commands.options import git_verb
+
+        words = part.words
+        named = (self.pattern or "").split()
+        if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
+            return False
+        return not any(_ELSEWHERE().search(word) for word in words[1:] if word not in named)
 
     def _hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.

@@ -11,6 +11,7 @@ from ybs.security.commands import options, wrappers
 from ybs.security.commands.command import Command, Script, parse
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
+from ybs.security.commands.roundabout import codes_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.policy import goals
 from ybs.security.policy.assignments import is_harmless
@@ -133,7 +134,7 @@ def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
     if any(map(_reaches_outside, words[size:])):
         return False
-    if any(options.running(words)) or any(goals.chosen(words)):
+    if any(options.running(words)) or any(goals.chosen(words)) or codes_of(Command(words, [])):
         return False
     return not any(wrappers.words_that_run([words[0], *words[size:]]))
 

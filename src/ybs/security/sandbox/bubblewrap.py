@@ -13,7 +13,14 @@ from ybs.security.sandbox import environment
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
-from ybs.security.sandbox.protected import git_folders, host_secrets, linked, protected
+from ybs.security.sandbox.protected import (
+    git_folders,
+    host_secrets,
+    linked,
+    outer_sockets,
+    pipes,
+    protected,
+)
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
 
@@ -84,7 +91,8 @@ class Bubblewrap:
         )
         opened = list(self._opened(read_only=read_only))
         command = checked(opened, command)
-        descriptor = _filter_file(has_unix_sockets=not network)
+        # A socket is reached by its name in spite of a mount that is read-only, and of another network.
+        descriptor = _filter_file(has_unix_sockets=not (network or read_only))
         return Launch(
             argv=(
                 *(
@@ -121,12 +129,27 @@ class Bubblewrap:
         show = _read_only if read_only else _writable
         for top in self.places.tops:
             yield from show(self.places, top)
+            yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         yield from _hidden(self.places.hidden)
+        if read_only and self.private is not None and (shared := self.private.shared):
+            for path in pipes(shared):
+                yield from ("--ro-bind", "/dev/null", f"{_TMP}{path.removeprefix(shared)}")
 
 
 def find() -> str | None:
     """Return the bwrap program of the system: one that only root can have put there."""
     return system_program(BUBBLEWRAP)
+
+
+def holding_code(program: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """Return what runs a command with all that it has without it, but ybs's own code in the folders, which is read-only."""
+    mounts: dict[str, str] = {}
+    for folder in folders:
+        code = [path for path in code_in(folder) if not Path(path).is_symlink()]
+        above = [path for path in _above_in(code, folder) if path != folder]
+        mounts |= dict.fromkeys(above, "--dev-bind") | dict.fromkeys(code, "--ro-bind")
+    words = [word for path in sorted(mounts) for word in (mounts[path], path, path)]
+    return (program, "--dev-bind", "/", "/", *words, "--")
 
 
 def attempt(program: str) -> tuple[tuple[str, ...] | None, str]:
@@ -255,14 +278,19 @@ def _read_only(places: Places, top: str) -> Iterator[str]:
 
 def _pins(places: Places, top: str) -> list[str]:
     """Return the folders on the way to blocked paths and ybs's code: what is mounted cannot be renamed, to be found bare next time."""
+    return [path for path in _above_in((*places.hidden, *code_in(top)), top) if path != top]
+
+
+def _above_in(paths: Iterable[str], top: str) -> list[str]:
+    """Return the folders in `top` that hold one of the paths, itself among them, each behind those that hold it."""
     way = (
         str(folder)
-        for path in (*places.hidden, *code_in(top))
+        for path in paths
         if lies_in(path, top)
         for folder in reversed(Path(path).parents)
         if lies_in(str(folder), top)
     )
-    return [folder for folder in dict.fromkeys(way) if folder != top]
+    return list(dict.fromkeys(way))
 
 
 def _pieces(folder: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import bubblewrap, environment, seatbelt
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import Places, see
@@ -100,12 +101,24 @@ class NoBackend:
 
 
 class Open:
-    """No sandbox, because the person turned it off. The environment is still a built one."""
+    """No sandbox, because the person turned it off. The environment is still a built one.
+
+    What of ybs itself lies in one of the folders stays read-only all the same, where bubblewrap can be had.
+    """
 
     name = "none"
     why = "you turned it off"
     is_reduced = True
     holds_reading = False
+
+    def __init__(self, folders: Sequence[str] = ()) -> None:
+        self._folders = [folder for folder in folders if code_in(folder)]
+
+    @property
+    def holds_code(self) -> bool:
+        """Whether no command can change ybs itself. A link that leads to it cannot be held."""
+        code = [path for folder in self._folders for path in code_in(folder)]
+        return not code or (has_bubblewrap() and not any(Path(path).is_symlink() for path in code))
 
     def launch(
         self,
@@ -118,7 +131,10 @@ class Open:
         declared: Mapping[str, str] | None = None,
     ) -> Launch:
         """Return the command as it is."""
-        return Launch(tuple(command), environment.build_open(environ, declared=declared))
+        variables = environment.build_open(environ, declared=declared)
+        program = tried_bubblewrap()[0] if self._folders and sys.platform == "linux" else None
+        around = bubblewrap.holding_code(program, self._folders) if program else ()
+        return Launch((*around, *command), variables)
 
 
 def choose(
@@ -146,7 +162,7 @@ def try_machine() -> None:
 
 def has_bubblewrap() -> bool:
     """Return whether bubblewrap works on this machine, which is tried once."""
-    return tried_bubblewrap()[0] is not None
+    return sys.platform == "linux" and tried_bubblewrap()[0] is not None
 
 
 def landlock_kernel() -> "Kernel | None":

@@ -45,6 +45,23 @@ def linked(root: str) -> list[str]:
     return sorted({*index_of(root).look().linked, *(path.rpartition("/")[0] for path in links)})
 
 
+def pipes(root: str) -> list[str]:
+    """Return what in a folder is neither file nor folder nor link. A mount that is read-only does not keep anybody from writing into it."""
+    return index_of(root).look().special
+
+
+def outer_sockets(root: str) -> list[str]:
+    """Return the sockets in a folder at which a program of this machine listens. Those of the session's own jobs are not among them."""
+    if not (special := index_of(root).look().special):
+        return []
+    try:
+        bound = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return []
+    names = {line.rpartition("/")[2].rpartition(" ")[2] for line in bound[1:]}
+    return [path for path in special if path.rpartition("/")[2].rpartition(" ")[2] in names]
+
+
 def _folded(paths: list[str], root: str, most: int) -> list[str]:
     """Return the paths; where there are more than `most`, folders stand for what is in them, as few and as deep as can be."""
     every = set(paths)

@@ -12,6 +12,7 @@ from functools import cache
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _ERRNO = 0x00050000
 _EPERM, _ENOSYS, _NOT_SUPPORTED = 1, 38, 95
+_NO_CONTROL = _ERRNO | 25  # ENOTTY, as of every file that does not know it
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000  # x86_64 has a second set of calls from here on
@@ -71,11 +72,12 @@ _FACTS: dict[str, tuple[int | None, int | None]] = {
     "futimesat": (261, None), "utimensat": (280, 88), "setpriority": (141, 140), "ioprio_set": (251, 30),
     "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
 }  # fmt: skip
-_FLAGS_OF_FILES = (
-    0x40086602,
-    0x40046602,
-    0x401C5820,
-)  # FS_IOC_SETFLAGS, the same of 32 bits, FS_IOC_FSSETXATTR
+#: What a program may do with a descriptor that it only reads: ask a terminal or a pipe about itself, or a file where it lies.
+#: Every file system has others of its own, which change a file's flags, version or keys.
+_READING_CONTROLS = (
+    *range(0x5401, 0x5412), 0x5413, 0x541B, 0x5421, *range(0x5450, 0x5453),  # TC…, TIO…, FIO…
+    0x2, 0x80086601, 0x80046601, 0x801C581F, 0xC020660B,  # FIGETBSZ, GETFLAGS, FSGETXATTR, FIEMAP
+)  # fmt: skip
 _SIGNALS: dict[str, tuple[int | None, int | None]] = {
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
@@ -132,7 +134,7 @@ def replacing_namespaces(
     code += _of_others(column)
     if read_only:
         code += _refuse(_numbers(_FACTS, column), _ERRNO | _EPERM)
-        code += _arguments_of((16, 29)[column], _refused_values(1, _FLAGS_OF_FILES))  # ioctl
+        code += _arguments_of((16, 29)[column], _allowed_values(1, _READING_CONTROLS, _NO_CONTROL))
         if not can_deny_signals:
             code += _refuse(_numbers(_SIGNALS, column), _ERRNO | _EPERM)
     if not can_deny_truncate:
@@ -270,12 +272,12 @@ def _refused_values(argument: int, values: Iterable[int]) -> _Code:
     ]
 
 
-def _allowed_values(argument: int, values: Iterable[int]) -> _Code:
+def _allowed_values(argument: int, values: Iterable[int], answer: int = _ERRNO | _EPERM) -> _Code:
     allowed = list(values)
     return [
         (_LOAD, 0, 0, _low_word(argument)),
         *((_JUMP_EQUAL, len(allowed) - place, 0, value) for place, value in enumerate(allowed)),
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
+        (_RETURN, 0, 0, answer),
     ]
 
 

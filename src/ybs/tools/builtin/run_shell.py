@@ -107,7 +107,8 @@ class RunShell(BuiltInTool):
         from ybs.tools.shell.changed import changed_files  # where something may run outside
 
         workspace = self.workspace
-        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns)
+        jobs = workspace.shells.running_jobs
+        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns, jobs)
 
     def outside(self, arguments: Arguments) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""

@@ -7,14 +7,17 @@ it names in any spelling, the recipes of common programs, and git's hooks with w
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from ybs.core.errors import YbsError
 from ybs.security.commands import options, wrappers
 from ybs.security.commands.command import scan
 from ybs.security.commands.wrappers import read
+from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
@@ -43,30 +46,38 @@ _HOOKS = (".husky", ".githooks", ".git-hooks", ".pre-commit-config.yaml", "lefth
 #: Programs whose words are data, unless an option of theirs runs something.
 _TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 _GIT = frozenset(("git", "gh", "glab"))
-_MOST_HOOKS, _MOST_NAMED, _MOST_BYTES = 100, 5, 64_000
+_MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS = 100, 5, 64_000, 2_000
 #: The clock of a file system goes in steps.
 _STEP_NS = 20_000_000
 
 
-def changed_files(command: str, folder: Path, roots: Roots, since_ns: int) -> tuple[str, ...]:
-    """Return the files that were changed since then, a few of them, as they are shown to the person."""
+def changed_files(
+    command: str, folder: Path, roots: Roots, since_ns: int, jobs: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the files that were changed since then, a few of them, as they are shown to the person.
+
+    A job that runs in the background can see that a file is looked at, and change it before the command runs it.
+    """
     top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
-    found = dict.fromkeys(
-        path
-        for path in _files_of(command, folder, top, roots)
-        if _is_changed(path, since_ns - _STEP_NS)
-    )
+    files = dict.fromkeys(_files_of(command, folder, top, roots))
+    found = {path: None for path in files if _is_changed(path, since_ns - _STEP_NS)}
+    found |= dict.fromkeys(_named_repositories(command, folder, roots))
     names = [roots.show(path) for path in found]
+    if jobs and any(".git" not in path.parts for path in files):
+        names.insert(0, f"what {jobs[0]} changes meanwhile")
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
 
 
 def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
     """Yield the files that a command names or runs; they need not be there."""
+    yield from _in_path(folder, roots)
     if (takes_data := _takes_data(command)) is None:
         yield from _run_by(command, folder, top, roots)
     if _GIT.isdisjoint(_programs_in(command) if takes_data is None else takes_data):
         return
+    for repository in _other_repositories(folder, roots):
+        yield from (repository, repository / "config", *_entries(repository / "hooks", _MOST_HOOKS))
     for hook in _hooks(folder, top, roots):
         yield hook
         with suppress(OSError), hook.open("rb") as file:
@@ -80,6 +91,44 @@ def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
     for program in _programs_in(text):
         for name in _RECIPES_OF.get(program, ()):
             yield from dict.fromkeys((folder / name, top / name))
+
+
+def _in_path(folder: Path, roots: Roots) -> Iterator[Path]:
+    """Yield the programs that PATH leads to in the project: git alone finds its helpers, ssh and gpg there."""
+    for entry in roots.host.environ.get("PATH", os.defpath).split(os.pathsep):
+        place = Path(os.path.realpath(folder / entry))
+        if any(place.is_relative_to(root) for root in roots.folders):
+            for each in _entries(place, _MOST_PROGRAMS):
+                yield from dict.fromkeys((each, each.resolve()))
+
+
+def _entries(folder: Path, most: int) -> list[Path]:
+    with suppress(OSError):
+        return list(islice(folder.iterdir(), most))
+    return []
+
+
+def _other_repositories(folder: Path, roots: Roots) -> Iterator[Path]:
+    """Yield the other repositories in the project: submodules, and what a command may have made to be pushed to or entered."""
+    own = None
+    with suppress(YbsError, OSError, ValueError):
+        own = find_repository(folder).common_folder
+    for root in roots.folders:
+        yield from (
+            each for name in index_of(str(root)).look().repositories if (each := Path(name)) != own
+        )
+
+
+def _named_repositories(command: str, folder: Path, roots: Roots) -> Iterator[Path]:
+    """Yield those that a word names: git runs their hooks, whoever wrote them and when."""
+    words = {word for each in scan(command) for word in (each, each.rpartition("=")[2])}
+    named = {os.path.realpath(folder / word.removeprefix("file://")) for word in words}
+    for repository in _other_repositories(folder, roots):
+        places = (
+            (repository, repository.parent) if repository.name in REPOSITORIES else (repository,)
+        )
+        if not named.isdisjoint(map(str, places)):
+            yield repository
 
 
 def _programs_in(text: str) -> set[str]:
