@@ -48,7 +48,7 @@ _DEFAULT = lazy(r"\$\{\w+:?[-=+?]")
 _SEPARATORS = lazy(r"[\s;&|()<>{},`#]+")
 
 
-class Command(Struct, eq=False):
+class Command(Struct):
     """One simple command: its words without quotes, the files its output goes to, and its place.
 
     `start`: how many of the words are assignments before the program. `given`: the text of its here-documents.
@@ -62,17 +62,6 @@ class Command(Struct, eq=False):
     given: str = ""
     sets: Sequence[str] = ()
     sources: list[str] = field(default_factory=list[str])
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what two readings of a text must agree on."""
-        return isinstance(other, Command) and self._facts == other._facts
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it can be changed
-
-    @property
-    def _facts(self) -> tuple[object, ...]:
-        given = (self.words, self.targets, self.sources, list(self.sets))
-        return (*given, self.is_piped_into, self.start, self.given)
 
     @property
     def argv(self) -> list[str]:
