@@ -12,10 +12,10 @@ from ybs.core.lazy import lazy
 from ybs.security.commands import roundabout
 from ybs.security.commands.command import Command, parse, scan
 from ybs.security.commands.destruction import BY_PROGRAM, VERB_PLACES
+from ybs.security.commands.options import GIT_GLOBAL
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 
 _SHORT = {"--recursive": "-r", "--force": "-f", "--dereference": "-L"}
-_GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 INTERPRETERS = SHELLS | INTERPRETED | {"eval", "source", "."}
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)")
 _TO_DISK = re.compile(r">[ \t|]*" + _DISK.pattern)
@@ -147,7 +147,7 @@ def _given(words: list[str]) -> _Given:
     given = _Given(set(), [], [word for word in words if word[:1] == "-" and _WILD.search(word)])
     rest = iter(words[1:])
     for word in rest:
-        if word in _GIT_VALUES and words[0] == "git":
+        if word in GIT_GLOBAL and words[0] == "git":
             next(rest, None)
         elif word == "--" and words[0] != "git":
             given.operands += [_normal(operand) for operand in rest]

@@ -39,14 +39,45 @@ _ANSI = lazy(
 )
 
 _CONTAINERS = frozenset(
-    "program subshell compound_statement negated_command if_statement elif_clause else_clause while_statement do_group"
-    " case_statement case_item for_statement list pipeline function_definition".split()
+    [
+        "program",
+        "subshell",
+        "compound_statement",
+        "negated_command",
+        "if_statement",
+        "elif_clause",
+        "else_clause",
+        "while_statement",
+        "do_group",
+        "case_statement",
+        "case_item",
+        "for_statement",
+        "list",
+        "pipeline",
+        "function_definition",
+    ]
 )
 _BUILT_IN = frozenset(("declaration_command", "unset_command", "test_command"))
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
 _WORDS = _SUBSTITUTIONS.union(
-    "word string raw_string concatenation number simple_expansion expansion ansi_c_string translated_string"
-    " brace_expression variable_name test_operator extglob_pattern regex special_variable_name string_content".split()
+    [
+        "word",
+        "string",
+        "raw_string",
+        "concatenation",
+        "number",
+        "simple_expansion",
+        "expansion",
+        "ansi_c_string",
+        "translated_string",
+        "brace_expression",
+        "variable_name",
+        "test_operator",
+        "extglob_pattern",
+        "regex",
+        "special_variable_name",
+        "string_content",
+    ]
 )
 #: Nodes whose parts stand without anything between them, and those that end with their line.
 _GLUED = frozenset(("concatenation", "simple_expansion", "variable_assignment"))
@@ -237,13 +268,15 @@ class Reader:
                 command.words.append(self.word(child))
             elif "redirect" in child.type:
                 self._redirect(child, command)
-            elif not child.type.startswith(
-                "heredoc"
-            ):  # what stands on its line; a pipeline gets its text
-                before, is_fed = len(self.script.commands), child.type == "pipeline"
-                self.statement(child, is_fed=is_fed)
-                for piped in self.script.commands[before:] if is_fed else ():
-                    piped.given += command.given
+            elif not child.type.startswith("heredoc"):
+                self._behind(child, command)
+
+    def _behind(self, node: "Node", command: Command) -> None:
+        """Read what stands on the line of a here-document behind it; a pipeline gets its text."""
+        before, is_fed = len(self.script.commands), node.type == "pipeline"
+        self.statement(node, is_fed=is_fed)
+        for piped in self.script.commands[before:] if is_fed else ():
+            piped.given += command.given
 
     def _ends_where_it_says(self, node: "Node") -> bool:
         """Return whether the first line that is the delimiter is the end that the grammar found."""
@@ -264,7 +297,7 @@ class Reader:
             self.doubt(_DIFFERENT.format(first))
 
     def _add_words(self, node: "Node", command: Command) -> None:
-        for child in node.children:
+        for child in node.children if self._goes_deeper() else ():
             kind = child.type
             if kind in _WORDS:
                 command.words.append(self.word(child))
@@ -272,28 +305,28 @@ class Reader:
                 command.words.append(self._assignment(child))
                 command.start += node.type == "command"
             elif kind == "command_name":
-                raw = self._text(child)
-                command.words.append("".join(map(self.word, child.children)))
-                if command.words[-1] != "[" and (is_open(raw) or "`" in raw):
-                    self.doubt(f"the program {raw[:40]!r} is only known when it runs")
+                command.words.append(self._name(child))
             elif "redirect" in kind:
                 self._redirect(child, command)
-            elif node.type == "command":
-                self.odd_part(child, command)
-            elif not child.children:
-                command.words.append(self._text(child))
+            elif child.children and node.type != "command":
+                self._add_words(child, command)
             else:
-                if self._goes_deeper():
-                    self._add_words(child, command)
-                self.depth -= 1
+                self.odd_part(child, command, is_sign=node.type != "command")
+        self.depth -= 1
 
-    def odd_part(self, node: "Node", command: Command) -> None:
+    def _name(self, node: "Node") -> str:
+        raw, word = self._text(node), "".join(map(self.word, node.children))
+        if word != "[" and (is_open(raw) or "`" in raw):
+            self.doubt(f"the program {raw[:40]!r} is only known when it runs")
+        return word
+
+    def odd_part(self, node: "Node", command: Command, *, is_sign: bool = False) -> None:
         """Read what only some shells take for a part of a command."""
         if node.type == "subshell":
             self.statement(node)
             self.doubt(_ODD.format("("))
             return
-        if node.type not in _SIGNS:
+        if not is_sign and node.type not in _SIGNS:
             self.doubt(_DIFFERENT.format(node.type))
         command.words.append(self._text(node))
 

@@ -79,11 +79,10 @@ class Rule(Struct, frozen=True):
             options,  # only shell calls need them
             wrappers,
         )
-        from ybs.security.policy.goals import goals_beyond
 
         words = part.words
         names = [option.name for option in options.running(words)]
-        names += [*wrappers.words_that_run(words), *goals_beyond(words, self.pattern or "")]
+        names += [*wrappers.words_that_run(words), *options.goals_beyond(words, self.pattern or "")]
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:

@@ -12,7 +12,6 @@ from ybs.security.commands.command import Command, Script, parse
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
-from ybs.security.policy import goals
 from ybs.security.policy.assignments import is_harmless
 
 #: Programs whose first word says what is done: "always" means that word, too.
@@ -60,7 +59,7 @@ def scope_of(part: Command) -> str:
     size = _beginning_of(words)
     if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
         return ""
-    star = [] if words[:size] == words and goals.is_by_goals(words) else ["*"]
+    star = [] if words[:size] == words and options.is_by_goals(words) else ["*"]
     return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
@@ -119,7 +118,7 @@ def _beginning_of(words: Sequence[str]) -> int:
         return ends
     if name in _NEVER or stem_of(name) in INTERPRETERS:
         return 0
-    if goals.is_by_goals(words):
+    if options.is_by_goals(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
         return 0 if wrappers.runs_others(words) else 1
@@ -133,7 +132,7 @@ def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
     if any(map(_reaches_outside, words[size:])):
         return False
-    if any(options.running(words)) or any(goals.chosen(words)):
+    if any(options.running(words)) or options.chooses(words):
         return False
     return not any(wrappers.words_that_run([words[0], *words[size:]]))
 
