@@ -84,6 +84,11 @@ class Script(Struct):
     doubts: dict[str, None] = field(default_factory=dict[str, None])
 
 
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a table."""
+    return frozenset(text.split())
+
+
 def is_open(token: str) -> bool:
     """Return whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
     if _QUOTE.search(token):

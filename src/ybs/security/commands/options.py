@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
+from ybs.security.commands.command import words_in
 
 _ROWS: tuple[tuple[str, str], ...] = (
     ("rg", "--pre --hostname-bin"),
@@ -52,37 +53,11 @@ _GIT_LETTERS = {
     "archive": ("-o",),
 }
 #: Options of git before its verb that have a value.
-GIT_GLOBAL = frozenset(["-c", "-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"])
+GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
 #: Programs whose operands each name something else to do.
-_BY_GOALS = frozenset(
-    [
-        "make",
-        "gmake",
-        "ninja",
-        "mvn",
-        "mvnw",
-        "gradle",
-        "gradlew",
-        "ant",
-        "rake",
-        "just",
-        "grunt",
-        "gulp",
-        "sbt",
-        "lein",
-        "mage",
-        "doit",
-        "invoke",
-        "inv",
-        "fab",
-        "scons",
-        "waf",
-        "tox",
-        "nox",
-        "bazel",
-        "bazelisk",
-        "msbuild",
-    ]
+_BY_GOALS = words_in(
+    "make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons "
+    "waf tox nox bazel bazelisk msbuild"
 )
 #: Options by which other programs are told what to do, or with what.
 _CHOOSING = {

@@ -7,122 +7,27 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ybs.security.commands import options, syntax
-from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan
+from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan, words_in
 
-SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"])
+SHELLS = words_in("sh bash dash zsh ksh ash fish")
 #: Programs that run other languages.
-INTERPRETED = frozenset(
-    [
-        "python",
-        "perl",
-        "ruby",
-        "node",
-        "php",
-        "lua",
-        "deno",
-        "bun",
-        "osascript",
-        "pwsh",
-        "Rscript",
-        "tclsh",
-        "julia",
-        "nodejs",
-        "irb",
-        "ghci",
-        "groovy",
-        "scala",
-        "elixir",
-        "guile",
-        "expect",
-    ]
+INTERPRETED = words_in(
+    "python perl ruby node php lua deno bun osascript pwsh Rscript tclsh julia nodejs irb ghci groovy scala "
+    "elixir guile expect"
 )
 _MODULES = re.compile(r"(?:python|pypy)[\d.]*")
 #: Their arguments together are one text.
-_JOINING = frozenset(["eval", "watch", "ssh", "parallel"])
+_JOINING = words_in("eval watch ssh parallel")
 #: Programs with a word of their own (a duration, a folder, a person) before the command.
-_WITH_OPERAND = frozenset(
-    [
-        "timeout",
-        "chroot",
-        "taskset",
-        "chrt",
-        "flock",
-        "su",
-        "runuser",
-        "ssh",
-        "setarch",
-        "faketime",
-        "gosu",
-        "su-exec",
-    ]
+_WITH_OPERAND = words_in(
+    "timeout chroot taskset chrt flock su runuser ssh setarch faketime gosu su-exec"
 )
-_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND).union(
-    [
-        "env",
-        "command",
-        "builtin",
-        "exec",
-        "nohup",
-        "time",
-        "nice",
-        "ionice",
-        "stdbuf",
-        "setsid",
-        "xargs",
-        "sudo",
-        "doas",
-        "pkexec",
-        "strace",
-        "ltrace",
-        "caffeinate",
-        "unshare",
-        "nsenter",
-        "busybox",
-        "toybox",
-        "script",
-        "trap",
-        "alias",
-        "systemd-run",
-        "setpriv",
-        "prlimit",
-        "unbuffer",
-        "proot",
-        "fakeroot",
-        "coproc",
-        "valgrind",
-        "hyperfine",
-        "rlwrap",
-        "entr",
-        "linux32",
-        "linux64",
-        "uname26",
-        "i386",
-        "x86_64",
-        "choom",
-        "numactl",
-        "eatmydata",
-        "cgexec",
-        "torsocks",
-        "proxychains",
-        "proxychains4",
-        "dbus-run-session",
-        "xvfb-run",
-        "capsh",
-        "chpst",
-        "start-stop-daemon",
-        "tini",
-        "dumb-init",
-        "firejail",
-        "catchsegv",
-        "chronic",
-        "sg",
-        "at",
-        "batch",
-        "npx",
-        "uvx",
-        "bunx",
-        "watchexec",
-    ]
+_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in(
+    "env command builtin exec nohup time nice ionice stdbuf setsid xargs sudo doas pkexec strace ltrace "
+    "caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot "
+    "fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata "
+    "cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini "
+    "dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec"
 )
 #: Programs that are wrappers with one of these verbs.
 _WITH_VERB = {

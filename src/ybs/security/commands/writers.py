@@ -7,59 +7,19 @@ was stopped. So it names what is common, and by plain words alone.
 import re
 from collections.abc import Iterator
 
-from ybs.security.commands.command import Command
+from ybs.security.commands.command import Command, words_in
 from ybs.security.commands.options import git_verb, operands_of
 from ybs.security.commands.wrappers import Reading
 
 _NOWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&")  # noqa: S108 - the sandbox has its own
 #: Programs that write whatever their words are.
-_WRITERS = frozenset(
-    [
-        "mkdir",
-        "touch",
-        "cp",
-        "mv",
-        "rm",
-        "rmdir",
-        "ln",
-        "chmod",
-        "chown",
-        "chgrp",
-        "install",
-        "truncate",
-        "dd",
-        "patch",
-        "rsync",
-        "unzip",
-        "zip",
-        "gzip",
-        "gunzip",
-        "bzip2",
-        "xz",
-        "unxz",
-        "make",
-        "gmake",
-        "cmake",
-        "ninja",
-        "gradle",
-        "gradlew",
-        "mvn",
-        "mvnw",
-        "virtualenv",
-        "tox",
-        "nox",
-        "alembic",
-        "black",
-        "isort",
-        "gofmt",
-        "rustfmt",
-        "cookiecutter",
-    ]
+_WRITERS = words_in(
+    "mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 "
+    "xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt "
+    "cookiecutter"
 )
 #: Programs that talk to other machines.
-_REACHING = frozenset(
-    ["curl", "wget", "ssh", "scp", "sftp", "ping", "dig", "nslookup", "gh", "glab", "ftp", "telnet"]
-)
+_REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
 #: Programs that write with one of these verbs.
 _VERBS = {
     "git": "add am apply bisect checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset"
@@ -82,10 +42,10 @@ _VERBS = {
     "ruff": "format",
 }
 #: Options with which they only look.
-_LOOKING = frozenset(("--version", "--help", "-n", "--dry-run", "--check", "--diff"))
+_LOOKING = words_in("--version --help -n --dry-run --check --diff")
 _GIT = "writes to .git, which is read-only in the sandbox"
 #: Of git's verbs those that write elsewhere.
-_NOT_IN_GIT = frozenset(("apply", "clean", "clone", "init"))
+_NOT_IN_GIT = words_in("apply clean clone init")
 #: Programs that write with one of these words.
 _WITH_WORD = {
     **dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), r"-[a-z]{0,3}i|--in-?place"),

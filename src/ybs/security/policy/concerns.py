@@ -7,9 +7,8 @@ from unicodedata import name as name_of
 from unicodedata import normalize
 
 from ybs.security.commands import options
-from ybs.security.commands.command import Command
-from ybs.security.commands.dangers import INTERPRETERS, codes_in, stem_of
-from ybs.security.commands.roundabout import concerns_about
+from ybs.security.commands.command import Command, words_in
+from ybs.security.commands.dangers import INTERPRETERS, codes_in, hidden_in, stem_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.policy.assignments import is_harmless, is_powerful
 from ybs.security.unicode import hidden_characters
@@ -17,23 +16,10 @@ from ybs.security.unicode import hidden_characters
 _DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108 - the sandbox has its own; nothing is opened here
 #: Commands of the shell itself after which other words mean something else.
-_CHANGING = frozenset(
-    ("alias", "unalias", "hash", "enable", "complete", "bind", "trap", "shopt", "fc", "coproc")
-)
+_CHANGING = words_in("alias unalias hash enable complete bind trap shopt fc coproc")
 _RUNNING_TEXT = frozenset({"eval", "source", ".", "let"})
-_SETTING = frozenset(
-    ("export", "declare", "typeset", "readonly", "local", "env", "setenv", "launchctl", "set")
-)
-_WITH_SUBSCRIPTS = _SETTING | {
-    "printf",
-    "read",
-    "unset",
-    "test",
-    "[",
-    "wait",
-    "mapfile",
-    "readarray",
-}
+_SETTING = words_in("export declare typeset readonly local env setenv launchctl set")
+_WITH_SUBSCRIPTS = _SETTING | words_in("printf read unset test [ wait mapfile readarray")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _FOREIGN_SCRIPT = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL")
 _LATIN = re.compile(r"[A-Za-z]")
@@ -52,7 +38,7 @@ def concerns_of(text: str, reading: Reading, *, with_harmless: bool = True) -> t
     for run in reading.runs:
         if is_watched or run.targets or run.sets or run.given:
             found += _concerns_of_run(run, moves=moves, with_harmless=with_harmless)
-    found += concerns_about(text, reading)
+    found += hidden_in(text, reading)
     if _NETWORK.search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
     if not text.isascii():

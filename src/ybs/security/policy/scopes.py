@@ -8,29 +8,29 @@ from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command, Script, parse
+from ybs.security.commands.command import Command, Script, parse, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.policy.assignments import is_harmless
 
 #: Programs whose first word says what is done: "always" means that word, too.
-_WITH_VERB = frozenset(
-    ("git", "npm", "pnpm", "yarn", "bun", "deno", "npx", "cargo", "rustup", "go", "docker", "podman", "kubectl", "helm")
-) | frozenset(
-    ("pip", "pip3", "pipx", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "conda", "gh", "glab", "terraform", "tofu", "aws")
-) | {"gcloud", "az", "dotnet", "mix", "swift", "bundle", "gem", "rails", "php", "composer", "brew", "apt", "apt-get", "coverage", "ruff"}  # fmt: skip
+_WITH_VERB = words_in(
+    "git npm pnpm yarn bun deno npx cargo rustup go docker podman kubectl helm pip pip3 pipx uv uvx poetry pdm hatch rye conda"
+    " gh glab terraform tofu aws gcloud az dotnet mix swift bundle gem rails php composer brew apt apt-get coverage ruff"
+)
 #: Verbs that name what they run.
 _RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
 _VERB = lazy(r"[A-Za-z][\w.:@/-]*")
 #: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
-_HARMLESS = frozenset(
-    ("basename", "cat", "cd", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "false", "grep", "head")
-) | {"id", "ls", "nl", "pwd", "readlink", "realpath", "seq", "stat", "tail", "test", "tr", "true", "uname", "wc", "whoami"}  # fmt: skip
+_HARMLESS = words_in(
+    "basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true"
+    " uname wc whoami"
+)
 #: Programs that run others in so many ways that nothing is remembered about them.
-_NEVER = frozenset(
-    ("env", "xargs", "find", "fd", "eval", "exec", "source", ".", "command", "builtin", "trap", "alias", "sudo", "doas")
-) | {"su", "ssh", "nohup", "timeout", "time", "watch"}  # fmt: skip
+_NEVER = words_in(
+    "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
+)
 #: Options of interpreters before the file that change neither which file runs nor what runs before it.
 _HARMLESS_OPTION = lazy(
     r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
