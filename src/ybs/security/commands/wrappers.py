@@ -66,6 +66,12 @@ class Reading(Struct):
     words: list[str] = field(default_factory=list[str])
 
     @property
+    def parts(self) -> list[Command]:
+        """The commands of a flat line of which nothing is only known when it runs; of any other text none."""
+        is_known = self.is_clear and self.script.is_clear and not self.script.has_variables
+        return self.script.commands if is_known else []
+
+    @property
     def scanned(self) -> list[str]:
         """All that could be words of a command; empty for a text that is clear."""
         if self.is_clear:

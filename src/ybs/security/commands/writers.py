@@ -43,7 +43,8 @@ _VERBS = {
 }
 #: Options with which they only look.
 _LOOKING = words_in("--version --help -n --dry-run --check --diff")
-_GIT = "writes to .git, which is read-only in the sandbox"
+#: How the reason ends for what no command in the sandbox can do.
+IN_GIT = "writes to .git, which is read-only in the sandbox"
 #: Of git's verbs those that write elsewhere.
 _NOT_IN_GIT = words_in("apply clean clone init")
 #: Programs that write with one of these words.
@@ -60,12 +61,7 @@ _WITH_WORD = {
 def writes(reading: Reading) -> str:
     """Say which command is known to write or to need the network; nothing where none is known to."""
     reasons = [reason for run in reading.runs for reason in _reasons(run)]
-    return next(filter(needs_git, reasons), next(iter(reasons), ""))
-
-
-def needs_git(reason: str) -> bool:
-    """Return whether what `writes` said is that the command writes in git's folder."""
-    return reason.endswith(_GIT)
+    return next((reason for reason in reasons if reason.endswith(IN_GIT)), next(iter(reasons), ""))
 
 
 def _reasons(run: Command) -> Iterator[str]:
@@ -83,7 +79,7 @@ def _reasons(run: Command) -> Iterator[str]:
     is_listed = verb in _VERBS.get(name, "").split()
     if name == "git" and verb not in _NOT_IN_GIT:
         if is_listed or _changes_names(verb, operands):
-            yield f"git {verb} {_GIT}"
+            yield f"git {verb} {IN_GIT}"
     elif is_listed and not only_looks:
         yield f"{name} {verb} changes something"
 

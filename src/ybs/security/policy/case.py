@@ -83,40 +83,29 @@ class Case:
         self.command: CommandCase | None = None
         self.dangers: tuple[str, ...] = ()
         self.blocked = ""
-        if subject.command:
-            self._read(safety)
-        elif self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN:
-            self._look_for_commands(safety)
+        takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
+        if subject.command or takes_text:
+            self._read_commands(safety)
         if subject.destroys:
             self.dangers += (subject.destroys,)
 
-    def _read(self, safety: Safety) -> None:
+    def _read_commands(self, safety: Safety) -> None:
         # Loaded here: the first request of a session needs none of it.
-        from ybs.security.policy.command_case import CommandCase
-
-        self.command = command = CommandCase(self.subject.command, safety)
-        self.blocked, self.dangers = command.blocked, command.dangers
-
-    def _look_for_commands(self, safety: Safety) -> None:
         from ybs.security.policy.command_case import CommandCase, commands_in
 
-        for text in commands_in(bytes(self.call.arguments)):
+        given = self.subject.command
+        for text in [given] if given else commands_in(bytes(self.call.arguments)):
             command = CommandCase(text, safety)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
+            self.command = command if given else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What asks in every mode that asks: what destroys, is not understood, or runs later."""
-        warnings = self.dangers + (self.command.concerns if self.command else ())
-        if later := self.subject.runs_later:
-            warnings += (reason(later),)
-        return warnings
-
-    @property
-    def needs_exact_rule(self) -> bool:
-        """Whether no pattern of a rule covers the call."""
-        return bool(self.warnings)
+        """What asks in every mode that asks: what destroys, is not understood, or runs later. No pattern of a rule covers it."""
+        later = self.subject.runs_later
+        concerns = self.command.concerns if self.command else ()
+        return (*self.dangers, *concerns, *([reason(later)] if later else ()))
 
     @property
     def outside(self) -> Literal["", "offered", "needed"]:
@@ -136,29 +125,27 @@ class Case:
             return "other programs run or read this file by themselves"
         if self.subject.is_own:
             return LASTS
-        return "there is a warning about it" if self.command and self.command.grave else ""
+        return "there is a warning about it" if self.warnings else ""
 
     def is_exactly(self, rule: Rule) -> bool:
         """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
         if not rule.names(self.name):
             return False
-        if self.command is None and self.subject.destroys:
-            return False
         if self.command is None:
-            return bool(self.subject.paths) and rule.is_exactly_path(self.subject.paths)
+            return not self.subject.destroys and rule.is_exactly_path(self.subject.paths)
         is_understood = self.command.reading.is_clear or not self.dangers
-        is_understood = is_understood and not self.wants_network
-        return is_understood and not self.subject.detail and rule.is_exactly(self.subject.command)
+        is_more = self.wants_network or self.subject.detail
+        return is_understood and not is_more and rule.is_exactly(self.subject.command)
 
     def is_allowed_by(self, rule: Rule) -> bool:
         """Return whether an allow rule covers all of the call. A command's pattern means the project's folder."""
         if not rule.names(self.name) or self.wants_network:
             return False
-        if self.command and rule.pattern and self.subject.detail:
+        if self.command is None:
+            return rule.pattern is None or rule.covers_paths(self.subject.paths)
+        if rule.pattern and self.subject.detail:
             return False
-        if self.command is not None:
-            return rule.allows_command(self.subject.command, self.command.reading)
-        return rule.pattern is None or rule.covers_paths(self.subject.paths)
+        return rule.allows_command(self.subject.command, self.command.reading)
 
     def is_touched_by(self, rule: Rule) -> bool:
         """Return whether a rule that denies or asks covers any of the call."""
@@ -166,28 +153,22 @@ class Case:
             return False
         if self.command is not None:
             return rule.denies_command(self.subject.command, self.command.reading)
-        return rule.pattern is None or any(rule.covers_path(path) for path in self.subject.paths)
+        return rule.pattern is None or any(map(rule.covers_path, self.subject.paths))
 
     @property
-    def exact_grant(self) -> str:
-        """The rule that stands for exactly this call: a command, a file, or the arguments."""
+    def grants(self) -> list[str]:
+        """The rules that each stand for the call by themselves: for the project's files, where it makes or changes some, and for exactly this.
+
+        Hidden files stand outside the project's.
+        """
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
         arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
-        what = subject.command or paths or arguments
-        return f"{self.name}({what})" + self._place
-
-    @property
-    def project_grant(self) -> str:
-        """The rule for the project's files, where the call makes or changes some; hidden ones stand outside it."""
-        changes = self.name in _CHANGING and self.effect in ("write", "edit")
-        paths = self.subject.paths
-        return f"{self.name}(**)" if changes and paths and all(map(is_open, paths)) else ""
-
-    @property
-    def grants(self) -> set[str]:
-        """The grants that each cover the call by themselves."""
-        return {self.exact_grant, self.project_grant} - {""}
+        exact = f"{self.name}({subject.command or paths or arguments})" + self._place
+        changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
+        return (
+            [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
+        )
 
     @property
     def scope_grants(self) -> list[str]:
@@ -203,7 +184,7 @@ class Case:
         scopes = self.scope_grants
         if scopes and (len(scopes) == 1 or not self._place):
             return " + ".join(scopes)
-        return "" if self._why_never else self.project_grant or self.exact_grant
+        return "" if self._why_never else self.grants[0]
 
     @property
     def _why_never(self) -> str:
@@ -220,8 +201,14 @@ class Case:
         other.wants_network, other.is_given_network, other.offers_network = True, True, False
         return other
 
-    def question(self, reason: str, grant: str, *, by_rule: bool) -> Question:
+    def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
+        withheld = self.withheld or self._why_never
+        if by_rule:
+            withheld = "your rule says to ask each time"
+        elif self.outside == "needed":
+            withheld = "what runs outside the sandbox is asked about each time"
+        grant = "" if by_rule or self.outside == "needed" else self.offered_grant
         warnings = self.warnings + (self.command.notes if self.command else ())
         if by_rule or self.wants_network:
             warnings = (reason if by_rule else NETWORK, *warnings)
@@ -229,6 +216,7 @@ class Case:
             warnings = (OUTSIDE, *warnings)
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
+        offers_network = self.offers_network
         return Question(
             call=self.call,
             effect=self.effect,
@@ -236,17 +224,8 @@ class Case:
             warnings=warnings,
             reason="" if reason == BY_MODE or reason in warnings else reason,
             grant=grant,
-            withheld="" if grant else self._why_withheld(by_rule=by_rule),
-            offers_network=self.offers_network,
-            network_grant=self.with_network().offered_grant
-            if self.offers_network and grant
-            else "",
+            withheld="" if grant else withheld,
+            offers_network=offers_network,
+            network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )
-
-    def _why_withheld(self, *, by_rule: bool) -> str:
-        if by_rule:
-            return "your rule says to ask each time"
-        if self.outside == "needed":
-            return "what runs outside the sandbox is asked about each time"
-        return self.withheld or self._why_never

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import DecodeError, json
@@ -11,7 +12,7 @@ from ybs.core.lazy import lazy
 from ybs.security.commands.dangers import blocked_entry, stem_of, warnings_of
 from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import needs_git, writes
+from ybs.security.commands.writers import IN_GIT, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.concerns import concerns_of, notes_of
 from ybs.security.policy.rules import Rule
@@ -29,19 +30,14 @@ class CommandCase:
         self.blocked = blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
-        #: What no "always" may stand for.
-        self.grave = (
-            concerns_of(command, self.reading, with_harmless=False) if self.concerns else ()
-        )
         self._safe = safety.safe_commands
-        self._scopes: list[str] | None = None
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """What the person should look at where they are asked anyway."""
         return notes_of(self.reading)
 
-    @property
+    @cached_property
     def writes(self) -> str:
         """Say which part is known to write, or to need the network; nothing where none is."""
         return writes(self.reading)
@@ -49,7 +45,7 @@ class CommandCase:
     @property
     def needs_git(self) -> bool:
         """Whether a part is known to write in git's folder, which no command in the sandbox can."""
-        return needs_git(self.writes)
+        return self.writes.endswith(IN_GIT)
 
     @property
     def unlisted(self) -> str:
@@ -62,12 +58,10 @@ class CommandCase:
                 return f"{run.words[0] if run.words else 'it'} is not in safety.safe_commands"
         return ""
 
-    @property
+    @cached_property
     def scopes(self) -> list[str]:
         """The scopes that together cover the command."""
-        if self._scopes is None:
-            self._scopes = scopes.scopes_of(self.reading)
-        return self._scopes
+        return scopes.scopes_of(self.reading)
 
     @property
     def why_never_granted(self) -> str:
@@ -78,10 +72,7 @@ class CommandCase:
 
     def is_covered_by(self, rules: Sequence[Rule], grants: Collection[str]) -> bool:
         """Return whether a rule's pattern or a grant covers each part that does more than read."""
-        script = self.reading.script
-        if not self.reading.is_clear or not script.is_clear or script.has_variables:
-            return False
-        parts = scopes.parts_to_cover(script)
+        parts = scopes.parts_to_cover(self.reading)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
             or scopes.text_of([scopes.scope_of(part)]) in grants
@@ -90,13 +81,9 @@ class CommandCase:
 
     def may_leave(self, rules: Sequence[Rule]) -> bool:
         """Return whether rules for running outside the sandbox name the command, or each of its parts."""
-        script = self.reading.script
-        if any(rule.is_exactly(self.reading.text) for rule in rules):
-            return True
-        if not self.reading.is_clear or not script.is_clear or script.has_variables:
-            return False
-        return bool(script.commands) and all(
-            any(rule.allows_part(part) for rule in rules) for part in script.commands
+        parts = self.reading.parts
+        return any(rule.is_exactly(self.reading.text) for rule in rules) or (
+            bool(parts) and all(any(rule.allows_part(part) for rule in rules) for part in parts)
         )
 
 

@@ -18,8 +18,8 @@ from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subje
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
-    from ybs.security.policy.bound import Bound
     from ybs.security.policy.outside import Reading
+    from ybs.security.policy.policy import Bound
 
 _UNATTENDED = "is_unattended"
 #: What would allow what is to run outside the sandbox.

@@ -6,7 +6,7 @@ to reading, any command runs unasked that way, but for what is known to write, d
 person is asked once it was stopped. So a wrong reading of a command costs nothing.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Literal, TypeAlias
 
@@ -26,7 +26,7 @@ from ybs.security.policy.case import (
     Sandboxing,
     Subject,
 )
-from ybs.security.policy.rules import Rule, outside_rules
+from ybs.security.policy.rules import outside_rules
 from ybs.security.policy.standing import Standing, StandingRule
 from ybs.trust.project_rules import ProjectRules
 
@@ -36,7 +36,7 @@ _LACKING: Mapping[Sandboxing, str] = {
     "off": "the sandbox is off",
 }
 #: Where a command can be kept from changing or sending anything.
-_HOLDING: Collection[Sandboxing] = ("full", "held")
+_HOLDING: tuple[Sandboxing, ...] = ("full", "held")
 
 #: What lets a call run. `reading`: nobody was asked, so the command runs with the project read-only and without network.
 #: `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
@@ -69,6 +69,12 @@ class Ask(Struct, frozen=True):
 
 
 Decision: TypeAlias = Allow | Deny | Ask
+#: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
+BoundMode: TypeAlias = Mode | Literal["read-only"]
+_ONLY_READS = (
+    "You work read-only: this call could change something, and no answer of the person allows it. "
+    "Go on without it, and say in your result what you would have done."
+)
 
 
 class _Chosen(Struct):
@@ -152,11 +158,9 @@ class Policy:
         """
         other = copy(self)
         other._chosen = _Chosen(mode or self.mode)
-        standing = self.standing.without_grants() if without_grants else self.standing
-        other.standing = standing.with_more(allow=allow, ask=ask)
-        other._safety = replace(
-            self._safety, sandbox_network=network or self._safety.sandbox_network
-        )
+        other.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        network = network or self._safety.sandbox_network
+        other._safety = replace(self._safety, sandbox_network=network)
         return other
 
     def blocked(self, command: str) -> str:
@@ -180,26 +184,29 @@ class Policy:
             return Allow(is_outside=case.wants_outside or self._may_leave(case))
         if self.mode == "plan" and case.effect != "read":
             return self._planned(case, needs)
-        if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
-            return self._verdict(networked, needs)
+        if case.offers_network and self._is_granted(networked := case.with_network()):
+            case = networked
         return self._verdict(case, needs)
 
     def _verdict(self, case: Case, needs: str) -> Decision:
-        rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
-        if rule is None and self._may_leave(case):
+        for rule in self.standing.ask:
+            if case.is_touched_by(rule):
+                reason = f"the rule {rule.text} in safety.ask says to ask"
+                return self._asked(case, reason, by_rule=True)
+        if self._may_leave(case):
             return Allow("grant", is_outside=True)
-        if rule is None and (by := self._allowed_by(case, needs)):
-            return Allow(by, with_network=case.is_given_network)
-        reason = f"the rule {rule.text} in safety.ask says to ask" if rule else self._question(case)
-        reason = reason or needs
+        if not case.wants_outside and self._is_granted(case):
+            return Allow("grant", with_network=case.is_given_network)
+        reason = self._question(case) or (needs if self._runs_held(case) else "")
+        return self._asked(case, reason) if reason else Allow(self._unasked_by(case))
+
+    def _asked(self, case: Case, reason: str, *, by_rule: bool = False) -> Decision:
         if self.mode == "deny":
             return Deny(
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        grant = "" if rule or case.outside == "needed" else case.offered_grant
-        question = case.question(reason, grant, by_rule=rule is not None)
-        return Ask(question, reason, bool(case.dangers))
+        return Ask(case.question(reason, by_rule=by_rule), reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
         for rule, standing in self.standing.deny:
@@ -251,24 +258,14 @@ class Policy:
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
-            return f"your settings say to ask about {case.name}" * asks
-        warnings = case.dangers if self._runs_held(case) else case.warnings
-        if warnings:
+            return f"your settings say to ask about {case.name}" if asks else ""
+        if warnings := case.dangers if self._runs_held(case) else case.warnings:
             return warnings[0]
         if case.wants_outside:
             return OUTSIDE
         if case.effect == "execute":
             return self._question_about_command(case, is_named=named)
         return self._question_about_file(case, is_named=named)
-
-    def _allowed_by(self, case: Case, needs: str) -> AllowedBy | None:
-        """Say what lets the call run without a question, if anything does."""
-        if case.wants_outside:
-            return None
-        by = self._granted_by(case)
-        if by is None and not self._question(case):
-            by = self._unasked_by(case)
-        return None if by == "reading" and needs else by
 
     def _runs_held(self, case: Case) -> bool:
         """Return whether the command, unless something speaks against it, is to run with the project read-only."""
@@ -277,32 +274,26 @@ class Policy:
         return self.mode != "auto" or self.sandbox == "held"
 
     def _unasked_by(self, case: Case) -> AllowedBy:
-        if case.command is None:
-            return "mode"
-        if self._runs_held(case):
+        if case.command is not None and self._runs_held(case):
             return "reading"
-        return "mode" if self.mode == "auto" else "grant"
+        return "mode" if case.command is None or self.mode == "auto" else "grant"
 
-    def _granted_by(self, case: Case) -> AllowedBy | None:
+    def _is_granted(self, case: Case) -> bool:
+        """Return whether rules or grants cover the call. Where something speaks against it only a rule for exactly this does."""
         allow, grants = self.standing.allow, self.standing.grants
         if not allow and not grants:
-            return None
-        if case.needs_exact_rule and any(case.is_exactly(rule) for rule in allow):
-            return "grant"
+            return False
+        warns = bool(case.warnings)
+        if warns and any(case.is_exactly(rule) for rule in allow):
+            return True
         if case.withheld and not case.subject.is_own:
-            return None
-        return self._covered_by(case, () if case.needs_exact_rule else allow, grants)
-
-    def _covered_by(
-        self, case: Case, rules: Sequence[Rule], grants: Collection[str]
-    ) -> AllowedBy | None:
-        if not case.grants.isdisjoint(grants) or any(case.is_allowed_by(rule) for rule in rules):
-            return "grant"
-        if (scopes := case.scope_grants) and all(scope in grants for scope in scopes):
-            return "grant"
-        if case.command is None or case.subject.detail or case.wants_network:
-            return None
-        return "grant" if case.command.is_covered_by(rules, grants) else None
+            return False
+        rules, command, scopes = () if warns else allow, case.command, case.scope_grants
+        is_whole = not grants.isdisjoint(case.grants) or (scopes and grants.issuperset(scopes))
+        if is_whole or any(case.is_allowed_by(rule) for rule in rules):
+            return True
+        is_plain = not case.subject.detail and not case.wants_network
+        return command is not None and is_plain and command.is_covered_by(rules, grants)
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
         sandbox = self.sandbox
@@ -311,9 +302,9 @@ class Policy:
             return case.subject.asks or ("" if runs_in_auto else f"{case.name} runs a program")
         if sandbox not in _HOLDING:
             return "" if runs_in_auto else f"{_LACKING[sandbox]}, so every command is asked about"
-        if case.wants_network:
-            return NETWORK
-        return "" if runs_in_auto else self._question_about_held(case, is_named=is_named)
+        if case.wants_network or runs_in_auto:
+            return NETWORK if case.wants_network else ""
+        return self._question_about_held(case, is_named=is_named)
 
     def _question_about_held(self, case: Case, *, is_named: bool) -> str:
         """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
@@ -334,3 +325,36 @@ class Policy:
             return "the model has not read this file in this session"
         asks = is_named or (case.effect != "edit" and case.name not in BUILT_IN)
         return BY_MODE if asks else ""
+
+
+class Bound:
+    """What the kind of a sub-agent leaves of what the session's policy allows; it tightens decisions, and loosens none.
+
+    The policy is judged as it is at that moment: its mode may have changed.
+    """
+
+    def __init__(self, mode: BoundMode) -> None:
+        self.mode: BoundMode = mode
+
+    def tightened(
+        self,
+        policy: Policy,
+        judge: Callable[[Policy], Decision],
+        effect: Effect,
+        subject: Subject,
+    ) -> Decision:
+        """Return the stricter one of what the policy decides and what the bound decides."""
+        decision = judge(policy)
+        if self.mode != "read-only":
+            return min(decision, judge(policy.tried(mode=self.mode)), key=_looseness)
+        if isinstance(decision, Deny) or effect == "read" or subject.only_reads:
+            return decision
+        # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
+        held = judge(policy.tried(mode="plan", without_grants=True))
+        return held if held == Allow("reading") else Deny(_ONLY_READS)
+
+
+def _looseness(decision: Decision) -> int:
+    if isinstance(decision, Allow):
+        return 2 if decision.by == "reading" else 3
+    return 1 if isinstance(decision, Ask) else 0

@@ -6,6 +6,7 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -58,11 +59,9 @@ class Rule(Struct, frozen=True):
         if self.pattern is None:
             return reading.is_clear
         script = reading.script
-        if not reading.is_clear or not script.is_clear or script.has_variables:
-            return False
         if script.is_simple and _fits(self.pattern, command.strip()):
-            return not self._hides(script.commands[0])
-        return bool(script.commands) and all(self.allows_part(part) for part in script.commands)
+            return reading.is_clear and not self._hides(script.commands[0])
+        return bool(reading.parts) and all(map(self.allows_part, reading.parts))
 
     def allows_part(self, part: "Command") -> bool:
         """Return whether the pattern covers one command of a line, without redirections and assignments."""
@@ -75,10 +74,7 @@ class Rule(Struct, frozen=True):
 
         The star of a pattern stands for how a program does its work, never for another program or another goal.
         """
-        from ybs.security.commands import (
-            options,  # only shell calls need them
-            wrappers,
-        )
+        from ybs.security.commands import options, wrappers  # only shell calls need them
 
         words = part.words
         names = [option.name for option in options.running(words)]
@@ -125,32 +121,27 @@ def outside_rules(patterns: Sequence[str]) -> list[Rule]:
     return [Rule("run_shell", pattern.strip()) for pattern in patterns]
 
 
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which each star stands for any text; a match takes time in proportion to the text."""
+    first, *middle = map(re.escape, pattern.split("*"))
+    if not middle:
+        return re.compile(first)
+    pieces = "".join(f"(?>.*?{piece})" for piece in middle[:-1])
+    return re.compile(f"{first}{pieces}.*{middle[-1]}", re.DOTALL)
+
+
 def _fits(pattern: str, text: str) -> bool:
     """Match a whole text. `git log *` covers `git log` as well."""
     pattern = pattern.strip()
     if pattern.endswith(" *") and _fits(pattern[:-2], text):
         return True
-    first, *middle = pattern.split("*")
-    if not middle:
-        return text == first
-    last = middle.pop()
-    place = _place_behind(middle, text, len(first)) if text.startswith(first) else -1
-    return 0 <= place <= len(text) - len(last) and text.endswith(last)
-
-
-def _place_behind(pieces: list[str], text: str, place: int) -> int:
-    """Return where the pieces end that stand one after the other in the text, or -1."""
-    for piece in pieces:
-        found = text.find(piece, place)
-        if found < 0:
-            return -1
-        place = found + len(piece)
-    return place
+    return _compiled(pattern).fullmatch(text) is not None
 
 
 def _is_among(pattern: str, words: list[str]) -> bool:
     """Return whether a command that fits may begin anywhere among the words; programs without their folder."""
-    pieces = (" " + " ".join(pattern.split()).removesuffix(" *")).split("*")
+    wanted = _compiled("* " + " ".join(pattern.split()).removesuffix(" *") + "*")
     plain = " " + " ".join(words) + " "
     texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))
-    return any(_place_behind(pieces, text, 0) >= 0 for text in texts)
+    return any(map(wanted.fullmatch, texts))

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command, Script, parse, words_in
+from ybs.security.commands.command import Command, parse, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
-from ybs.security.policy.assignments import is_harmless
+from ybs.security.policy.concerns import is_harmless
 
 #: Programs whose first word says what is done: "always" means that word, too.
 _WITH_VERB = words_in(
@@ -44,10 +44,7 @@ _OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
 
 def scopes_of(reading: Reading) -> list[str]:
     """Return the scopes that together cover all of a command; empty where there are none."""
-    script = reading.script
-    if not reading.is_clear or not script.is_clear or script.has_variables:
-        return []
-    scopes = list(map(scope_of, parts_to_cover(script)))
+    scopes = list(map(scope_of, parts_to_cover(reading)))
     return list(dict.fromkeys(scopes)) if all(scopes) else []
 
 
@@ -63,9 +60,9 @@ def scope_of(part: Command) -> str:
     return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
-def parts_to_cover(script: Script) -> list[Command]:
+def parts_to_cover(reading: Reading) -> list[Command]:
     """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
-    return [part for part in script.commands if not _is_harmless(part)] or script.commands
+    return [part for part in reading.parts if not _is_harmless(part)] or reading.parts
 
 
 def _is_harmless(part: Command) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.security.policy.rules import Rule, rule_of
-from ybs.trust.project_rules import ProjectRules
+from ybs.trust.project_rules import KeptKind, ProjectRules
 
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
@@ -21,6 +21,7 @@ _WHERE = {
     "project": " kept for this project",
     "session": " of this session",
 }
+_KEPT_AS: dict[RuleKind, KeptKind] = {"always": "grants", "allow": "allow", "deny": "deny"}
 
 
 class StandingRule(Struct, frozen=True):
@@ -47,40 +48,39 @@ class Standing:
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
     ) -> None:
-        self._project = project
-        self._is_project_read = False
+        self._project, self._is_project_read = project, False
         self._rules: dict[StandingRule, Rule | None] = {}
-        for text in safety.allow:
-            self._put(StandingRule("allow", text, "settings"))
-        for text in allow:
-            self._put(StandingRule("allow", text, "start"))
-        for text in safety.ask:
-            self._put(StandingRule("ask", text, "settings"))
-        for text in deny:
-            self._put(StandingRule("deny", text, "start"))
-        for text in safety.deny:
-            self._put(StandingRule("deny", text, "settings"))
-        self._sort()
+        self._put("allow", "settings", safety.allow)
+        self._put("allow", "start", allow)
+        self._put("ask", "settings", safety.ask)
+        self._put("deny", "start", deny)
+        self._put("deny", "settings", safety.deny)
+
+    def _of(self, kind: RuleKind) -> list[tuple[Rule, StandingRule]]:
+        self._read_project()
+        rules = self._rules.items()
+        return [(rule, key) for key, rule in rules if key.kind == kind and rule is not None]
 
     @property
     def allow(self) -> list[Rule]:
         """The rules that allow."""
-        return self._read_project()._allow
+        return [rule for rule, _ in self._of("allow")]
 
     @property
     def ask(self) -> list[Rule]:
         """The rules that ask, whatever allows."""
-        return self._ask
+        return [rule for rule, _ in self._of("ask")]
 
     @property
     def deny(self) -> list[tuple[Rule, StandingRule]]:
         """The rules that deny."""
-        return self._read_project()._deny
+        return self._of("deny")
 
     @property
     def grants(self) -> set[str]:
         """What "always" has stored."""
-        return self._read_project()._grants
+        self._read_project()
+        return {rule.text for rule in self._rules if rule.kind == "always"}
 
     @property
     def listed(self) -> list[StandingRule]:
@@ -101,71 +101,46 @@ class Standing:
 
     def add(self, rule: StandingRule) -> None:
         """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
-        self._put(rule)
-        try:
-            if rule.origin == "project" and self._project is not None:
-                self._project.add(_kept_as(rule.kind), rule.text)
-        finally:
-            self._sort()
+        self._put(rule.kind, rule.origin, (rule.text,))
+        if rule.origin == "project" and self._project is not None:
+            self._project.add(_kept_as(rule.kind), rule.text)
 
     def remove(self, rule: StandingRule) -> None:
         """Forget a rule, for good where it was kept. Raises ConfigError and OSError."""
         if rule.origin == "project" and self._project is not None:
             self._project.remove(_kept_as(rule.kind), rule.text)
         self._rules.pop(rule, None)
-        self._sort()
 
-    def with_more(self, *, allow: Sequence[str], ask: Sequence[str]) -> "Standing":
-        """Return these rules and a few more. Raises ConfigError."""
-        other = copy(self._read_project())
-        other._rules = dict(self._rules)
-        for text in allow:
-            other._put(StandingRule("allow", text, "start"))
-        for text in ask:
-            other._put(StandingRule("ask", text, "start"))
-        other._sort()
+    def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
+        """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
+        self._read_project()
+        other = copy(self)
+        rules = self._rules.items()
+        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
+        other._put("allow", "start", allow)
+        other._put("ask", "start", ask)
         return other
 
-    def without_grants(self) -> "Standing":
-        """Return those of these rules that ask or deny."""
-        other = copy(self._read_project())
-        other._rules = {k: v for k, v in self._rules.items() if k.kind in ("ask", "deny")}
-        other._sort()
-        return other
+    def _put(self, kind: RuleKind, origin: RuleOrigin, texts: Sequence[str]) -> None:
+        for text in texts:
+            rule = None if kind == "always" else rule_of(text)
+            self._rules[StandingRule(kind, text, origin)] = rule
 
-    def _put(self, rule: StandingRule) -> None:
-        self._rules[rule] = None if rule.kind == "always" else rule_of(rule.text)
-
-    def _sort(self) -> None:
-        made = [(key, rule) for key, rule in self._rules.items() if rule is not None]
-        self._allow = [rule for key, rule in made if key.kind == "allow"]
-        self._ask = [rule for key, rule in made if key.kind == "ask"]
-        self._deny = [(rule, key) for key, rule in made if key.kind == "deny"]
-        self._grants = {rule.text for rule in self._rules if rule.kind == "always"}
-
-    def _read_project(self) -> "Standing":
+    def _read_project(self) -> None:
         """Read what is kept for the project, the first time."""
-        if self._project is not None and not self._is_project_read:
-            self._is_project_read = True
-            self._take_kept(self._project)
-            self._sort()
-        return self
-
-    def _take_kept(self, project: ProjectRules) -> None:
-        kinds: list[RuleKind] = ["always", "allow", "deny"]
-        for kind in kinds:
-            for text in getattr(project.record, _kept_as(kind)):
+        if self._project is None or self._is_project_read:
+            return
+        self._is_project_read = True
+        for kind, name in _KEPT_AS.items():
+            for text in getattr(self._project.record, name):
                 try:
-                    self._put(StandingRule(kind, text, "project"))
+                    self._put(kind, "project", (text,))
                 except ConfigError as error:
-                    project.warning = f"A rule that is kept for this project is ignored: {error}"
+                    warning = f"A rule that is kept for this project is ignored: {error}"
+                    self._project.warning = warning
 
 
-def _kept_as(kind: RuleKind) -> Literal["grants", "allow", "deny"]:
-    match kind:
-        case "always":
-            return "grants"
-        case "allow" | "deny":
-            return kind
-        case _:
-            raise ConfigError("Only what is allowed or denied can be kept for a project.")
+def _kept_as(kind: RuleKind) -> KeptKind:
+    if kind not in _KEPT_AS:
+        raise ConfigError("Only what is allowed or denied can be kept for a project.")
+    return _KEPT_AS[kind]
