@@ -20,7 +20,7 @@ FOR_EDITS = (
 #: What a first command needs.
 FOR_COMMANDS = (
     *(
-        "ybs.security.commands.quoting",
+        "ybs.security.commands.options",
         "ybs.security.commands.syntax",
         "ybs.security.commands.wrappers",
     ),

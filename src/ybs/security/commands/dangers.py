@@ -37,7 +37,7 @@ _STEM = re.compile(r"(?<![^\s/])([^\s/\d.]++)[^\s/]*+(?=\s|$)")
 #: With more different words an unclear text is not looked through one by one.
 _MOST_WORDS = 2_000
 #: A function that pipes into itself, white space left out: `f(){f|f&}`.
-_FORK_BOMB = lazy(r"(?<![\w:.])([\w:.]{1,40})\(\)\{[^}]{0,200}?(?<![\w:.])\1\|\1")
+_FORK_BOMB = lazy(r"(?<![\w:.])([\w:.]{1,40})\(\)\{[^}]{0,200}?\1\|\1")
 
 #: Programs whose operands name no program: files, patterns, texts.
 _READERS = words_in(

@@ -209,7 +209,7 @@ class Case:
         elif self.outside == "needed":
             withheld = "what runs outside the sandbox is asked about each time"
         grant = "" if by_rule or self.outside == "needed" else self.offered_grant
-        warnings = self.warnings + (self.command.notes if self.command else ())
+        warnings = self.warnings
         if by_rule or self.wants_network:
             warnings = (reason if by_rule else NETWORK, *warnings)
         if self.wants_outside:

@@ -14,7 +14,7 @@ from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, writes
 from ybs.security.policy import scopes
-from ybs.security.policy.concerns import concerns_of, notes_of
+from ybs.security.policy.concerns import concerns_of
 from ybs.security.policy.rules import Rule
 
 #: Names of arguments that hold commands, in the tools of others.
@@ -31,11 +31,6 @@ class CommandCase:
         self.dangers = warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
         self._safe = safety.safe_commands
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """What the person should look at where they are asked anyway."""
-        return notes_of(self.reading)
 
     @cached_property
     def writes(self) -> str:

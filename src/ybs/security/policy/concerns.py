@@ -9,7 +9,7 @@ from unicodedata import normalize
 from ybs.core.lazy import lazy
 from ybs.security.commands import options
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.dangers import INTERPRETERS, codes_in, hidden_in, stem_of
+from ybs.security.commands.dangers import INTERPRETERS, hidden_in, stem_of
 from ybs.security.commands.wrappers import Reading
 from ybs.security.unicode import hidden_characters
 
@@ -85,15 +85,6 @@ def _concerns_of_program(name: str, run: Command) -> Iterator[str]:
         yield f"{name} runs the text of a here-document"
     for option in options.running(words) if name in options.RUNNING else ():
         yield f"{name} {option.name} runs what it is given"
-
-
-def notes_of(reading: Reading) -> tuple[str, ...]:
-    """Say what the person should look at where they are asked anyway."""
-    return tuple(
-        f"{run.words[0]} runs the program that its argument holds"
-        for run in reading.runs
-        if run.words and stem_of(run.words[0]) in INTERPRETERS and codes_in(run)
-    )
 
 
 def oddities_of(text: str, reading: Reading) -> tuple[str, ...]:
