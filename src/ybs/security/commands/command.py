@@ -7,7 +7,6 @@ differ there, and a wrong reading would hide a command.
 """
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -49,24 +48,17 @@ _SEPARATORS = lazy(r"[\s;&|()<>{},`#]+")
 
 
 class Command(Struct):
-    """One simple command: its words without quotes, the files its output goes to, and its place.
+    """One simple command: the program and its arguments without quotes, the files its output goes to, and its place.
 
-    `start`: how many of the words are assignments before the program. `given`: the text of its here-documents.
-    `sets`: assignments that are not among the words. `sources`: the files its input comes from.
+    `sets`: the assignments before the program. `given`: the text of its here-documents. `sources`: the files its input comes from.
     """
 
     words: list[str]
     targets: list[str]
     is_piped_into: bool = False
-    start: int = 0
     given: str = ""
-    sets: Sequence[str] = ()
+    sets: list[str] = field(default_factory=list[str])
     sources: list[str] = field(default_factory=list[str])
-
-    @property
-    def argv(self) -> list[str]:
-        """The program and its arguments."""
-        return self.words[self.start :]
 
 
 class Script(Struct):
@@ -119,9 +111,9 @@ def parse(text: str) -> Script:
     script.commands = [
         command
         for command in script.commands
-        if command.words or command.targets or command.sources
+        if command.words or command.sets or command.targets or command.sources
     ]
-    is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].start
+    is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].sets
     script.is_simple = is_one and script.is_clear and not script.has_variables
     return script
 
@@ -148,7 +140,7 @@ def _is_short(text: str) -> bool:
 
 def _is_fed(script: Script, separator: str) -> bool:
     last = script.commands[-1]
-    is_empty = not last.words and not last.targets  # a pipe goes on behind a newline
+    is_empty = not (last.words or last.sets or last.targets)  # a pipe goes on behind a newline
     return separator == "|" or (separator == "\n" and is_empty and last.is_piped_into)
 
 
@@ -158,12 +150,12 @@ def _add_word(script: Script, token: str) -> None:
     if _QUOTE.search(token):
         open_text, word = _QUOTES().sub(r"\2", token), _QUOTES().sub(r"\1\2\3", token)
     script.has_variables = script.has_variables or "$" in open_text
-    if command.start == len(command.words):  # it may be the program
-        if _ASSIGNMENT().match(token):
-            command.start += 1
-        elif word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text)):
-            script.is_clear = False  # its program is only known when it runs
-    command.words.append(word)
+    is_set = not command.words and _ASSIGNMENT().match(token) is not None
+    (command.sets if is_set else command.words).append(word)
+    if command.words == [word] and (
+        word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text))
+    ):
+        script.is_clear = False  # its program is only known when it runs
 
 
 def _add_file(script: Script, token: str, *, is_output: bool) -> None:

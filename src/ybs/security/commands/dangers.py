@@ -109,7 +109,7 @@ def _wanted(entry: str) -> list[str] | None:
     script = parse(entry)
     if not script.is_clear:
         return None
-    program, *rest = (script.commands[0].argv if script.commands else []) or [""]
+    program, *rest = (script.commands[0].words if script.commands else []) or [""]
     return [_name(program), *rest] if program else []
 
 

@@ -57,11 +57,8 @@ _DIFFERENT = "shells read {} differently"
 _ODD = "it is not understood at {!r}"
 
 
-def parse(text: str, *, is_flat: bool = False) -> Script:
-    """Read a text. Never raises; what is not understood is among the doubts.
-
-    `is_flat`: it was recognised as a flat line, and the two readings will be compared.
-    """
+def parse(text: str) -> Script:
+    """Read a text. Never raises; what is not understood is among the doubts."""
     if len(text) > _MOST_CHARACTERS or (
         len(text) > _MOST_MARKS and sum(map(text.count, _MARKS)) > _MOST_MARKS
     ):
@@ -73,12 +70,11 @@ def parse(text: str, *, is_flat: bool = False) -> Script:
     reader.statement(tree.root_node)
     if tree.root_node.has_error:
         reader.doubt("it is no complete command of a shell")
-    if not is_flat:
-        for pattern, reason in _ODDITIES:
-            if pattern().search(text):
-                reader.doubt(reason)
-        if not reader.script.doubts and not _covers(tree, reader.source):
-            reader.doubt("a part of it is not understood")
+    for pattern, reason in _ODDITIES:
+        if pattern().search(text):
+            reader.doubt(reason)
+    if not reader.script.doubts and not _covers(tree, reader.source):
+        reader.doubt("a part of it is not understood")
     reader.script.is_clear = not reader.script.doubts
     return reader.script
 
@@ -139,8 +135,7 @@ class Reader:
             self._redirected(node, is_fed=is_fed)
         elif kind in ("variable_assignment", "variable_assignments"):
             nodes = node.named_children if kind.endswith("s") else [node]
-            words = [self._assignment(each) for each in nodes]
-            self._add(Command(words, [], is_fed, len(words)))
+            self._add(Command([], [], is_fed, sets=list(map(self._assignment, nodes))))
         elif kind in _WORDS:
             self.word(node)
         elif kind != "comment":
@@ -271,8 +266,8 @@ class Reader:
             if kind in _WORDS:
                 command.words.append(self.word(child))
             elif kind == "variable_assignment":
-                command.words.append(self._assignment(child))
-                command.start += node.type == "command"
+                words = command.sets if node.type == "command" else command.words
+                words.append(self._assignment(child))
             elif kind == "command_name":
                 command.words.append(self._name(child))
             elif "redirect" in kind:

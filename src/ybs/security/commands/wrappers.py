@@ -119,7 +119,7 @@ def _follow_text(text: str, reading: Reading, depth: int, flat: Script | None = 
     flat = flat or parse(text)
     commands = flat.commands
     if not flat.is_simple:
-        whole = syntax.parse(text, is_flat=flat.is_clear)
+        whole = syntax.parse(text)
         for reason in whole.doubts:
             reading.doubt(reason)
         if not flat.is_clear:
@@ -133,27 +133,23 @@ def _follow_text(text: str, reading: Reading, depth: int, flat: Script | None = 
 
 def _follow(command: Command, reading: Reading, depth: int) -> None:
     """Add a command and what it may run to the reading."""
-    argv, name = command.argv, name_of(command.argv)
-    reading.word_count += len(argv)
+    words, name = command.words, name_of(command.words)
+    reading.word_count += len(words)
     if depth > _DEEPEST or reading.word_count > _MOST_WORDS:
         reading.doubt("it is too long or nested too deeply to be judged")
         return
-    run = command
-    if command.start or argv[:1] != [name]:
-        sets = command.words[: command.start]
-        run = replace(command, words=[name, *argv[1:]] if argv else [], start=0, sets=sets)
+    run = command if words[:1] in ([], [name]) else replace(command, words=[name, *words[1:]])
     reading.runs.append(run)
     if name in GRAMMAR and name != "coproc":
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
     if name not in _KNOWN and not _MODULES.match(name):  # most programs are none of these
         return
-    for words in _commands_run_by(name, argv[1:]):
-        inner = Command(words, [], run.is_piped_into, given=run.given)
-        _follow(inner, reading, depth + 1)
-        if _TEXT.search(words[0]):
-            _follow_text(words[0], reading, depth + 1)
+    for inner in _commands_run_by(name, words[1:]):
+        _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
+        if _TEXT.search(inner[0]):
+            _follow_text(inner[0], reading, depth + 1)
     texts = [option.value for option in options.running(run.words)]
-    texts += [" ".join(argv[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
+    texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
     for text in filter(None, texts):
         _follow_text(text, reading, depth + 1)
 

@@ -164,26 +164,20 @@ class Case:
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
         arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
-        exact = f"{self.name}({subject.command or paths or arguments})" + self._place
+        exact = f"{self.name}({subject.command or paths or arguments})" + self.place
         changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
         return (
             [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
         )
 
     @property
-    def scope_grants(self) -> list[str]:
-        """The rules that together stand for all calls of this kind."""
-        scopes = self.command.scopes if self.command else []
-        return [f"run_shell({scope})" + self._place for scope in scopes]
-
-    @property
     def offered_grant(self) -> str:
         """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
         if self.withheld:
             return ""
-        scopes = self.scope_grants
-        if scopes and (len(scopes) == 1 or not self._place):
-            return " + ".join(scopes)
+        scopes = self.command.scopes if self.command else []
+        if scopes and (len(scopes) == 1 or not self.place):
+            return " + ".join(f"run_shell({scope}){self.place}" for scope in scopes)
         return "" if self._why_never else self.grants[0]
 
     @property
@@ -191,7 +185,8 @@ class Case:
         return self.command.why_never_granted if self.command else ""
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
+        """What stands behind a rule that counts for the call's folder, or its network, alone."""
         place = f" {self.subject.detail}" if self.subject.detail else ""
         return f"{place} with network" if self.wants_network else place
 

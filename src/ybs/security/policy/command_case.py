@@ -65,12 +65,12 @@ class CommandCase:
             return "as a rule it would allow more than this command"
         return scopes.why_never(self.reading)
 
-    def is_covered_by(self, rules: Sequence[Rule], grants: Collection[str]) -> bool:
-        """Return whether a rule's pattern or a grant covers each part that does more than read."""
+    def is_covered_by(self, rules: Sequence[Rule], grants: Collection[str], place: str) -> bool:
+        """Return whether a rule's pattern, or a grant for this place, covers each part that does more than read."""
         parts = scopes.parts_to_cover(self.reading)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
-            or scopes.text_of([scopes.scope_of(part)]) in grants
+            or scopes.text_of([scopes.scope_of(part)]) + place in grants
             for part in parts
         )
 

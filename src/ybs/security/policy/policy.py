@@ -124,11 +124,6 @@ class Policy:
         return other
 
     @property
-    def sandbox(self) -> Sandboxing:
-        """What stands around shell commands."""
-        return self.find_sandbox()
-
-    @property
     def grants(self) -> tuple[str, ...]:
         """What "always" stands for: what the person allowed for this session or project."""
         return tuple(sorted(self.standing.grants))
@@ -237,7 +232,7 @@ class Policy:
         """Return whether the sandbox can keep this command from changing and sending anything."""
         is_shell = case.command is not None and case.name in BUILT_IN
         is_more = case.wants_network or case.wants_outside
-        return is_shell and not is_more and self.sandbox in _HOLDING
+        return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
         """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
@@ -271,7 +266,7 @@ class Policy:
         """Return whether the command, unless something speaks against it, is to run with the project read-only."""
         if not self._is_held(case) or case.name not in self._safety.require_confirmation:
             return False
-        return self.mode != "auto" or self.sandbox == "held"
+        return self.mode != "auto" or self.find_sandbox() == "held"
 
     def _unasked_by(self, case: Case) -> AllowedBy:
         if case.command is not None and self._runs_held(case):
@@ -288,15 +283,13 @@ class Policy:
             return True
         if case.withheld and not case.subject.is_own:
             return False
-        rules, command, scopes = () if warns else allow, case.command, case.scope_grants
-        is_whole = not grants.isdisjoint(case.grants) or (scopes and grants.issuperset(scopes))
-        if is_whole or any(case.is_allowed_by(rule) for rule in rules):
+        rules, command, place = () if warns else allow, case.command, case.place
+        if not grants.isdisjoint(case.grants) or any(map(case.is_allowed_by, rules)):
             return True
-        is_plain = not case.subject.detail and not case.wants_network
-        return command is not None and is_plain and command.is_covered_by(rules, grants)
+        return command is not None and command.is_covered_by(() if place else rules, grants, place)
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
-        sandbox = self.sandbox
+        sandbox = self.find_sandbox()
         runs_in_auto = self.mode == "auto" and sandbox in ("full", "off")
         if case.command is None:
             return case.subject.asks or ("" if runs_in_auto else f"{case.name} runs a program")

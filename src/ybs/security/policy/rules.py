@@ -65,7 +65,7 @@ class Rule(Struct, frozen=True):
 
     def allows_part(self, part: "Command") -> bool:
         """Return whether the pattern covers one command of a line, without redirections and assignments."""
-        if self.pattern is None or part.targets or part.sources or part.start or not part.words:
+        if self.pattern is None or part.targets or part.sources or part.sets or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
 

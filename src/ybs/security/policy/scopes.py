@@ -50,7 +50,7 @@ def scopes_of(reading: Reading) -> list[str]:
 
 def scope_of(part: Command) -> str:
     """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null."""
-    sets, words = part.words[: part.start], part.argv
+    sets, words = part.sets, part.words
     if not _goes_nowhere(part) or not words or not all(map(is_harmless, sets)):
         return ""
     size = _beginning_of(words)
