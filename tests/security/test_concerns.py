@@ -2,7 +2,7 @@
 
 from rows import every_row
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.concerns import concerns_of
+from ybs.security.policy.command_case import concerns_of
 
 
 def concerns(text: str) -> tuple[str, ...]:

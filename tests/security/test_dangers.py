@@ -8,7 +8,7 @@ from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.commands.dangers import blocked_entry, warnings_of
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.concerns import oddities_of
+from ybs.security.policy.command_case import oddities_of
 
 BLOCKED = Safety().blocked_commands
 

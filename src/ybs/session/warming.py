@@ -27,7 +27,6 @@ FOR_COMMANDS = (
     *(
         "ybs.security.policy.scopes",
         "ybs.security.commands.dangers",
-        "ybs.security.policy.concerns",
     ),
     *("ybs.security.policy.command_case", "ybs.agent.later_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),

@@ -33,10 +33,6 @@ _QUOTE = re.compile(r"['\"\\]")
 _QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
-#: Words of the grammar that stand where a program could.
-GRAMMAR = frozenset(
-    ("!", "[[", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case")
-) | {"esac", "function", "select", "coproc", "{", "}"}
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
 _NOTHING = lazy(
     r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
@@ -79,6 +75,12 @@ class Script(Struct):
 def words_in(text: str) -> frozenset[str]:
     """Return the words of a table."""
     return frozenset(text.split())
+
+
+#: Words of the grammar that stand where a program could.
+GRAMMAR = words_in(
+    "! [[ if then elif else fi for while until do done case esac function select coproc { }"
+)
 
 
 def is_open(token: str) -> bool:

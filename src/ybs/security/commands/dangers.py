@@ -115,14 +115,11 @@ def _wanted(entry: str) -> list[str] | None:
 
 def _matches(reading: Reading, entry: str) -> bool:
     wanted = _wanted(entry)
-    if wanted is None:
-        return _squeezed(entry) in _squeezed(reading.text)
     if not wanted:
-        return False
-    return any(
-        run.words and run.words[0] == wanted[0] and _covers(wanted, run.words)
-        for run in reading.runs
-    ) or (not reading.is_clear and _may_hold(wanted, reading.scanned))
+        return wanted is None and _squeezed(entry) in _squeezed(reading.text)
+    words = [run.words for run in reading.runs if run.words[:1] == wanted[:1]]
+    may_hold = not reading.is_clear and _may_hold(wanted, reading.scanned)
+    return may_hold or any(_covers(wanted, each) for each in words)
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:

@@ -45,13 +45,7 @@ _GIT_KEYS = lazy(
     r".*tool\.|gpg\.|gpg.*program|sequence\.editor|sendemail\.|uploadpack|http\..*proxy|http\.ssl",
     re.IGNORECASE,
 )
-_GIT_LETTERS = {
-    "grep": ("-O",),
-    "rebase": ("-x",),
-    "difftool": ("-x",),
-    "clone": ("-u", "-c"),
-    "archive": ("-o",),
-}
+_GIT_LETTERS = {"grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u -c", "archive": "-o"}
 #: Options of git before its verb that have a value.
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
 #: Programs whose operands each name something else to do.
@@ -125,7 +119,7 @@ def _running_by_git(words: list[str]) -> Iterator[Option]:
             yield Option("-c", following.partition("=")[2].lstrip("!"))
         elif word in ("-p", "--paginate"):
             yield Option(word)
-    yield from _found(words[place:], _GIT_LETTERS.get(verb, ()))
+    yield from _found(words[place:], _GIT_LETTERS.get(verb, "").split())
     yield from (Option(word) for word in words[place:] if word.startswith("ext::"))
     if verb == "config":
         for key, value in zip(words[place + 1 :], words[place + 2 :], strict=False):

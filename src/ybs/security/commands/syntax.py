@@ -135,7 +135,9 @@ class Reader:
             self._redirected(node, is_fed=is_fed)
         elif kind in ("variable_assignment", "variable_assignments"):
             nodes = node.named_children if kind.endswith("s") else [node]
-            self._add(Command([], [], is_fed, sets=list(map(self._assignment, nodes))))
+            self.script.commands.append(
+                Command([], [], is_fed, sets=list(map(self._assignment, nodes)))
+            )
         elif kind in _WORDS:
             self.word(node)
         elif kind != "comment":
@@ -187,7 +189,7 @@ class Reader:
         else:
             self.statement(body, is_fed=is_fed)
         if len(self.script.commands) == before:
-            self._add(Command([], [], is_fed))
+            self.script.commands.append(Command([], [], is_fed))
         command = self.script.commands[-1]
         for redirect in redirects:
             self._redirect(redirect, command)
@@ -254,7 +256,7 @@ class Reader:
 
     def _command(self, node: "Node", *, is_fed: bool) -> None:
         command = Command([], [], is_fed)
-        self._add(command)
+        self.script.commands.append(command)
         self._add_words(node, command)
         first = next(iter(command.words), "") if node.type != "command" else ""
         if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST().search(self._text(node))):
@@ -356,9 +358,6 @@ class Reader:
                 self._redirect(child, Command([], []))
             else:
                 self.statement(child)
-
-    def _add(self, command: Command) -> None:
-        self.script.commands.append(command)
 
 
 def decoded(text: str) -> str:

@@ -99,11 +99,6 @@ def words_that_run(words: Sequence[str]) -> Iterator[str]:
     yield from (word for word in words[1:ends] if word in wanted)
 
 
-def runs_others(words: Sequence[str]) -> bool:
-    """Return whether the program runs another one that its words name."""
-    return any(_commands_run_by(name_of(words), list(words[1:])))
-
-
 def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it."""
     reading = Reading(text=text, script=parse(text), runs=[])
@@ -144,7 +139,7 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
     if name not in _KNOWN and not _MODULES.match(name):  # most programs are none of these
         return
-    for inner in _commands_run_by(name, words[1:]):
+    for inner in commands_run_by(name, words[1:]):
         _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
         if _TEXT.search(inner[0]):
             _follow_text(inner[0], reading, depth + 1)
@@ -154,7 +149,7 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
         _follow_text(text, reading, depth + 1)
 
 
-def _commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
+def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
     """Yield every argument list that the program may run as a command."""
     if name in _FINDERS:
         starts = (place + 1 for place, word in enumerate(words) if word in _FIND_RUNS)

@@ -26,8 +26,7 @@ from ybs.security.policy.case import (
     Sandboxing,
     Subject,
 )
-from ybs.security.policy.rules import outside_rules
-from ybs.security.policy.standing import Standing, StandingRule
+from ybs.security.policy.rules import Standing, StandingRule, outside_rules
 from ybs.trust.project_rules import ProjectRules
 
 _LACKING: Mapping[Sandboxing, str] = {

@@ -1,4 +1,4 @@
-"""Rules such as `run_shell(git log *)`: which calls an allow or a deny covers.
+"""Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
 for any text; the pattern of a file tool is a glob of paths relative to the project's folder.
@@ -6,18 +6,32 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
+from ybs.trust.project_rules import KeptKind, ProjectRules
 
 if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
+#: `always` is what that answer stored, which is narrower than a rule that reads alike.
+RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
+#: `start`: an option of the command line. `project`: kept by ybs for this project. `settings`: a configuration file.
+RuleOrigin: TypeAlias = Literal["start", "settings", "project", "session"]
+_WHERE = {
+    "start": " given at the start",
+    "settings": " of safety.deny",
+    "project": " kept for this project",
+    "session": " of this session",
+}
+_KEPT_AS: dict[RuleKind, KeptKind] = {"always": "grants", "allow": "allow", "deny": "deny"}
 
 
 class Rule(Struct, frozen=True):
@@ -145,3 +159,125 @@ def _is_among(pattern: str, words: list[str]) -> bool:
     plain = " " + " ".join(words) + " "
     texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))
     return any(map(wanted.fullmatch, texts))
+
+
+class StandingRule(Struct, frozen=True):
+    """One rule or grant in force."""
+
+    kind: RuleKind
+    text: str
+    origin: RuleOrigin
+
+    @property
+    def where(self) -> str:
+        """The origin, as it stands behind the rule in a sentence."""
+        return _WHERE[self.origin]
+
+
+class Standing:
+    """All rules of one session. Raises ConfigError for a rule of the start or the settings that makes no sense."""
+
+    def __init__(
+        self,
+        safety: Safety,
+        *,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        project: ProjectRules | None = None,
+    ) -> None:
+        self._project, self._is_project_read = project, False
+        self._rules: dict[StandingRule, Rule | None] = {}
+        self._put("allow", "settings", safety.allow)
+        self._put("allow", "start", allow)
+        self._put("ask", "settings", safety.ask)
+        self._put("deny", "start", deny)
+        self._put("deny", "settings", safety.deny)
+
+    def _of(self, kind: RuleKind) -> list[tuple[Rule, StandingRule]]:
+        self._read_project()
+        rules = self._rules.items()
+        return [(rule, key) for key, rule in rules if key.kind == kind and rule is not None]
+
+    @property
+    def allow(self) -> list[Rule]:
+        """The rules that allow."""
+        return [rule for rule, _ in self._of("allow")]
+
+    @property
+    def ask(self) -> list[Rule]:
+        """The rules that ask, whatever allows."""
+        return [rule for rule, _ in self._of("ask")]
+
+    @property
+    def deny(self) -> list[tuple[Rule, StandingRule]]:
+        """The rules that deny."""
+        return self._of("deny")
+
+    @property
+    def grants(self) -> set[str]:
+        """What "always" has stored."""
+        self._read_project()
+        return {rule.text for rule in self._rules if rule.kind == "always"}
+
+    @property
+    def listed(self) -> list[StandingRule]:
+        """All of them: those of the session first."""
+        self._read_project()
+        order: list[RuleOrigin] = ["session", "project", "start", "settings"]
+        return sorted(self._rules, key=lambda rule: order.index(rule.origin))
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether something can be kept for the project."""
+        return self._project is not None and self._project.may_write
+
+    @property
+    def warning(self) -> str:
+        """Why what is kept for the project is ignored, once it was needed; empty where it is not."""
+        return self._project.warning if self._project is not None else ""
+
+    def add(self, rule: StandingRule) -> None:
+        """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
+        self._put(rule.kind, rule.origin, (rule.text,))
+        if rule.origin == "project" and self._project is not None:
+            self._project.add(_kept_as(rule.kind), rule.text)
+
+    def remove(self, rule: StandingRule) -> None:
+        """Forget a rule, for good where it was kept. Raises ConfigError and OSError."""
+        if rule.origin == "project" and self._project is not None:
+            self._project.remove(_kept_as(rule.kind), rule.text)
+        self._rules.pop(rule, None)
+
+    def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
+        """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
+        self._read_project()
+        other = copy(self)
+        rules = self._rules.items()
+        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
+        other._put("allow", "start", allow)
+        other._put("ask", "start", ask)
+        return other
+
+    def _put(self, kind: RuleKind, origin: RuleOrigin, texts: Sequence[str]) -> None:
+        for text in texts:
+            rule = None if kind == "always" else rule_of(text)
+            self._rules[StandingRule(kind, text, origin)] = rule
+
+    def _read_project(self) -> None:
+        """Read what is kept for the project, the first time."""
+        if self._project is None or self._is_project_read:
+            return
+        self._is_project_read = True
+        for kind, name in _KEPT_AS.items():
+            for text in getattr(self._project.record, name):
+                try:
+                    self._put(kind, "project", (text,))
+                except ConfigError as error:
+                    warning = f"A rule that is kept for this project is ignored: {error}"
+                    self._project.warning = warning
+
+
+def _kept_as(kind: RuleKind) -> KeptKind:
+    if kind not in _KEPT_AS:
+        raise ConfigError("Only what is allowed or denied can be kept for a project.")
+    return _KEPT_AS[kind]

@@ -4,6 +4,7 @@ A scope covers a later command only where the command is understood, every part 
 makes the program run another one or do something else. Where it runs the sandbox holds it to the project.
 """
 
+import re
 from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
@@ -12,7 +13,6 @@ from ybs.security.commands.command import Command, parse, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
-from ybs.security.policy.concerns import is_harmless
 
 #: Programs whose first word says what is done: "always" means that word, too.
 _WITH_VERB = words_in(
@@ -40,6 +40,30 @@ _FILE = lazy(r"(?!-)[\w@.+/-]+\.\w+")
 #: Words that mean the same in a rule as in a shell, without quotes.
 _PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
 _OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
+#: Variables that say which programs run, or how.
+POWERFUL = lazy(
+    r"(?:PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|TERMINFO|TMPDIR|BROWSER|CC|CXX"
+    r"|LD|MAKEFLAGS|MAKEFILES|PAGER|MANPAGER|EDITOR|VISUAL|FCEDIT|FPATH|ZDOTDIR|INPUTRC|LESS\w*|GCONV_PATH|RUSTC\w*"
+    r"|PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT|WARNINGS|INSPECT|EXECUTABLE|USERBASE)"
+    r"|NODE_(?:OPTIONS|PATH)|PERL5?(?:LIB|OPT|DB)|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS"
+    r"|(?:LD|DYLD|BASH|GIT|SSH|SUDO|XDG|npm_config|NPM_CONFIG|CARGO|PIP|UV|GOFLAGS|DOCKER|YBS|AWS|LC_ALL_)_\w+|GOFLAGS"
+    r"|\w+_(?:PAGER|EDITOR|ASKPASS|PROXY|proxy|WRAPPER|PRELOAD))\+?=",
+    re.ASCII,
+)
+#: Of these, the ones that add folders to look for the project's own code in.
+_SEARCHED = ("PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB")
+_PLAIN_VALUE = re.compile(r"[A-Za-z_]\w*=[\w.:/=,@%+-]*", re.ASCII)
+
+
+def is_harmless(assignment: str) -> bool:
+    """Return whether `NAME=VALUE` may stand in front of what is always allowed: it reaches for nothing outside the project."""
+    name, _, value = assignment.partition("=")
+    if not _PLAIN_VALUE.fullmatch(assignment):
+        return False
+    if POWERFUL().match(assignment) and name not in _SEARCHED:
+        return False
+    pieces = value.split(":") if name in _SEARCHED else [value]
+    return not any(piece.startswith("/") or ".." in piece.split("/") for piece in pieces)
 
 
 def scopes_of(reading: Reading) -> list[str]:
@@ -118,7 +142,7 @@ def _beginning_of(words: Sequence[str]) -> int:
     if options.is_by_goals(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
-        return 0 if wrappers.runs_others(words) else 1
+        return 0 if any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:]))) else 1
     size = 2
     if words[1:2] and words[1] in _RUNNING_VERBS:
         size = 3
