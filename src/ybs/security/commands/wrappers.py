@@ -74,11 +74,9 @@ class Reading(Struct):
     @property
     def scanned(self) -> list[str]:
         """All that could be words of a command; empty for a text that is clear."""
-        if self.is_clear:
-            return []
-        if not self.words:
+        if not self.is_clear and not self.words:
             self.words = scan(self.text)
-        return self.words
+        return [] if self.is_clear else self.words
 
     def doubt(self, reason: str) -> None:
         """Note why the text cannot be judged for certain."""

@@ -12,15 +12,9 @@ from msgspec import DecodeError, json
 
 from ybs.config.schema import Safety
 from ybs.core.lazy import lazy
-from ybs.security.commands import options
+from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.dangers import (
-    INTERPRETERS,
-    blocked_entry,
-    hidden_in,
-    stem_of,
-    warnings_of,
-)
+from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, writes
@@ -50,8 +44,8 @@ class CommandCase:
 
     def __init__(self, command: str, safety: Safety) -> None:
         self.reading: Reading = read(command)
-        self.blocked = blocked_entry(self.reading, safety.blocked_commands)
-        self.dangers = warnings_of(command, self.reading)
+        self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
+        self.dangers = dangers.warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
         self._safe = safety.safe_commands
 
@@ -81,11 +75,9 @@ class CommandCase:
         """The scopes that together cover the command."""
         return scopes.scopes_of(self.reading)
 
-    @property
-    def why_never_granted(self) -> str:
+    @cached_property
+    def why_never(self) -> str:
         """Why nothing may be remembered about the command as it stands; empty where something may."""
-        if self.reading.text.endswith(" *"):
-            return "as a rule it would allow more than this command"
         return scopes.why_never(self.reading)
 
     def is_covered_by(self, rules: Sequence[Rule], grants: Collection[str], place: str) -> bool:
@@ -153,7 +145,7 @@ def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
                 variable = each.partition("=")[0].rstrip("+")
                 found.append(f"sets {variable}, which says how other programs run")
         found += _concerns_of_program(name, run)
-    found += hidden_in(text, reading)
+    found += dangers.hidden_in(text, reading)
     if _NETWORK.search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
     if not text.isascii():

@@ -21,7 +21,6 @@ from ybs.security.policy.policy import Allow, Ask, Bound, Decision, Deny, Policy
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
-    from ybs.security.policy.policy import Bound
 
 _UNATTENDED = "is_unattended"
 #: What would allow what is to run outside the sandbox.
@@ -72,22 +71,19 @@ class Gate:
 
     def within(self, bound: Bound | None) -> "Gate":
         """Return this gate for agents that may do less: the same policy, and still one question at a time."""
-        gate = copy(self)
-        gate._bound = bound
-        return gate
+        return self._with(_bound=bound)
 
     def of_agent(self, name: str) -> "Gate":
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
-        if name == self._agent:
-            return self
-        gate = copy(self)
-        gate._agent = name
-        return gate
+        return self if name == self._agent else self._with(_agent=name)
 
     def by(self, policy: Policy) -> "Gate":
         """Return this gate with another policy; still one question at a time."""
+        return self._with(policy=policy)
+
+    def _with(self, **changes: object) -> "Gate":
         gate = copy(self)
-        gate.policy = policy
+        vars(gate).update(changes)
         return gate
 
     @contextmanager

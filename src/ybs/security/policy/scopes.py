@@ -104,6 +104,8 @@ def only_reads(text: str) -> bool:
 
 def why_never(reading: Reading) -> str:
     """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
+    if reading.text.endswith(" *"):
+        return "as a rule it would allow more than this command"
     for run in reading.runs:
         name = run.words[0] if run.words else ""
         if not name:
