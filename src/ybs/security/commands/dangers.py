@@ -191,10 +191,8 @@ def _options_in(word: str) -> set[str]:
     if not word.startswith("--"):
         return {word, *("-" + letter for letter in word[1:] + ("r" if "R" in word else ""))}
     head = word.partition("=")[0]
-    return {_SHORT[long] for long in _SHORT if long.startswith(head) and len(head) > 2} or {
-        word,
-        head,
-    }
+    shorts = {_SHORT[long] for long in _SHORT if long.startswith(head) and len(head) > 2}
+    return shorts or {word, head}
 
 
 def _has(option: str, given: _Given) -> bool:
@@ -240,11 +238,7 @@ def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
     for code in (*codes_in(run), *filter(_AWK_RUNS().search, scripts), run.given):
         if code and _DELETING().search(code):
             yield f"{name}: its program deletes files"
-        words = dict.fromkeys(scan(code))
-        if len(words) > _MOST_WORDS:
-            yield f"{name}: its program is too long to look through"
-        else:
-            yield from _rows_for_any(set(_STEM.findall(" ".join(words))), words)
+        yield from _rows_in(scan(code))
 
 
 def codes_in(run: Command) -> list[str]:
@@ -264,26 +258,26 @@ def stem_of(program: str) -> str:
 
 def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
     """Yield what the words of an unclear text would do if they belonged together."""
-    different = dict.fromkeys(words)
-    if len(different) > _MOST_WORDS:
-        yield "too many words to look through"
-        return
-    names = set(_STEM.findall(" ".join(different)))
-    yield from _rows_for_any(names, different)
+    yield from _rows_in(words)
     if disk := _TO_DISK.search(text):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
-    if names & INTERPRETERS and re.search(r"\||<<|\b(?:curl|wget)\b", text):
-        yield f"{min(names & INTERPRETERS)}: may run what another command or server sends it"
-    for word in different:
-        head, tail = _ends(_name(word)) if "/" in word and _WILD.search(_name(word)) else ("", "")
-        if any(p.startswith(head or "\n") or p.endswith(tail or "\n") for p in BY_PROGRAM):
+    known = INTERPRETERS.intersection(_STEM.findall(" ".join(words)))
+    if known and re.search(r"\||<<|\b(?:curl|wget)\b", text):
+        yield f"{min(known)}: may run what another command or server sends it"
+    for name in filter(_WILD.search, {_name(word) for word in words if "/" in word}):
+        head, tail = _ends(name)
+        if any((head and p.startswith(head)) or (tail and p.endswith(tail)) for p in BY_PROGRAM):
             yield "a program is named by a pattern and may be one that destroys"
 
 
-def _rows_for_any(names: set[str], words: Iterable[str]) -> Iterator[str]:
-    """Yield what any of the names would do with any of the words."""
-    if known := names & BY_PROGRAM.keys():
-        given = _given(["", *words])
+def _rows_in(words: list[str]) -> Iterator[str]:
+    """Yield what any of the words, taken for a program, would do with any of the others."""
+    different = dict.fromkeys(words)
+    names = set(_STEM.findall(" ".join(different)))
+    if len(different) > _MOST_WORDS:
+        yield "too many words to look through"
+    elif known := names & BY_PROGRAM.keys():
+        given = _given(["", *different])
         yield from _rows_for(sorted(known), names | set(given.operands), given)
 
 

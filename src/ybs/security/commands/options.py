@@ -58,8 +58,6 @@ _CHOOSING = {
     "dotnet": ("-t", "--target", "-target", "-p"),
     "go": ("-ldflags", "--ldflags", "-gcflags", "--gcflags", "-asmflags", "-gccgoflags", "-pkgdir"),
     "pytest": ("--pdbcls", "--pastebin", "--pyargs"),
-    "cargo": ("-Z",),
-    "rspec": ("-r", "--require", "-O", "--options", "-o", "--out"),
 }
 
 

@@ -85,7 +85,7 @@ class CommandCase:
         parts = scopes.parts_to_cover(self.reading)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
-            or scopes.text_of([scopes.scope_of(part)]) + place in grants
+            or f"run_shell({scopes.scope_of(part)}){place}" in grants
             for part in parts
         )
 

@@ -18,7 +18,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.later import reason as reason_of
 from ybs.security.paths.path_text import is_open, spelled
-from ybs.security.policy.rules import Rule, Standing, StandingRule, outside_rules
+from ybs.security.policy.rules import WHERE, Rule, Standing, StandingRule, outside_rules
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
@@ -197,11 +197,8 @@ class Case:
         scopes = self.command.scopes if self.command else []
         if scopes and (len(scopes) == 1 or not self.place):
             return " + ".join(f"run_shell({scope}){self.place}" for scope in scopes)
-        return "" if self._why_never else self.grants[0]
-
-    @property
-    def _why_never(self) -> str:
-        return self.command.why_never if self.command else ""
+        never = self.command.why_never if self.command else ""
+        return "" if never else self.grants[0]
 
     @property
     def place(self) -> str:
@@ -217,7 +214,7 @@ class Case:
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
-        withheld = self.withheld or self._why_never
+        withheld = self.withheld or (self.command.why_never if self.command else "")
         if by_rule:
             withheld = "your rule says to ask each time"
         elif self.outside == "needed":
@@ -335,9 +332,9 @@ class Policy:
 
         Raises ConfigError and OSError where it cannot be kept; then it counts for this session.
         """
-        from ybs.security.policy.scopes import scopes_in, text_of  # grants are rare
+        from ybs.security.policy.scopes import pieces_of  # grants are rare
 
-        for each in [text_of([scope]) for scope in scopes_in(rule)] or [rule]:
+        for each in pieces_of(rule) or [rule]:
             self.standing.add(StandingRule("always", each, "project" if is_kept else "session"))
 
     def tried(
@@ -409,7 +406,7 @@ class Policy:
         for rule, standing in self.standing.deny:
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {rule.text}{standing.where} forbids this call. "
+                    f"The rule {rule.text}{WHERE[standing.origin]} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:

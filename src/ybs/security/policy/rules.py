@@ -25,7 +25,8 @@ _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
 #: `start`: an option of the command line. `project`: kept by ybs for this project. `settings`: a configuration file.
 RuleOrigin: TypeAlias = Literal["start", "settings", "project", "session"]
-_WHERE = {
+#: The origin, as it stands behind a rule in a sentence.
+WHERE: dict[RuleOrigin, str] = {
     "start": " given at the start",
     "settings": " of safety.deny",
     "project": " kept for this project",
@@ -167,11 +168,6 @@ class StandingRule(Struct, frozen=True):
     kind: RuleKind
     text: str
     origin: RuleOrigin
-
-    @property
-    def where(self) -> str:
-        """The origin, as it stands behind the rule in a sentence."""
-        return _WHERE[self.origin]
 
 
 class Standing:

@@ -39,7 +39,7 @@ _HARMLESS_OPTION = lazy(
 _FILE = lazy(r"(?!-)[\w@.+/-]+\.\w+")
 #: Words that mean the same in a rule as in a shell, without quotes.
 _PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
-_OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
+_OFFERED = lazy(r"run_shell\([\w./:=,@%+ -]+?(?: \*)?\)")
 #: Variables that say which programs run, or how.
 POWERFUL = lazy(
     r"(?:PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|TERMINFO|TMPDIR|BROWSER|CC|CXX"
@@ -119,15 +119,10 @@ def why_never(reading: Reading) -> str:
     return ""
 
 
-def text_of(scopes: list[str]) -> str:
-    """Write scopes as the person reads them before they are stored."""
-    return " + ".join(f"run_shell({scope})" for scope in scopes)
-
-
-def scopes_in(text: str) -> list[str]:
-    """Read what `text_of` wrote; empty for every other text."""
-    pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
-    return [piece[1] for piece in pieces if piece] if all(pieces) else []
+def pieces_of(grant: str) -> list[str]:
+    """Return the rules for the scopes that are offered together, as in `run_shell(a *) + run_shell(b *)`; empty for every other text."""
+    pieces = grant.split(" + ")
+    return pieces if all(map(_OFFERED().fullmatch, pieces)) else []
 
 
 def _goes_nowhere(part: Command) -> bool:
