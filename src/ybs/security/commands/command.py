@@ -34,9 +34,8 @@ _QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
-_NOTHING = lazy(
-    r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
-)  # between the letters of a name
+#: What may stand between the letters of a name.
+_NOTHING = lazy(r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])")
 _BRACED = lazy(r"\$\{(\w+)\}")
 _BEHIND_A_NAME = lazy(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
 _DEFAULT = lazy(r"\$\{\w+:?[-=+?]")
@@ -83,6 +82,12 @@ GRAMMAR = words_in(
 )
 
 
+def is_short(text: str, most: int, most_marks: int, marks: str) -> bool:
+    """Return whether a text has neither more characters nor more marks than these."""
+    has_few = len(text) <= most_marks or sum(map(text.count, marks)) <= most_marks
+    return len(text) <= most and has_few
+
+
 def is_open(token: str) -> bool:
     """Return whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
     if _QUOTE.search(token):
@@ -92,7 +97,9 @@ def is_open(token: str) -> bool:
 
 def parse(text: str) -> Script:
     """Recognise a flat line. Never raises."""
-    script = Script([Command([], [])], is_clear=_is_short(text))
+    script = Script(
+        [Command([], [])], is_clear=is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS)
+    )
     if script.is_clear and _PLAIN_LINE.fullmatch(text):
         words = text.split()
         if words and words[0] not in GRAMMAR and "=" not in words[0]:
@@ -132,12 +139,6 @@ def scan(text: str) -> list[str]:
             bare = _DEFAULT().sub(" ", _BEHIND_A_NAME().sub("", bare))
         words += _SEPARATORS().split(bare)
     return [word for word in words if word]
-
-
-def _is_short(text: str) -> bool:
-    if len(text) <= _MOST_MARKS:
-        return True
-    return len(text) <= _MOST_CHARACTERS and sum(map(text.count, _MARKS)) <= _MOST_MARKS
 
 
 def _is_fed(script: Script, separator: str) -> bool:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ybs.core.lazy import lazy
-from ybs.security.commands.command import Command, Script, is_open, words_in
+from ybs.security.commands.command import Command, Script, is_open, is_short, words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -59,9 +59,7 @@ _ODD = "it is not understood at {!r}"
 
 def parse(text: str) -> Script:
     """Read a text. Never raises; what is not understood is among the doubts."""
-    if len(text) > _MOST_CHARACTERS or (
-        len(text) > _MOST_MARKS and sum(map(text.count, _MARKS)) > _MOST_MARKS
-    ):
+    if not is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS):
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
 

@@ -167,19 +167,15 @@ def _concerns_of_program(name: str, run: Command) -> Iterator[str]:
         yield f"{name} {option.name} runs what it is given"
 
 
-def oddities_of(text: str, reading: Reading) -> tuple[str, ...]:
+def oddities_of(text: str, reading: Reading) -> Iterator[str]:
     """Say what a reader could overlook in the command."""
-    found = [f"holds the invisible character {name}" for name in hidden_characters(text)]
-    names = [run.words[0] for run in reading.runs if run.words and not run.words[0].isascii()]
-    found += [f"the program's name {name!r} holds letters that look like others" for name in names]
-    words = [word for word in _LETTERS.findall(text) if not word.isascii()]
-    twins = [(word, _deceiver(word)) for word in dict.fromkeys(words)]
-    found += [
-        f"{word[:40]!r} holds {twin}, which looks like another character"
-        for word, twin in twins
-        if twin
-    ]
-    return tuple(dict.fromkeys(found))
+    yield from (f"holds the invisible character {name}" for name in hidden_characters(text))
+    for run in reading.runs:
+        if run.words and not run.words[0].isascii():
+            yield f"the program's name {run.words[0]!r} holds letters that look like others"
+    for word in dict.fromkeys(_LETTERS.findall(text)):
+        if not word.isascii() and (twin := _deceiver(word)):
+            yield f"{word[:40]!r} holds {twin}, which looks like another character"
 
 
 def _deceiver(word: str) -> str:
