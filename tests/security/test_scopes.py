@@ -28,6 +28,7 @@ from ybs.security.policy.scopes import pieces_of, scope_of, scopes_of, why_never
         (".venv/bin/python main.py", [".venv/bin/python main.py *"]),
         ("PYTHONPATH=. pytest -q", ["PYTHONPATH=. pytest *"]),
         ("CI=1 npm test", ["CI=1 npm test *"]),
+        ("pytest | CI=1 head", ["pytest *", "CI=1 head *"]),
         ("make", ["make"]),
         ("make lint", ["make lint"]),
         ("docker compose up", ["docker compose *"]),
@@ -46,6 +47,7 @@ def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
     [
         *("pytest > x", "pytest < x", "A='b c' pytest", "pytest $X", "pytest $(x)", "(pytest)"),
         *("A=/x pytest", "A=../x pytest", "PATH=bin pytest", "LD_PRELOAD=x pytest", "A=$B pytest"),
+        *("pytest; LD_PRELOAD=x head", "pytest && PATH=bin ls"),
         *("PYTHONPATH=/x pytest", "PYTHONPATH=.:../x pytest", "NODE_OPTIONS=-rx npm test"),
         *("export A=1 && pytest; eval x", "python3 'a b.py'", "python3 x", "python3 ../x.py"),
         *("python3 -c x.py", "python3 -i x.py", "python3 -", "perl -E x.pl", "node -e x.js"),

@@ -193,7 +193,7 @@ def test_no_text_breaks_the_grammars_reader(text: str):
 
 def test_two_readings_that_disagree_are_both_judged(monkeypatch: pytest.MonkeyPatch):
     other = commands.parse("rm y")
-    monkeypatch.setattr(syntax, "parse", lambda text: other)
+    monkeypatch.setattr(syntax, "parse", lambda text, is_flat: other)
     reading = read("ls; pwd")
     assert [run.words for run in reading.runs] == [["ls"], ["pwd"], ["rm", "y"]]
     assert list(reading.doubts) == ["two ways to read it disagree"]

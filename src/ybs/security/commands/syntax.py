@@ -57,8 +57,8 @@ _DIFFERENT = "shells read {} differently"
 _ODD = "it is not understood at {!r}"
 
 
-def parse(text: str) -> Script:
-    """Read a text. Never raises; what is not understood is among the doubts."""
+def parse(text: str, *, is_flat: bool = False) -> Script:
+    """Read a text. Never raises; what is not understood is among the doubts. `is_flat`: so it was read, and both will be compared."""
     if not is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS):
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
@@ -68,10 +68,10 @@ def parse(text: str) -> Script:
     reader.statement(tree.root_node)
     if tree.root_node.has_error:
         reader.doubt("it is no complete command of a shell")
-    for pattern, reason in _ODDITIES:
+    for pattern, reason in () if is_flat else _ODDITIES:
         if pattern().search(text):
             reader.doubt(reason)
-    if not reader.script.doubts and not _covers(tree, reader.source):
+    if not is_flat and not reader.script.doubts and not _covers(tree, reader.source):
         reader.doubt("a part of it is not understood")
     reader.script.is_clear = not reader.script.doubts
     return reader.script

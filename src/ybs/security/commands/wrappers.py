@@ -112,7 +112,7 @@ def _follow_text(text: str, reading: Reading, depth: int, flat: Script | None = 
     flat = flat or parse(text)
     commands = flat.commands
     if not flat.is_simple:
-        whole = syntax.parse(text)
+        whole = syntax.parse(text, is_flat=flat.is_clear)
         for reason in whole.doubts:
             reading.doubt(reason)
         if not flat.is_clear:

@@ -91,7 +91,8 @@ def parts_to_cover(reading: Reading) -> list[Command]:
 
 def _is_harmless(part: Command) -> bool:
     """Return whether one command of a line only reads, whatever its words."""
-    if not part.words or part.words[0] not in _HARMLESS or not _goes_nowhere(part):
+    is_plain = not part.sets and _goes_nowhere(part)
+    if not is_plain or not part.words or part.words[0] not in _HARMLESS:
         return False
     return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
 
