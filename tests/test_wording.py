@@ -42,7 +42,6 @@ EXCEPTIONS = {
     ("security/commands/writers.py", "--dry-run"): "an option of make and the like",
     ("security/commands/writers.py", "--help"): "an option of every program",
     ("security/commands/writers.py", "--version"): "an option of every program",
-    ("security/policy/goals.py", "--env"): "an option of tox",
     ("security/commands/options.py", "--config"): "an option of curl",
     ("security/commands/writers.py", "--write"): "an option of prettier",
     (

@@ -16,7 +16,7 @@ from ybs.security.policy.rules import rule_of
         ("ls; make", "make changes files"),
         ("ls > x", "it writes to x"),
         ("> x", "it writes to x"),
-        ("ls | tee x", "tee writes to a file"),
+        ("ls | tee x", "tee changes files in this way"),
         ("sort -o x y", "sort changes files in this way"),
         ("sed -i s/a/b/ x", "sed changes files in this way"),
         ("tar xzf x.tgz", "tar changes files in this way"),
@@ -28,7 +28,7 @@ from ybs.security.policy.rules import rule_of
         ("git stash", "git stash writes to .git, which is read-only in the sandbox"),
         ("git config user.name x", "git config writes to .git, which is read-only in the sandbox"),
         ("npm ci", "npm ci changes something"),
-        ("ruff format .", "ruff rewrites files"),
+        ("ruff format .", "ruff format changes something"),
         ("curl x", "curl needs the network"),
         ("find . -exec rm {} +", "rm changes files"),
         *(

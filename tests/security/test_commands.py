@@ -37,7 +37,7 @@ def test_s04_one_plain_command_is_simple_and_its_quotes_are_gone(text: str, word
 @every_row("text", ["ls; rm x", "ls\nrm x", "ls | rm x", "ls && rm x", "ls || rm x", "ls;rm x;"])
 def test_s05_s06_every_command_of_a_flat_line_is_found(text: str):
     script = parse(text)
-    assert ["rm", "x"] in [command.argv for command in script.commands]
+    assert ["rm", "x"] in [command.words for command in script.commands]
     assert script.is_clear
     assert not script.is_simple
 

@@ -2,7 +2,7 @@
 
 from rows import every_row
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.concerns import concerns_of, notes_of
+from ybs.security.policy.command_case import concerns_of
 
 
 def concerns(text: str) -> tuple[str, ...]:
@@ -63,9 +63,3 @@ def test_s09_s10_u04_a_concern_says_what_and_why(text: str, words: str):
 )
 def test_ordinary_commands_are_of_no_concern(text: str):
     assert concerns(text) == ()
-
-
-def test_s12_code_in_an_argument_is_pointed_at():
-    assert notes_of(read("python3.11 -c 'x'; ls; > x")) == (
-        "python3.11 runs the program that its argument holds",
-    )

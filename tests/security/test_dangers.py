@@ -8,7 +8,7 @@ from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.commands.dangers import blocked_entry, warnings_of
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.concerns import oddities_of
+from ybs.security.policy.command_case import oddities_of
 
 BLOCKED = Safety().blocked_commands
 
@@ -227,12 +227,12 @@ def test_a_warning_is_given_once():
 
 def test_u04_what_a_reader_could_overlook_is_named():
     text = "ѕudo ls \u202e"
-    assert oddities_of(text, read(text)) == (
+    assert tuple(oddities_of(text, read(text))) == (
         "holds the invisible character U+202E",
         "the program's name 'ѕudo' holds letters that look like others",
         "'ѕudo' holds U+0455, which looks like another character",
     )
-    assert oddities_of("ls 'grün'; > x", read("ls 'grün'; > x")) == ()
+    assert not any(oddities_of("ls 'grün'; > x", read("ls 'grün'; > x")))
 
 
 HIDDEN = [

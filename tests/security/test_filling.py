@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ybs.commands.filling import Value, filled
 from ybs.core.errors import Refused
-from ybs.security.commands.filling import Value, filled
 
 PLAIN = ("a.py", "src/x-1.py", "42", "a@b:c=d%e,f")
 #: Each would create `pwned`, or be more than one word, if a shell read it.

@@ -178,7 +178,10 @@ def test_a_rule_that_asks_is_why_there_is_no_always():
 
 def test_a_pattern_covers_no_command_with_a_variable_that_says_how_programs_run():
     policy = Policy(Safety(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "full")
-    assert isinstance(run(policy, "PYTHONPATH=. pytest"), Ask)
+    assert isinstance(run(policy, "PYTHONPATH=/x pytest"), Ask)
+    assert run(policy, "PYTHONPATH=. pytest") == Allow(
+        "grant"
+    )  # the project's own code, which it runs anyway
 
 
 def test_a_rule_covers_no_hidden_option_that_it_does_not_name():

@@ -12,7 +12,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
-from ybs.security.policy.standing import Standing, StandingRule
+from ybs.security.policy.rules import Standing, StandingRule
 from ybs.trust.project_rules import ProjectRules
 
 

@@ -188,7 +188,7 @@ class Filling:
 
     def line(self, command: Command) -> str:
         """Return a command with its arguments, each of them one word. Raises Refused."""
-        from ybs.security.commands.filling import Value, filled  # few templates run anything
+        from ybs.commands.filling import Value, filled  # few templates run anything
 
         value = self._arguments.value
         parts = (

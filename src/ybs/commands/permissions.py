@@ -15,7 +15,7 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from ybs.config.layers import Loaded
     from ybs.security.policy.policy import Policy
-    from ybs.security.policy.standing import RuleOrigin, StandingRule
+    from ybs.security.policy.rules import RuleOrigin, StandingRule
 
 USAGE = """\
 /permissions allow RULE       what needs no question in this session, such as run_shell(pytest *) or write_file(src/**)
@@ -81,7 +81,7 @@ def _known(loaded: "Loaded", folder: Path, words: str, more: Sequence[str]) -> s
 
 
 def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
-    from ybs.security.policy.standing import StandingRule
+    from ybs.security.policy.rules import StandingRule
 
     first, _, rest = words.partition(" ")
     origin = _KEPT.get(first.lower()) if rest else None

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.conductor.budget import Budget
-from ybs.security.policy.bound import BoundMode
+from ybs.security.policy.policy import BoundMode
 
 #: What only reads.
 READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill")

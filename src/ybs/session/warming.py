@@ -20,14 +20,13 @@ FOR_EDITS = (
 #: What a first command needs.
 FOR_COMMANDS = (
     *(
-        "ybs.security.commands.quoting",
+        "ybs.security.commands.options",
         "ybs.security.commands.syntax",
         "ybs.security.commands.wrappers",
     ),
     *(
         "ybs.security.policy.scopes",
         "ybs.security.commands.dangers",
-        "ybs.security.policy.concerns",
     ),
     *("ybs.security.policy.command_case", "ybs.agent.later_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),

@@ -7,7 +7,6 @@ differ there, and a wrong reading would hide a command.
 """
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -34,50 +33,27 @@ _QUOTE = re.compile(r"['\"\\]")
 _QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
-#: Words of the grammar that stand where a program could.
-GRAMMAR = frozenset(
-    ("!", "[[", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case")
-) | {"esac", "function", "select", "coproc", "{", "}"}
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
-_NOTHING = lazy(
-    r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])"
-)  # between the letters of a name
+#: What may stand between the letters of a name.
+_NOTHING = lazy(r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])")
 _BRACED = lazy(r"\$\{(\w+)\}")
 _BEHIND_A_NAME = lazy(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
 _DEFAULT = lazy(r"\$\{\w+:?[-=+?]")
 _SEPARATORS = lazy(r"[\s;&|()<>{},`#]+")
 
 
-class Command(Struct, eq=False):
-    """One simple command: its words without quotes, the files its output goes to, and its place.
+class Command(Struct):
+    """One simple command: the program and its arguments without quotes, the files its output goes to, and its place.
 
-    `start`: how many of the words are assignments before the program. `given`: the text of its here-documents.
-    `sets`: assignments that are not among the words. `sources`: the files its input comes from.
+    `sets`: the assignments before the program. `given`: the text of its here-documents. `sources`: the files its input comes from.
     """
 
     words: list[str]
     targets: list[str]
     is_piped_into: bool = False
-    start: int = 0
     given: str = ""
-    sets: Sequence[str] = ()
+    sets: list[str] = field(default_factory=list[str])
     sources: list[str] = field(default_factory=list[str])
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what two readings of a text must agree on."""
-        return isinstance(other, Command) and self._facts == other._facts
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it can be changed
-
-    @property
-    def _facts(self) -> tuple[object, ...]:
-        given = (self.words, self.targets, self.sources, list(self.sets))
-        return (*given, self.is_piped_into, self.start, self.given)
-
-    @property
-    def argv(self) -> list[str]:
-        """The program and its arguments."""
-        return self.words[self.start :]
 
 
 class Script(Struct):
@@ -95,6 +71,23 @@ class Script(Struct):
     doubts: dict[str, None] = field(default_factory=dict[str, None])
 
 
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a table."""
+    return frozenset(text.split())
+
+
+#: Words of the grammar that stand where a program could.
+GRAMMAR = words_in(
+    "! [[ if then elif else fi for while until do done case esac function select coproc { }"
+)
+
+
+def is_short(text: str, most: int, most_marks: int, marks: str) -> bool:
+    """Return whether a text has neither more characters nor more marks than these."""
+    has_few = len(text) <= most_marks or sum(map(text.count, marks)) <= most_marks
+    return len(text) <= most and has_few
+
+
 def is_open(token: str) -> bool:
     """Return whether a word as it stands has parts that the shell replaces: variables, globs, braces."""
     if _QUOTE.search(token):
@@ -104,7 +97,9 @@ def is_open(token: str) -> bool:
 
 def parse(text: str) -> Script:
     """Recognise a flat line. Never raises."""
-    script = Script([Command([], [])], is_clear=_is_short(text))
+    script = Script(
+        [Command([], [])], is_clear=is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS)
+    )
     if script.is_clear and _PLAIN_LINE.fullmatch(text):
         words = text.split()
         if words and words[0] not in GRAMMAR and "=" not in words[0]:
@@ -125,9 +120,9 @@ def parse(text: str) -> Script:
     script.commands = [
         command
         for command in script.commands
-        if command.words or command.targets or command.sources
+        if command.words or command.sets or command.targets or command.sources
     ]
-    is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].start
+    is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].sets
     script.is_simple = is_one and script.is_clear and not script.has_variables
     return script
 
@@ -146,15 +141,9 @@ def scan(text: str) -> list[str]:
     return [word for word in words if word]
 
 
-def _is_short(text: str) -> bool:
-    if len(text) <= _MOST_MARKS:
-        return True
-    return len(text) <= _MOST_CHARACTERS and sum(map(text.count, _MARKS)) <= _MOST_MARKS
-
-
 def _is_fed(script: Script, separator: str) -> bool:
     last = script.commands[-1]
-    is_empty = not last.words and not last.targets  # a pipe goes on behind a newline
+    is_empty = not (last.words or last.sets or last.targets)  # a pipe goes on behind a newline
     return separator == "|" or (separator == "\n" and is_empty and last.is_piped_into)
 
 
@@ -164,12 +153,12 @@ def _add_word(script: Script, token: str) -> None:
     if _QUOTE.search(token):
         open_text, word = _QUOTES().sub(r"\2", token), _QUOTES().sub(r"\1\2\3", token)
     script.has_variables = script.has_variables or "$" in open_text
-    if command.start == len(command.words):  # it may be the program
-        if _ASSIGNMENT().match(token):
-            command.start += 1
-        elif word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text)):
-            script.is_clear = False  # its program is only known when it runs
-    command.words.append(word)
+    is_set = not command.words and _ASSIGNMENT().match(token) is not None
+    (command.sets if is_set else command.words).append(word)
+    if command.words == [word] and (
+        word in GRAMMAR or (word != "[" and _EXPANDED().search(open_text))
+    ):
+        script.is_clear = False  # its program is only known when it runs
 
 
 def _add_file(script: Script, token: str, *, is_output: bool) -> None:

@@ -1,7 +1,10 @@
-"""Commands that destroy: what is blocked in every mode, and what always asks."""
+"""Commands that destroy: what is blocked in every mode, and what always asks, also in a roundabout way.
+
+No parser sees every spelling. What is not seen here is bounded by the sandbox and taken back by undo.
+"""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from posixpath import normpath
@@ -9,13 +12,12 @@ from posixpath import normpath
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
-from ybs.security.commands import roundabout
-from ybs.security.commands.command import Command, parse, scan
+from ybs.security.commands.command import Command, parse, scan, words_in
 from ybs.security.commands.destruction import BY_PROGRAM, VERB_PLACES
+from ybs.security.commands.options import GIT_GLOBAL, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 
 _SHORT = {"--recursive": "-r", "--force": "-f", "--dereference": "-L"}
-_GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 INTERPRETERS = SHELLS | INTERPRETED | {"eval", "source", "."}
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)")
 _TO_DISK = re.compile(r">[ \t|]*" + _DISK.pattern)
@@ -23,19 +25,52 @@ _SQL = re.compile(
     r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|dropdatabase\s*\(|delete\s+from\s+[\w.\"`]+\s*(?:;|$|[\"']))",
     re.IGNORECASE,
 )
-_PROGRAMS = "\n" + "\n".join(sorted(BY_PROGRAM)) + "\n"
 _CODE_OPTION = lazy(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
 _DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
 )
-_EVERYTHING = frozenset({"*", "./*", "../*", "/*", "~/*", ".*", "**"})
-_FUNCTION = lazy(r"[\w:.]+$")
+_EVERYTHING = words_in("* ./* ../* /* ~/* .* **")
 _WILD = re.compile(r"[*?\[]")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
 _STEM = re.compile(r"(?<![^\s/])([^\s/\d.]++)[^\s/]*+(?=\s|$)")
 #: With more different words an unclear text is not looked through one by one.
 _MOST_WORDS = 2_000
+#: A function that pipes into itself, white space left out: `f(){f|f&}`.
+_FORK_BOMB = lazy(r"(?<![\w:.])([\w:.]{1,40})\(\)\{[^}]{0,200}?\1\|\1")
+
+#: Programs whose operands name no program: files, patterns, texts.
+_READERS = words_in(
+    "basename cat cd cmp comm cut df diff dirname du echo file grep egrep head less ls man md5sum nl printf readlink realpath rg"
+    " ag ack sed seq sha256sum sort stat tail test [ tr type uniq wc which whereis git jq touch mkdir cp mv rm vi vim"
+)
+#: Programs that destroy only with an option or verb, so that their bare name among other words means nothing.
+_WITH_NEEDS = frozenset(
+    name for name, rows in BY_PROGRAM.items() if all(verbs or needs for verbs, needs, _ in rows)
+) | {"shred"}
+_WITH_OPTIONS = frozenset(
+    name
+    for name, rows in BY_PROGRAM.items()
+    if any(need.startswith("-") for _, needs, _ in rows for need in needs)
+)
+_FEEDERS = words_in("find fd fdfind xargs parallel")
+_DELETERS = words_in("rm unlink shred srm rmdir trash")
+_ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
+_OPEN = ("$", "`", "-$", "-`")
+_AWK_RUNS = lazy(r"system\s*\(|\|\s*(?:getline|\"|')|[\"']\s*\||\|&")
+#: The command `e` of GNU sed at the start of a step, or the flag `e` of a substitution.
+_SED_RUNS = lazy(
+    r"(?:^|[;{}\n])\s*(?:\d+|\$|/(?:[^/\\]|\\.)*/)?(?:,(?:\d+|\$|/(?:[^/\\]|\\.)*/))?!?\s*e(?:\s|$)"
+    r"|s([/|,#:@!])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpiIm\d]*e"
+)
+#: Programs that take lines of their own language, and the line by which each starts a shell.
+_ESCAPES = {
+    **dict.fromkeys(("sqlite3", "sqlite"), lazy(r"\.(?:shell|system)\b|\bedit\s*\(", re.I)),
+    **dict.fromkeys(("ed", "ex", "red", "gdb", "lldb", "ftp", "bc"), lazy(r"(?:^|[\s'\"n;])[rwe]?\s*!\s*\w|\bshell\s+\w")),
+    **dict.fromkeys(("psql", "mysql", "mariadb"), lazy(r"\\!|\\\\!|\bsystem\s+\w")),
+    "m4": lazy(r"\bsyscmd|\besyscmd"),
+}  # fmt: skip
 
 
 class _Given(Struct):
@@ -57,12 +92,11 @@ def blocked_entry(reading: Reading, blocked: Sequence[str]) -> str:
 
 def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
     """Say what is destructive about the commands, one line for each thing."""
-    runs = (*reading.runs, *roundabout.runs_behind(reading))
-    found = [warning for run in runs for warning in _dangers_of_run(run)]
-    found += roundabout.warnings_about(reading)
+    found = [warning for run in reading.runs for warning in _dangers_of_run(run)]
+    found += [warning for run in _runs_behind(reading) for warning in _dangers_of_run(run)]
     if not reading.is_clear:
         found += _dangers_of_words(text, reading.scanned)
-    if _is_fork_bomb(text):
+    if "(" in text and "|" in text and _FORK_BOMB().search(_squeezed(text)):
         found.append("fork bomb: starts processes without end")
     if _SQL.search(text):
         found.append("SQL that deletes tables or rows")
@@ -75,20 +109,17 @@ def _wanted(entry: str) -> list[str] | None:
     script = parse(entry)
     if not script.is_clear:
         return None
-    program, *rest = (script.commands[0].argv if script.commands else []) or [""]
+    program, *rest = (script.commands[0].words if script.commands else []) or [""]
     return [_name(program), *rest] if program else []
 
 
 def _matches(reading: Reading, entry: str) -> bool:
     wanted = _wanted(entry)
-    if wanted is None:
-        return _squeezed(entry) in _squeezed(reading.text)
     if not wanted:
-        return False
-    return any(
-        run.words and run.words[0] == wanted[0] and _covers(wanted, run.words)
-        for run in reading.runs
-    ) or (not reading.is_clear and _may_hold(wanted, reading.scanned))
+        return wanted is None and _squeezed(entry) in _squeezed(reading.text)
+    words = [run.words for run in reading.runs if run.words[:1] == wanted[:1]]
+    may_hold = not reading.is_clear and _may_hold(wanted, reading.scanned)
+    return may_hold or any(_covers(wanted, each) for each in words)
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
@@ -99,17 +130,15 @@ def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
     first = next((word for word in different if _may_be(wanted[0], word)), None)
     if first is None:
         return False
-    following = scanned[scanned.index(first) :]
-    return _holds(wanted, [wanted[0], *dict.fromkeys(following[1:])])
+    following = scanned[scanned.index(first) + 1 :]
+    return _holds(wanted, [wanted[0], *dict.fromkeys(following)])
 
 
 def _covers(wanted: list[str], words: list[str]) -> bool:
-    """Return whether a command is one that the entry means."""
-    if not _holds(wanted, words):
-        return False
+    """Return whether a command is one that the entry means; `push` of `git push` must be its verb."""
     verbs, operands = _given(wanted).operands, _given(words).operands
-    is_verb = bool(verbs) and verbs[0].isalpha()  # such as `push` of `git push`
-    return not is_verb or operands[: len(verbs)] == verbs
+    is_verb = bool(verbs) and verbs[0].isalpha()
+    return _holds(wanted, words) and (not is_verb or operands[: len(verbs)] == verbs)
 
 
 def _holds(wanted: list[str], words: list[str]) -> bool:
@@ -147,7 +176,7 @@ def _given(words: list[str]) -> _Given:
     given = _Given(set(), [], [word for word in words if word[:1] == "-" and _WILD.search(word)])
     rest = iter(words[1:])
     for word in rest:
-        if word in _GIT_VALUES and words[0] == "git":
+        if word in GIT_GLOBAL and words[0] == "git":
             next(rest, None)
         elif word == "--" and words[0] != "git":
             given.operands += [_normal(operand) for operand in rest]
@@ -159,22 +188,20 @@ def _given(words: list[str]) -> _Given:
 
 
 def _options_in(word: str) -> set[str]:
-    if word.startswith("--"):
-        head = word.partition("=")[0]
-        shorts = (
-            short for long, short in _SHORT.items() if long.startswith(head) and len(head) > 2
-        )
-        return set(shorts) or {word, head}
-    return {word, *("-" + letter for letter in word[1:] + ("r" if "R" in word else ""))}
+    if not word.startswith("--"):
+        return {word, *("-" + letter for letter in word[1:] + ("r" if "R" in word else ""))}
+    head = word.partition("=")[0]
+    shorts = {_SHORT[long] for long in _SHORT if long.startswith(head) and len(head) > 2}
+    return shorts or {word, head}
 
 
 def _has(option: str, given: _Given) -> bool:
     """Return whether an option was given, long ones also abbreviated."""
     if option in given.options or any(fnmatchcase(option, word) for word in given.globs):
         return True
-    if not option.startswith("--"):
-        return False
-    return any(len(word) > 2 and option.startswith(word) for word in given.options)
+    return option.startswith("--") and any(
+        len(word) > 2 and option.startswith(word) for word in given.options
+    )
 
 
 def _normal(operand: str) -> str:
@@ -186,20 +213,18 @@ def _normal(operand: str) -> str:
 
 
 def _dangers_of_run(run: Command) -> Iterator[str]:
-    yield from (
-        f"writes to the disk {target} itself" for target in run.targets if _DISK.match(target)
-    )
-    if not run.words:
-        return
-    name = stem_of(run.words[0])
+    for target in run.targets:
+        if _DISK.match(target):
+            yield f"writes to the disk {target} itself"
+    name = stem_of(run.words[0]) if run.words else ""
     if name in BY_PROGRAM:
         given = _given(run.words)
         yield from _rows_for((name,), set(given.operands[: VERB_PLACES.get(name, 1)]), given)
-    if name not in INTERPRETERS and name != "rm" and not name.endswith("awk"):
-        return
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
+    if name in _FEEDERS and not _DELETERS.isdisjoint(map(_name, run.words[1:])):
+        yield f"{name}: deletes every file that it finds or is given"
     if name in INTERPRETED or name.endswith("awk"):
         yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
@@ -208,24 +233,24 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
 
 
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
-    """Yield what a program given as text would do: `python -c`, or a here-document."""
-    for code in (*codes_in(run), *roundabout.codes_of(run), run.given):
+    """Yield what a program given as text would do: `python -c`, a here-document, a script of awk that runs commands."""
+    for code in (*codes_in(run), *scripts_in(name, run.words), run.given):
         if code and _DELETING().search(code):
             yield f"{name}: its program deletes files"
-        words = dict.fromkeys(scan(code))
-        if len(words) > _MOST_WORDS:
-            yield f"{name}: its program is too long to look through"
-        else:
-            yield from _rows_for_any(set(_STEM.findall(" ".join(words))), words)
+        yield from _rows_in(scan(code))
+
+
+def scripts_in(name: str, words: Sequence[str]) -> list[str]:
+    """Return the scripts of awk among a command's words that run commands."""
+    return [*filter(_AWK_RUNS().search, operands_of(words))] if name.endswith("awk") else []
 
 
 def codes_in(run: Command) -> list[str]:
     """Return the programs that an interpreter is given as arguments: `python -c CODE`."""
-    words = run.words
     return [
-        words[place + 1]
-        for place, word in enumerate(words[:-1])
-        if place and _CODE_OPTION().fullmatch(word)
+        code
+        for option, code in zip(run.words[1:], run.words[2:], strict=False)
+        if _CODE_OPTION().fullmatch(option)
     ]
 
 
@@ -237,33 +262,32 @@ def stem_of(program: str) -> str:
 
 def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
     """Yield what the words of an unclear text would do if they belonged together."""
-    different = dict.fromkeys(words)
-    if len(different) > _MOST_WORDS:
-        yield "too many words to look through"
-        return
-    names = set(_STEM.findall(" ".join(different)))
-    yield from _rows_for_any(names, different)
+    yield from _rows_in(words)
     if disk := _TO_DISK.search(text):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
-    if names & INTERPRETERS and re.search(r"\||<<|\b(?:curl|wget)\b", text):
-        yield f"{min(names & INTERPRETERS)}: may run what another command or server sends it"
-    for word in different:
-        if "/" in word and _WILD.search(name := _name(word)):
-            head, tail = _ends(name)
-            if (head and "\n" + head in _PROGRAMS) or (tail and tail + "\n" in _PROGRAMS):
-                yield "a program is named by a pattern and may be one that destroys"
+    known = INTERPRETERS.intersection(_STEM.findall(" ".join(words)))
+    if known and re.search(r"\||<<|\b(?:curl|wget)\b", text):
+        yield f"{min(known)}: may run what another command or server sends it"
+    for name in filter(_WILD.search, {_name(word) for word in words if "/" in word}):
+        head, tail = _ends(name)
+        if any((head and p.startswith(head)) or (tail and p.endswith(tail)) for p in BY_PROGRAM):
+            yield "a program is named by a pattern and may be one that destroys"
 
 
-def _rows_for_any(names: set[str], words: Iterable[str]) -> Iterator[str]:
-    """Yield what any of the names would do with any of the words."""
-    if known := names & BY_PROGRAM.keys():
-        given = _given(["", *words])
+def _rows_in(words: list[str]) -> Iterator[str]:
+    """Yield what any of the words, taken for a program, would do with any of the others."""
+    different = dict.fromkeys(words)
+    names = set(_STEM.findall(" ".join(different)))
+    if len(different) > _MOST_WORDS:
+        yield "too many words to look through"
+    elif known := names & BY_PROGRAM.keys():
+        given = _given(["", *different])
         yield from _rows_for(sorted(known), names | set(given.operands), given)
 
 
 def _rows_for(names: Iterable[str], verbs: set[str], given: _Given) -> Iterator[str]:
     for name in names:
-        for row_verbs, needs, warning in BY_PROGRAM.get(name, ()):
+        for row_verbs, needs, warning in BY_PROGRAM[name]:
             verb = verbs & row_verbs
             if (verb or not row_verbs) and (not needs or _meets(needs, given)):
                 yield f"{' '.join([name, *sorted(verb)])}: {warning}"
@@ -280,18 +304,56 @@ def _meets(needs: Iterable[str], given: _Given) -> bool:
     )
 
 
-def _is_fork_bomb(text: str) -> bool:
-    """Return whether a function pipes into itself: `f() { f | f & }`."""
-    if "(" not in text or "|" not in text:
-        return False
-    head, *bodies = _squeezed(text).split("(){")
-    for body in bodies:
-        name = _FUNCTION().findall(head[-40:]) if "|" in body else []
-        if name and f"{name[-1]}|{name[-1]}" in body.partition("}")[0]:
-            return True
-        head = body
-    return False
-
-
 def _squeezed(text: str) -> str:
     return "".join(text.split())
+
+
+def _runs_behind(reading: Reading) -> Iterator[Command]:
+    """Yield what may be run that no word names in the place of a program: to be judged like what is run."""
+    values = _values(reading)
+    for run in reading.runs:
+        if any("$" in word for word in run.words):
+            words = [part for word in run.words for part in _resolved(word, values)]
+            if words and words != run.words:
+                yield Command(words, run.targets, run.is_piped_into)
+        if run.words and run.words[0] not in _READERS:
+            for place, word in enumerate(run.words[1:], 1):
+                if (name := _name(word)) in _WITH_NEEDS:
+                    yield Command([name, *run.words[place + 1 :]], [])
+
+
+def hidden_in(text: str, reading: Reading) -> Iterator[str]:
+    """Say what may run or destroy anything, which is only known when it runs."""
+    values = _values(reading)
+    for run in reading.runs:
+        name, words = "".join(run.words[:1]), run.words
+        if name in _WITH_OPTIONS and (word := _open_word(words, values)):
+            yield f"{word[:40]!r} may be an option of {name}, which is only known when it runs"
+        if name in ("sed", "gsed") and any(map(_SED_RUNS().search, words[1:])):
+            yield f"{name} runs commands that its script holds"
+        if name in _ESCAPES and _ESCAPES[name]().search(text):
+            yield f"{name} runs commands that its input holds"
+
+
+def _values(reading: Reading) -> dict[str, str]:
+    """Return the variables that the text gives one literal value; one that it gives two has none."""
+    values: dict[str, str] = {}
+    for run in reading.runs:
+        for word in (*run.sets, *run.words):
+            if found := _ASSIGNMENT().fullmatch(word):
+                values[found[1]] = "$" if found[1] in values else found[2]
+    return values
+
+
+def _resolved(word: str, values: Mapping[str, str]) -> list[str]:
+    """Return what the shell makes of a word: several where a value has spaces."""
+    return _VARIABLE().sub(lambda found: values.get(found[1] or found[2], found[0]), word).split()
+
+
+def _open_word(words: list[str], values: Mapping[str, str]) -> str:
+    """Return a word that may turn out to be an option; nothing where `--` stands before it."""
+    ends = words.index("--") if "--" in words else len(words)
+    for word in words[1:ends]:
+        if word.startswith(_OPEN) and any(p.startswith(_OPEN) for p in _resolved(word, values)):
+            return word
+    return ""

@@ -1,4 +1,4 @@
-"""Options by which a program runs another one: `rg --pre`, `tar --to-command`, `git -c core.pager`."""
+"""Options by which a program runs another one (`rg --pre`, `git -c core.pager`) and words that say what is done (`mvn deploy`)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
+from ybs.security.commands.command import words_in
 
-#: Programs, and options whose value is a command. A long option may be abbreviated; `-O` may stand in a cluster.
-_RUNNING_ROWS: tuple[tuple[str, str], ...] = (
+_ROWS: tuple[tuple[str, str], ...] = (
     ("rg", "--pre --hostname-bin"),
     ("sort", "--compress-program"),
     ("split", "--filter"),
-    ("tar bsdtar", "--to-command -I --use-compress-program --rsh-command --rmt-command -F"),
-    ("tar bsdtar", "--info-script --new-volume-script --checkpoint-action"),
+    ("tar bsdtar", "--to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script --checkpoint-action"),
     ("man", "-P --pager -H --html -X --gxditview"),
     ("zip", "--unzip-command"),
     ("rsync", "-e --rsh --rsync-path"),
@@ -34,34 +33,13 @@ _RUNNING_ROWS: tuple[tuple[str, str], ...] = (
     ("bazel bazelisk", "--run_under --script_path --override_repository"),
     ("just", "--shell --shell-arg --chooser --command -c"),
     ("gradle gradlew", "-I --init-script"),
-    ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path"),
-    ("git", "--ext-diff --textconv --config-env --template"),
-    ("date", ""),
-    ("less more", ""),
-    ("awk gawk mawk nawk", ""),
-    ("sed gsed", ""),
-)
+    ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path --ext-diff --textconv --config-env --template"),
+    ("less more", ""),  # `+!command`
+)  # fmt: skip
+#: Programs, and options whose value is a command. A long option may be abbreviated; `-O` may stand in a cluster.
+RUNNING = {program: names.split() for programs, names in _ROWS for program in programs.split()}
 #: `tar Ixf PROGRAM ARCHIVE`: options without a dash, whose values follow in order.
 _OLD_STYLE = lazy(r"[A-Za-z]*[IF][A-Za-z]*")
-_LETTER = re.compile(r"-[^-]$")
-
-
-class Option(Struct, frozen=True):
-    """An option as it was written, and its value if it has one."""
-
-    name: str
-    value: str = ""
-
-
-def _table(rows: tuple[tuple[str, str], ...]) -> dict[str, tuple[str, ...]]:
-    table: dict[str, tuple[str, ...]] = {}
-    for programs, names in rows:
-        for program in programs.split():
-            table[program] = (*table.get(program, ()), *names.split())
-    return table
-
-
-RUNNING = _table(_RUNNING_ROWS)
 _GIT_KEYS = lazy(
     r"(?:alias|filter|include|includeif|credential|url|remote|protocol)\.|"
     r"core\.(?:pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy|worktree|attributesfile)|"
@@ -69,14 +47,27 @@ _GIT_KEYS = lazy(
     r".*tool\.|gpg\.|gpg.*program|sequence\.editor|sendemail\.|uploadpack|http\..*proxy|http\.ssl",
     re.IGNORECASE,
 )
-_GIT_LETTERS = {
-    "grep": ("-O",),
-    "rebase": ("-x",),
-    "difftool": ("-x",),
-    "clone": ("-u", "-c"),
-    "archive": ("-o",),
+_GIT_LETTERS = {"grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u -c", "archive": "-o"}
+#: Options of git before its verb that have a value.
+GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
+#: Programs whose operands each name something else to do.
+_BY_GOALS = words_in(
+    "make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons "
+    "waf tox nox bazel bazelisk msbuild"
+)
+#: Options by which other programs are told what to do, or with what.
+_CHOOSING = {
+    "dotnet": ("-t", "--target", "-target", "-p"),
+    "go": ("-ldflags", "--ldflags", "-gcflags", "--gcflags", "-asmflags", "-gccgoflags", "-pkgdir"),
+    "pytest": ("--pdbcls", "--pastebin", "--pyargs"),
 }
-_GIT_GLOBAL = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"})
+
+
+class Option(Struct, frozen=True):
+    """An option as it was written, and its value if it has one."""
+
+    name: str
+    value: str = ""
 
 
 def running(words: list[str]) -> Iterator[Option]:
@@ -98,49 +89,66 @@ def operands_of(words: Sequence[str]) -> list[str]:
     return [*before, *words[place + 1 :]]
 
 
-def _found(words: list[str], names: tuple[str, ...]) -> Iterator[Option]:
+def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[Option]:
     for place, word in enumerate(words) if names else ():
-        if place and word[:1] == "-" and len(word) > 1:
-            for name in names:
-                if (value := _value(word, name)) is not None:
-                    following = words[place + 1] if place + 1 < len(words) else ""
-                    yield Option(name, value or following)
-
-
-def _value(word: str, name: str) -> str | None:
-    """Return the value glued to an option, empty where there is none; None where the word is another."""
-    if name.startswith("--"):
+        if not place or word[:1] != "-" or len(word) < 2:
+            continue
+        following = words[place + 1] if place + 1 < len(words) else ""
         head, _, value = word.partition("=")
-        return value if len(head) > 2 and name.startswith(head) else None
-    if _LETTER.match(name):
-        has_it = word[1] != "-" and name[1] in word
-        return word.partition(name[1])[2] if has_it else None
-    head, _, value = word.partition("=")
-    return value if head == name else None
+        for name in names:
+            if len(name) == 2:
+                is_meant, given = word[1] != "-" and name[1] in word, word.partition(name[1])[2]
+            else:
+                is_long = name.startswith("--") and len(head) > 2
+                is_meant, given = head == name or (is_long and name.startswith(head)), value
+            if is_meant:
+                yield Option(name, given or following)
 
 
 def git_verb(words: list[str]) -> int:
     """Return the place of the subcommand among the words of a git command, or how many words there are."""
     place = 1
     while place < len(words) and words[place].startswith("-"):
-        place += 1 + (words[place] in _GIT_GLOBAL)
+        place += 1 + (words[place] in GIT_GLOBAL)
     return min(place, len(words))
 
 
 def _running_by_git(words: list[str]) -> Iterator[Option]:
     place = git_verb(words)
     verb = words[place] if place < len(words) else ""
-    for number, word in enumerate(words[1:place], 1):
+    for word, following in zip(words[1:place], [*words[2:], ""], strict=False):
         if word == "-c":
-            value = words[number + 1] if number + 1 < len(words) else ""
-            yield Option("-c", value.partition("=")[2].lstrip("!"))
+            yield Option("-c", following.partition("=")[2].lstrip("!"))
         elif word in ("-p", "--paginate"):
             yield Option(word)
-    if verb in _GIT_LETTERS:
-        yield from _found(words[place:], _GIT_LETTERS[verb])
+    yield from _found(words[place:], _GIT_LETTERS.get(verb, "").split())
     yield from (Option(word) for word in words[place:] if word.startswith("ext::"))
     if verb == "config":
-        keys = [at for at in range(place + 1, len(words)) if _GIT_KEYS().match(words[at])]
-        yield from (
-            Option(words[at], words[at + 1].lstrip("!")) for at in keys if at + 1 < len(words)
-        )
+        for key, value in zip(words[place + 1 :], words[place + 2 :], strict=False):
+            if _GIT_KEYS().match(key):
+                yield Option(key, value.lstrip("!"))
+
+
+def is_by_goals(words: Sequence[str]) -> bool:
+    """Return whether the operands of the program each name something to do."""
+    return words[0].rpartition("/")[2] in _BY_GOALS
+
+
+def chooses(words: Sequence[str]) -> bool:
+    """Return whether an option of a program with a verb says what else is done."""
+    return any(
+        word == option or word.startswith(option + "=" * (len(option) > 2))
+        for option in _CHOOSING.get(words[0].rpartition("/")[2], ())
+        for word in words[1:]
+    )
+
+
+def goals_beyond(words: Sequence[str], pattern: str) -> list[str]:
+    """Return the goals that a pattern does not name which names one itself; a star alone stands for all of them.
+
+    So being allowed `mvn test *` does not allow `mvn test deploy`.
+    """
+    named = [word for word in pattern.split()[1:] if "*" not in word]
+    if not is_by_goals(words) or not any(word[:1] != "-" for word in named):
+        return []
+    return [word for word in operands_of(words) if word not in named]

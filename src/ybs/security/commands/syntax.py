@@ -4,71 +4,77 @@ The grammar is lenient and means bash, while `sh` may be another shell. So a tex
 error, nothing that shells read differently, and nothing that names a program while it runs.
 """
 
+import re
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ybs.core.lazy import lazy
-from ybs.security.commands.command import Command, Script, is_open
-from ybs.security.commands.quoting import without_quotes
-from ybs.security.commands.shell_words import DEEPEST, WORDS, Words
+from ybs.security.commands.command import Command, Script, is_open, is_short, words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
 
-#: Longer texts are not parsed, and so not clear.
+#: Longer texts are not parsed, and so not clear; what is nested more deeply is doubted.
 _MOST_CHARACTERS = 30_000
 _MOST_MARKS = 2_000
+_DEEPEST = 40
 _MARKS = "\"'`$(){}[];|&<>\\\n"
-#: Where shells disagree, or the eye does.
-_CONTROL = lazy(r"[\0-\x08\x0b-\x1f\x7f]")
+#: Where shells disagree, or the eye does: a pattern, and what is doubted.
+_ODDITIES = (
+    (lazy(r"[\0-\x08\x0b-\x1f\x7f]"), "it holds a control character"),
+    (lazy(r"(?:^|[\n;&|({!]|\b(?:then|do|else))\s*\{\}"), "shells read {} differently"),  # a word
+    (lazy(r"\S\\\n\S"), "a word goes on behind a line break"),  # two words for the grammar
+)
 #: What no token need cover: white space, and a lone dash, which the grammar drops before a here-document.
-_DESCRIPTOR = lazy(r"\d+|-")
 _GAP = lazy(rb"(?:[ \t\n]|\\\n|-(?=[ \t]))*+")
+_DESCRIPTOR = lazy(r"\d+|-")
 _VARIABLE_TEST = lazy(r"\s-[vR]\s")  # its operand may hold a substitution that runs
-_EMPTY_BRACES = lazy(
-    r"(?:^|[\n;&|({!]|\b(?:then|do|else))\s*\{\}"
-)  # a word for shells, and no block
-_BROKEN_WORD = lazy(r"\S\\\n\S")  # the grammar takes the two halves for two words
+#: No quotes and nothing nested: the grammar and the shells disagree about those within quotes.
+_PLAIN_EXPANSION = lazy(r"\$\{#?\w+(?:\[[@*\d]\])?(?:[:#%/^,+=?-][^'\"\\`{}()$@]*)?\}")
+_QUOTES = str.maketrans("", "", "\\'\"")
+_ESCAPE = lazy(r"\\(\n|.)", re.DOTALL)
+_QUOTED_ESCAPE = lazy(r"\\(\n|[$`\"\\])")
+_ANSI = lazy(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S
+)
 
-_CONTAINERS = frozenset(
-    ("program", "subshell", "compound_statement", "negated_command", "if_statement", "elif_clause")
-) | {"else_clause", "while_statement", "do_group", "case_statement", "case_item", "for_statement"}
+_CONTAINERS = words_in(
+    "program subshell compound_statement negated_command if_statement elif_clause else_clause while_statement "
+    "do_group case_statement case_item for_statement list pipeline function_definition"
+)
+_BUILT_IN = frozenset(("declaration_command", "unset_command", "test_command"))
+_SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
+_WORDS = _SUBSTITUTIONS | words_in(
+    "word string raw_string concatenation number simple_expansion expansion ansi_c_string translated_string "
+    "brace_expression variable_name test_operator extglob_pattern regex special_variable_name string_content"
+)
+#: Nodes whose parts stand without anything between them, and those that end with their line.
+_GLUED = frozenset(("concatenation", "simple_expansion", "variable_assignment"))
+_ON_ONE_LINE = _BUILT_IN | {"command", "redirected_statement", "file_redirect"}
+_BASH_ONLY = words_in("(( [[ select function ;& ;;& |&")
+_SIGNS = frozenset(("$", "==", "=~"))
 _DIFFERENT = "shells read {} differently"
+_ODD = "it is not understood at {!r}"
 
 
 def parse(text: str, *, is_flat: bool = False) -> Script:
-    """Read a text. Never raises; what is not understood is among the doubts.
-
-    `is_flat`: it was recognised as a flat line, and the two readings will be compared.
-    """
-    if len(text) > _MOST_CHARACTERS or (
-        len(text) > _MOST_MARKS and sum(map(text.count, _MARKS)) > _MOST_MARKS
-    ):
+    """Read a text. Never raises; what is not understood is among the doubts. `is_flat`: so it was read, and both will be compared."""
+    if not is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS):
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
-    source = text.encode("utf-8", "surrogatepass")
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
 
-    tree = Parser(_language()).parse(source)
-    reader = _Reader(source, text)
-    reader.statement(tree.root_node, is_fed=False)
+    reader = Reader(text)
+    tree = Parser(_language()).parse(reader.source)
+    reader.statement(tree.root_node)
     if tree.root_node.has_error:
         reader.doubt("it is no complete command of a shell")
-    if not is_flat:
-        _doubt_of_text(text, reader)
-        if not reader.script.doubts and not _covers(tree, source):
-            reader.doubt("a part of it is not understood")
+    for pattern, reason in () if is_flat else _ODDITIES:
+        if pattern().search(text):
+            reader.doubt(reason)
+    if not is_flat and not reader.script.doubts and not _covers(tree, reader.source):
+        reader.doubt("a part of it is not understood")
     reader.script.is_clear = not reader.script.doubts
     return reader.script
-
-
-def _doubt_of_text(text: str, reader: "_Reader") -> None:
-    if _CONTROL().search(text):
-        reader.doubt("it holds a control character")
-    if "{}" in text and _EMPTY_BRACES().search(text):
-        reader.doubt(_DIFFERENT.format("{}"))
-    if "\\\n" in text and _BROKEN_WORD().search(text):
-        reader.doubt("a word goes on behind a line break")
 
 
 def _covers(tree: "Tree", source: bytes) -> bool:
@@ -94,83 +100,94 @@ def _language() -> "Language":
     return Language(tree_sitter_bash.language())
 
 
-class _Reader(Words):
+class Reader:
     """Walks the tree once and collects commands and doubts."""
 
-    def statement(self, node: "Node", *, is_fed: bool) -> None:
-        """Read a node that stands where a command could."""
-        if self.depth > DEEPEST:
-            self.doubt("it is nested too deeply")
-            return
+    def __init__(self, text: str) -> None:
+        self.source = text.encode("utf-8", "surrogatepass")
+        self.script = Script([], is_clear=False)
+        self.depth = 0
+
+    def doubt(self, reason: str) -> None:
+        """Note why the text is not clear."""
+        self.script.doubts[reason] = None
+
+    def _text(self, node: "Node") -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+    def _goes_deeper(self) -> bool:
         self.depth += 1
+        if self.depth > _DEEPEST:
+            self.doubt("it is nested too deeply")
+        return self.depth <= _DEEPEST
+
+    def statement(self, node: "Node", *, is_fed: bool = False) -> None:
+        """Read a node that stands where a command could."""
         kind = node.type
-        if kind == "command":
+        self._check_gaps(node)
+        if not self._goes_deeper():
+            pass
+        elif kind == "command" or kind in _BUILT_IN:
             self._command(node, is_fed=is_fed)
-        elif kind in _CONTAINERS:
-            self._container(node, is_fed=is_fed)
-        elif kind == "list":
-            self._list(node, is_fed=is_fed)
-        elif kind == "pipeline":
-            self._pipeline(node, is_fed=is_fed)
         elif kind == "redirected_statement":
             self._redirected(node, is_fed=is_fed)
-        elif kind != "comment":
-            self._rare(node, is_fed=is_fed)
-        self.depth -= 1
-
-    def _rare(self, node: "Node", *, is_fed: bool) -> None:
-        kind = node.type
-        if kind in ("declaration_command", "unset_command", "test_command"):
-            self._flattened(node, is_fed=is_fed)
         elif kind in ("variable_assignment", "variable_assignments"):
             nodes = node.named_children if kind.endswith("s") else [node]
-            words = [self._assignment(each) for each in nodes]
-            self._add(Command(words, [], is_fed, len(words)))
-        elif kind == "function_definition":
-            self.doubt("it defines a function, which may stand for another command")
-            self._container(node, is_fed=is_fed)
-        elif kind in WORDS:
+            self.script.commands.append(
+                Command([], [], is_fed, sets=list(map(self._assignment, nodes)))
+            )
+        elif kind in _WORDS:
             self.word(node)
-        else:
-            self.doubt(f"it is not understood at {self.text(node)[:20]!r}")
+        elif kind != "comment":
             self._container(node, is_fed=is_fed)
+        self.depth -= 1
 
     def _container(self, node: "Node", *, is_fed: bool) -> None:
-        for child in node.children:
-            if child.is_named:
-                self.statement(child, is_fed=is_fed)
-            elif child.type in _BASH_ONLY:
-                self.doubt(_DIFFERENT.format(child.type))
-
-    def _list(self, node: "Node", *, is_fed: bool) -> None:
+        kind = node.type
+        if kind == "function_definition":
+            self.doubt("it defines a function, which may stand for another command")
+        elif kind not in _CONTAINERS:
+            self.doubt(_ODD.format(self._text(node)[:20]))
         # A chain of `&&` leans to the left: walked without recursion, however long it is.
         parts: list[Node] = []
         while node.type == "list":
-            first, *rest = node.named_children
+            node, *rest = node.children
             parts += reversed(rest)
-            node = first
-        for part in [node, *reversed(parts)]:
-            self.statement(part, is_fed=is_fed)
-
-    def _pipeline(self, node: "Node", *, is_fed: bool) -> None:
-        for child in node.children:
+        for child in [node, *reversed(parts)] if kind == "list" else node.children:
             if child.is_named:
                 self.statement(child, is_fed=is_fed)
-                is_fed = is_fed or child.type != "comment"
-            elif child.type == "|&":
-                self.doubt(_DIFFERENT.format("|&"))
+                is_fed = is_fed or (kind == "pipeline" and child.type != "comment")
+            elif child.type in _BASH_ONLY:
+                self.doubt(_DIFFERENT.format(child.type))
+
+    def _check_gaps(self, node: "Node") -> None:
+        """Doubt parts that the grammar joins or takes apart otherwise than the shells."""
+        kind = node.type
+        if kind not in _GLUED and kind not in _ON_ONE_LINE:
+            return
+        place = word_end = node.start_byte
+        for child in node.children:
+            gap = self.source[place : child.start_byte]
+            if gap if kind in _GLUED else b"\n" in gap.replace(b"\\\n", b""):
+                end = "a word" if kind in _GLUED else "a command"
+                self.doubt(f"the end of {end} is not certain")
+            place = child.end_byte
+            if kind == "command" and "redirect" not in child.type:
+                if child.start_byte == word_end > node.start_byte:
+                    self.doubt("a word is not read as one")
+                word_end = place
+        if kind in _GLUED and place != node.end_byte:
+            self.doubt("the end of a word is not certain")
 
     def _redirected(self, node: "Node", *, is_fed: bool) -> None:
         before = len(self.script.commands)
-        self._check_gaps(node)
         body, *redirects = node.children
         if "redirect" in body.type:
-            self._add(Command([], [], is_fed))
             redirects = node.children
         else:
             self.statement(body, is_fed=is_fed)
         if len(self.script.commands) == before:
-            self._add(Command([], [], is_fed))
+            self.script.commands.append(Command([], [], is_fed))
         command = self.script.commands[-1]
         for redirect in redirects:
             self._redirect(redirect, command)
@@ -180,26 +197,20 @@ class _Reader(Words):
             self._file(node, command)
         elif node.type == "herestring_redirect":
             self.doubt(_DIFFERENT.format("<<<"))
-            command.given += "\n" + " ".join(self.word(child) for child in node.named_children)
+            command.given += "\n" + " ".join(map(self.word, node.named_children))
         elif node.type == "heredoc_redirect":
             self._here_document(node, command)
         else:
-            self.statement(node, is_fed=False)
+            self.statement(node)
 
     def _file(self, node: "Node", command: Command) -> None:
-        operator, words = "", list[str]()
         self._check_gaps(node)
-        for child in node.children:
-            if child.is_named and child.type != "file_descriptor":
-                raw = self.text(child)
-                words.append(self.word(child))
-                if len(words) == 1 and is_open(raw):
-                    self.doubt(f"the file of the redirection {raw!r} is only known when it runs")
-            elif not child.is_named:
-                operator = child.type
-        is_copy = (
-            operator in (">&", "<&") and bool(words) and bool(_DESCRIPTOR().fullmatch(words[0]))
-        )
+        named = [c for c in node.children if c.is_named and c.type != "file_descriptor"]
+        operator = "".join(child.type for child in node.children if not child.is_named)
+        words = list(map(self.word, named))
+        if words and is_open(raw := self._text(named[0])):
+            self.doubt(f"the file of the redirection {raw!r} is only known when it runs")
+        is_copy = operator in (">&", "<&") and words and bool(_DESCRIPTOR().fullmatch(words[0]))
         if operator in ("&>", "&>>") or (operator == ">&" and not is_copy):
             self.doubt(_DIFFERENT.format(operator))
         if self.source[node.start_byte - 1 : node.start_byte].isdigit():
@@ -214,10 +225,10 @@ class _Reader(Words):
             self.doubt("the end of a here-document is not certain")
         for body in node.named_children:
             if body.type == "heredoc_body":
-                command.given += "\n" + self.text(body)
-                self.inside(body)
+                command.given += "\n" + self._text(body)
+                self._inside(body)
         for child in node.named_children:
-            if child.type in WORDS:
+            if child.type in _WORDS:
                 command.words.append(self.word(child))
             elif "redirect" in child.type:
                 self._redirect(child, command)
@@ -235,127 +246,129 @@ class _Reader(Words):
         """Return whether the first line that is the delimiter is the end that the grammar found."""
         parts = {child.type: child for child in node.children}
         start, end = parts.get("heredoc_start", node), parts.get("heredoc_end", node)
-        delimiter = without_quotes(self.text(start))
-        before = self.source[: end.end_byte].decode("utf-8", "surrogatepass")
-        lines = before[len(self.source[: start.end_byte].decode("utf-8", "surrogatepass")) :]
-        body = lines.split("\n")[1:]
+        text = self.source[start.end_byte : end.end_byte].decode("utf-8", "surrogatepass")
         tabs = "\t" if "<<-" in parts else ""
-        body = [line.lstrip(tabs) if tabs else line for line in body]
+        body = [line.lstrip(tabs) if tabs else line for line in text.split("\n")[1:]]
+        delimiter = self._text(start).translate(_QUOTES)
         return delimiter in body and body.index(delimiter) == len(body) - 1
 
     def _command(self, node: "Node", *, is_fed: bool) -> None:
         command = Command([], [], is_fed)
-        self._add(command)
-        self._check_gaps(node)
-        self._check_apart(node)
-        for child in node.children:
-            kind = child.type
-            if kind in WORDS:
-                command.words.append(self.word(child))
-            elif kind == "command_name":
-                self._name(child, command)
-            elif kind == "variable_assignment":
-                command.words.append(self._assignment(child))
-                command.start += 1
-            else:
-                self._odd_part(child, command)
-
-    def _check_apart(self, node: "Node") -> None:
-        """Doubt words without a space between them: for the shells they are one."""
-        words = [each for each in node.children if "redirect" not in each.type]
-        if any(before.end_byte == after.start_byte for before, after in pairwise(words)):
-            self.doubt("a word is not read as one")
-
-    def _check_gaps(self, node: "Node") -> None:
-        """Doubt a command that would go on behind the end of its line: the grammar joins some, the shells do not."""
-        if self.is_one_line:
-            return
-        place = node.start_byte
-        for child in node.children:
-            gap = self.source[place : child.start_byte].replace(b"\\\n", b"")
-            if b"\n" in gap:
-                self.doubt("the end of a command is not certain")
-            place = child.end_byte
-
-    def _odd_part(self, node: "Node", command: Command) -> None:
-        if "redirect" in node.type:
-            self._redirect(node, command)
-        elif node.type == "subshell":
-            self.statement(node, is_fed=False)
-            self.doubt("it is not understood at '('")
-        else:
-            if node.type not in _SIGNS:
-                self.doubt(_DIFFERENT.format(node.type))
-            command.words.append(self.text(node))
-
-    def _name(self, node: "Node", command: Command) -> None:
-        raw = self.text(node)
-        word = "".join(map(self.word, node.children))
-        command.words.append(word)
-        if word != "[" and (is_open(raw) or "`" in raw):
-            self.doubt(f"the program {raw[:40]!r} is only known when it runs")
-
-    def _assignment(self, node: "Node") -> str:
-        if not self.is_glued(node):
-            self.doubt("the value of a variable is not certain")
-        parts = [
-            self.word(child) if child.type in WORDS else self._loose(child)
-            for child in node.children
-        ]
-        return "".join(parts)
-
-    def _loose(self, node: "Node") -> str:
-        """Return a part as it stands, its substitutions read; arrays and subscripts are doubted."""
-        if node.type in ("array", "subscript"):
-            self.doubt(_DIFFERENT.format("arrays"))
-        self.inside(node)
-        return self.text(node)
-
-    def _flattened(self, node: "Node", *, is_fed: bool) -> None:
-        command = Command([], [], is_fed)
-        self._add(command)
-        self._check_gaps(node)
-        self._flatten(node, command.words)
-        first = next(iter(command.words), "")
-        if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST().search(self.text(node))):
+        self.script.commands.append(command)
+        self._add_words(node, command)
+        first = next(iter(command.words), "") if node.type != "command" else ""
+        if first in ("[[", "((") or (first == "[" and _VARIABLE_TEST().search(self._text(node))):
             self.doubt(_DIFFERENT.format(first))
 
-    def _flatten(self, node: "Node", words: list[str]) -> None:
-        self.depth += 1
-        for child in node.children:
-            if child.type in WORDS:
-                words.append(self.word(child))
-            elif child.type == "variable_assignment":
+    def _add_words(self, node: "Node", command: Command) -> None:
+        for child in node.children if self._goes_deeper() else ():
+            kind = child.type
+            if kind in _WORDS:
+                command.words.append(self.word(child))
+            elif kind == "variable_assignment":
+                words = command.sets if node.type == "command" else command.words
                 words.append(self._assignment(child))
-            elif child.children and self.depth <= DEEPEST:
-                self._flatten(child, words)
+            elif kind == "command_name":
+                command.words.append(self._name(child))
+            elif "redirect" in kind:
+                self._redirect(child, command)
+            elif child.children and node.type != "command":
+                self._add_words(child, command)
             else:
-                words.append(self.text(child))
-        if self.depth > DEEPEST:
-            self.doubt("it is nested too deeply")
+                self.odd_part(child, command, is_sign=node.type != "command")
         self.depth -= 1
 
-    def substitution(self, node: "Node") -> None:
-        """Read the commands of a substitution."""
+    def _name(self, node: "Node") -> str:
+        raw, word = self._text(node), "".join(map(self.word, node.children))
+        if word != "[" and (is_open(raw) or "`" in raw):
+            self.doubt(f"the program {raw[:40]!r} is only known when it runs")
+        return word
+
+    def odd_part(self, node: "Node", command: Command, *, is_sign: bool = False) -> None:
+        """Read what only some shells take for a part of a command."""
+        if node.type == "subshell":
+            self.statement(node)
+            self.doubt(_ODD.format("("))
+            return
+        if not is_sign and node.type not in _SIGNS:
+            self.doubt(_DIFFERENT.format(node.type))
+        command.words.append(self._text(node))
+
+    def _assignment(self, node: "Node") -> str:
+        self._check_gaps(node)
+        parts: list[str] = []
+        for child in node.children:
+            if child.type in ("array", "subscript"):
+                self.doubt(_DIFFERENT.format("arrays"))
+            parts.append(self.word(child))
+        return "".join(parts)
+
+    def word(self, node: "Node") -> str:
+        """Return a word without its quotes, variables and substitutions in it as they stand."""
+        kind, raw = node.type, self._text(node)
+        self._check_gaps(node)
+        if kind == "word":
+            if "\n" in raw.replace("\\\n", ""):  # the grammar swallows it before a backslash
+                self.doubt("the end of a command is not certain")
+            return _ESCAPE().sub(_plain, raw)
+        if kind == "raw_string":
+            return raw[1:-1]
+        if kind == "concatenation":
+            return "".join(map(self.word, node.children))
+        if kind == "ansi_c_string":
+            self.doubt(f"{raw[:40]!r} hides what it stands for")
+            return decoded(raw[2:-1])
+        self._inside(node)
+        return _QUOTED_ESCAPE().sub(_plain, raw[1:-1]) if kind == "string" else raw
+
+    def _inside(self, node: "Node") -> None:
+        """Read what stands within a word: variables, and the commands of substitutions."""
+        kind, goes_deeper = node.type, self._goes_deeper()
+        if kind == "simple_expansion":
+            self.script.has_variables = True
+            self._check_gaps(node)
+        elif kind == "expansion":
+            self.script.has_variables = True
+            if not _PLAIN_EXPANSION().fullmatch(raw := self._text(node)):
+                self.doubt(f"{raw[:40]!r} may run what a variable holds")
+        elif kind in _SUBSTITUTIONS:
+            self._substitution(node)
+        elif kind in ("subscript", "ERROR", "translated_string"):
+            self.doubt(_ODD.format(self._text(node)[:20]))
+        if goes_deeper and kind not in ("command_substitution", "process_substitution"):
+            for child in node.named_children:
+                self._inside(child)
+        self.depth -= 1
+
+    def _substitution(self, node: "Node") -> None:
         self.script.has_variables = True
-        raw = self.text(node)
+        raw = self._text(node)
+        if node.type == "arithmetic_expansion":
+            if "$(" in raw[3:] or "`" in raw or "[" in raw:
+                self.doubt(f"{raw[:40]!r} may run what a variable holds")
+            return
         if node.type == "process_substitution":
             self.doubt(_DIFFERENT.format(raw[:2]))
         elif raw[:1] == "`" and "\\" in raw:
             self.doubt("it holds escapes within `…`")
-        elif node.type == "arithmetic_expansion":
-            if "$(" in raw[3:] or "`" in raw or "[" in raw:
-                self.doubt(f"{raw[:40]!r} may run what a variable holds")
-            return
         for child in node.named_children:
             if "redirect" in child.type:  # `$(< file)`
                 self._redirect(child, Command([], []))
             else:
-                self.statement(child, is_fed=False)
-
-    def _add(self, command: Command) -> None:
-        self.script.commands.append(command)
+                self.statement(child)
 
 
-_BASH_ONLY = frozenset({"((", "[[", "select", "function", ";&", ";;&"})
-_SIGNS = frozenset({"$", "==", "=~"})
+def decoded(text: str) -> str:
+    """Return what stands between the quotes of `$'…'`, but for control characters."""
+    return _ANSI().sub(_decoded, text)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    *codes, letter = match.groups()
+    bases = (16, 16, 16, 8)
+    numbers = [int(code, base) for code, base in zip(codes, bases, strict=True) if code is not None]
+    return chr(min(numbers[0], 0x10FFFF)) if numbers else letter
+
+
+def _plain(match: re.Match[str]) -> str:
+    return "" if match[1] == "\n" else match[1]

@@ -4,40 +4,36 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ybs.security.commands import options, syntax
-from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan
+from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan, words_in
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+SHELLS = words_in("sh bash dash zsh ksh ash fish")
 #: Programs that run other languages.
-INTERPRETED = frozenset(
-    ("python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh", "Rscript")
-) | {"tclsh", "julia", "nodejs", "irb", "ghci", "groovy", "scala", "elixir", "guile", "expect"}
+INTERPRETED = words_in(
+    "python perl ruby node php lua deno bun osascript pwsh Rscript tclsh julia nodejs irb ghci groovy scala "
+    "elixir guile expect"
+)
 _MODULES = re.compile(r"(?:python|pypy)[\d.]*")
 #: Their arguments together are one text.
-_JOINING = frozenset({"eval", "watch", "ssh", "parallel"})
+_JOINING = words_in("eval watch ssh parallel")
 #: Programs with a word of their own (a duration, a folder, a person) before the command.
-_WITH_OPERAND = frozenset(
-    ("timeout", "chroot", "taskset", "chrt", "flock", "su", "runuser", "ssh")
-) | {"setarch", "faketime", "gosu", "su-exec"}
-_WRAPPERS = frozenset[str]().union(
-    SHELLS,
-    _JOINING,
-    _WITH_OPERAND,
-    ("env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "stdbuf", "setsid"),
-    ("xargs", "sudo", "doas", "pkexec", "strace", "ltrace", "caffeinate", "unshare", "nsenter"),
-    ("busybox", "toybox", "script", "trap", "alias", "systemd-run", "setpriv", "prlimit"),
-    ("unbuffer", "proot", "fakeroot", "coproc", "valgrind", "hyperfine", "rlwrap", "entr"),
-    ("linux32", "linux64", "uname26", "i386", "x86_64", "choom", "numactl", "eatmydata", "cgexec"),
-    ("torsocks", "proxychains", "proxychains4", "dbus-run-session", "xvfb-run", "capsh", "chpst"),
-    ("start-stop-daemon", "tini", "dumb-init"),
-    ("firejail", "catchsegv", "chronic", "sg", "at", "batch", "npx", "uvx", "bunx", "watchexec"),
+_WITH_OPERAND = words_in(
+    "timeout chroot taskset chrt flock su runuser ssh setarch faketime gosu su-exec"
+)
+_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in(
+    "env command builtin exec nohup time nice ionice stdbuf setsid xargs sudo doas pkexec strace ltrace "
+    "caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot "
+    "fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata "
+    "cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini "
+    "dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec"
 )
 #: Programs that are wrappers with one of these verbs.
 _WITH_VERB = {
-    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "rye", "hatch", "conda", "pipx"), ("run",)),
-    **dict.fromkeys(("bundle", "direnv", "mise", "npm", "pnpm", "yarn"), ("exec", "x", "dlx")),
-    **dict.fromkeys(("docker", "podman", "kubectl"), ("exec", "run")),
+    **dict.fromkeys(["uv", "poetry", "pipenv", "pdm", "rye", "hatch", "conda", "pipx"], ("run",)),
+    **dict.fromkeys(["bundle", "direnv", "mise", "npm", "pnpm", "yarn"], ("exec", "x", "dlx")),
+    **dict.fromkeys(["docker", "podman", "kubectl"], ("exec", "run")),
     "git": ("bisect", "foreach", "shell", "hook", "instaweb", "daemon", "send-email"),
     "gh": ("alias", "extension", "extensions", "ext", "config"),
     "tox": ("exec", "e"),
@@ -45,7 +41,7 @@ _WITH_VERB = {
     "nix": ("-c", "--command"),
     "nix-shell": ("--run", "--command"),
     "perf": ("stat", "record"),
-    "tmux": ("new", "new-session", "new-window", "split-window", "send-keys", "run-shell"),
+    "tmux": ["new", "new-session", "new-window", "split-window", "send-keys", "run-shell"],
 }
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
@@ -71,13 +67,17 @@ class Reading(Struct):
     words: list[str] = field(default_factory=list[str])
 
     @property
+    def parts(self) -> list[Command]:
+        """The commands of a flat line of which nothing is only known when it runs; of any other text none."""
+        is_known = self.is_clear and self.script.is_clear and not self.script.has_variables
+        return self.script.commands if is_known else []
+
+    @property
     def scanned(self) -> list[str]:
         """All that could be words of a command; empty for a text that is clear."""
-        if self.is_clear:
-            return []
-        if not self.words:
+        if not self.is_clear and not self.words:
             self.words = scan(self.text)
-        return self.words
+        return [] if self.is_clear else self.words
 
     def doubt(self, reason: str) -> None:
         """Note why the text cannot be judged for certain."""
@@ -85,102 +85,70 @@ class Reading(Struct):
         self.is_clear = False
 
 
+def name_of(words: Sequence[str]) -> str:
+    """Return the program's bare name, in small letters, as some file systems ignore case."""
+    return words[0].rpartition("/")[2].lower() if words else ""
+
+
 def words_that_run(words: Sequence[str]) -> Iterator[str]:
     """Yield the words behind the program by which it runs another one: `exec` of `tox exec`, `-exec` of `find`."""
-    name = words[0].rpartition("/")[2].lower()
+    name = name_of(words)
     wanted = _FIND_RUNS if name in _FINDERS else _WITH_VERB.get(name, ())
     ends = len(words) if name in _FINDERS or "--" not in words else words.index("--")
     yield from (word for word in words[1:ends] if word in wanted)
 
 
-def runs_others(words: Sequence[str]) -> bool:
-    """Return whether the program runs another one that its words name."""
-    name = words[0].rpartition("/")[2].lower()
-    return any(_commands_run_by(name, list(words[1:])))
-
-
 def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it."""
-    script = parse(text)
-    reading = Reading(text=text, script=script, runs=[])
-    for command in _commands_of(text, script, reading):
-        _follow(command, reading, 0)
+    reading = Reading(text=text, script=parse(text), runs=[])
+    _follow_text(text, reading, 0, reading.script)
     return reading
 
 
-def _commands_of(text: str, flat: Script, reading: Reading) -> list[Command]:
-    """Return the commands of a text, read twice: where the two readings disagree, both are judged.
+def _follow_text(text: str, reading: Reading, depth: int, flat: Script | None = None) -> None:
+    """Add the commands of a text, read twice: where the two readings disagree, both are judged.
 
     One command of plain and quoted words has one reading in every shell, so it is read once.
     """
-    if flat.is_simple:
-        return flat.commands
-    whole = syntax.parse(text, is_flat=flat.is_clear)
-    for reason in whole.doubts:
-        reading.doubt(reason)
-    if not flat.is_clear:
-        return whole.commands or flat.commands
-    if whole.commands == flat.commands:
-        return flat.commands
-    reading.doubt("two ways to read it disagree")
-    return flat.commands + whole.commands
+    flat = flat or parse(text)
+    commands = flat.commands
+    if not flat.is_simple:
+        whole = syntax.parse(text, is_flat=flat.is_clear)
+        for reason in whole.doubts:
+            reading.doubt(reason)
+        if not flat.is_clear:
+            commands = whole.commands or commands
+        elif whole.commands != commands:
+            reading.doubt("two ways to read it disagree")
+            commands = commands + whole.commands
+    for command in commands:
+        _follow(command, reading, depth)
 
 
 def _follow(command: Command, reading: Reading, depth: int) -> None:
     """Add a command and what it may run to the reading."""
-    argv = command.argv
-    reading.word_count += len(argv)
+    words, name = command.words, name_of(command.words)
+    reading.word_count += len(words)
     if depth > _DEEPEST or reading.word_count > _MOST_WORDS:
         reading.doubt("it is too long or nested too deeply to be judged")
         return
-    name = argv[0].rpartition("/")[2].lower() if argv else ""
-    run = _run_of(command, name)
+    run = command if words[:1] in ([], [name]) else replace(command, words=[name, *words[1:]])
     reading.runs.append(run)
     if name in GRAMMAR and name != "coproc":
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
-    if name in _KNOWN or _MODULES.match(name):  # most programs are none of these
-        _follow_wrapper(run, name, reading, depth + 1)
-
-
-def _run_of(command: Command, name: str) -> Command:
-    """Return the command with the program's bare name (in small letters, as some file systems ignore case), its assignments beside its words."""
-    argv = command.argv
-    run = command
-    if command.start or (argv and name != argv[0]):
-        run = Command(
-            [name, *argv[1:]] if argv else [],
-            command.targets,
-            command.is_piped_into,
-            given=command.given,
-            sets=command.words[: command.start],
-        )
-    return run
-
-
-def _follow_wrapper(run: Command, name: str, reading: Reading, depth: int) -> None:
-    argv = run.words
-    for words in _commands_run_by(name, argv[1:]):
-        _follow(Command(words, [], run.is_piped_into, given=run.given), reading, depth)
-        if _TEXT.search(words[0]):
-            _follow_text(words[0], reading, depth)
-    if name in _JOINING:
-        _follow_text(" ".join(argv[1:]), reading, depth)
-    if run.given and name in SHELLS:
-        _follow_text(run.given, reading, depth)
-    for option in options.running(run.words) if name in options.RUNNING else ():
-        if option.value:
-            _follow_text(option.value, reading, depth)
-
-
-def _follow_text(text: str, reading: Reading, depth: int) -> None:
-    if depth > _DEEPEST:
-        reading.doubt("it is too long or nested too deeply to be judged")
+    if name not in _KNOWN and not _MODULES.match(name):  # most programs are none of these
         return
-    for command in _commands_of(text, parse(text), reading):
-        _follow(command, reading, depth)
+    for inner in commands_run_by(name, words[1:]):
+        _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
+        if _TEXT.search(inner[0]):
+            _follow_text(inner[0], reading, depth + 1)
+    texts = [option.value for option in options.running(run.words)]
+    texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
+    for text in filter(None, texts):
+        _follow_text(text, reading, depth + 1)
 
 
-def _commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
+def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
     """Yield every argument list that the program may run as a command."""
     if name in _FINDERS:
         starts = (place + 1 for place, word in enumerate(words) if word in _FIND_RUNS)

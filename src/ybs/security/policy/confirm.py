@@ -1,28 +1,34 @@
 """Confirmation: one question at a time to the person, remembered for the session or the project where they say so."""
 
 import asyncio
+import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ybs.config.schema import Mode
 from ybs.core.envelope import MAIN
 from ybs.core.errors import ConfigError, Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Emit, Noticed
+from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Bound, Decision, Deny, Policy, Subject
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
-    from ybs.security.policy.bound import Bound
-    from ybs.security.policy.outside import Reading
 
 #: What would allow what is to run outside the sandbox.
 _FOR_OUTSIDE = (Remedy("allow_outside"),)
+#: Looser and looser; `bypass` is named where nothing else is of use.
+_MODES: tuple[Mode, ...] = ("accept-edits", "auto")
+_GLOB_SIGN = lazy(r"[*?\[\]{},\\]")
+#: Judges a call by a policy.
+Judge: TypeAlias = Callable[[Policy], Decision]
 #: What was said about one call before the policy judges it.
 Wish: TypeAlias = Literal["", "allow", "ask"]
 
@@ -67,10 +73,21 @@ class Gate:
         self._wishes: dict[str, tuple[Wish, str]] = {}
         self._bound: Bound | None = None
 
-    def within(self, bound: "Bound | None") -> "Gate":
+    def within(self, bound: Bound | None) -> "Gate":
         """Return this gate for agents that may do less: the same policy, and still one question at a time."""
+        return self._with(_bound=bound)
+
+    def of_agent(self, name: str) -> "Gate":
+        """Return this gate for another agent of the session: the same policy, and still one question at a time."""
+        return self if name == self._agent else self._with(_agent=name)
+
+    def by(self, policy: Policy) -> "Gate":
+        """Return this gate with another policy; still one question at a time."""
+        return self._with(policy=policy)
+
+    def _with(self, **changes: object) -> "Gate":
         gate = copy(self)
-        gate._bound = bound
+        vars(gate).update(changes)
         return gate
 
     @contextmanager
@@ -83,51 +100,22 @@ class Gate:
         finally:
             self._wishes.pop(call_id, None)
 
-    def _policy_for(self, call: ToolCall) -> Policy:
-        match self._wishes.get(call.id, ("", ""))[0]:
-            case "allow":
-                return self.policy.tried(allow=(call.name,))
-            case "ask":
-                return self.policy.tried(ask=(call.name,))
-            case _:
-                return self.policy
-
-    def _within_bound(
-        self, policy: Policy, judge: Callable[[Policy], Decision], effect: Effect, subject: Subject
-    ) -> Decision:
+    def _decided(self, call: ToolCall, effect: Effect, subject: Subject, judge: Judge) -> Decision:
+        wish, _ = self._wishes.get(call.id, ("", ""))
+        rules = {each: [call.name] if each == wish else [] for each in ("allow", "ask")}
+        policy = self.policy.tried(allow=rules["allow"], ask=rules["ask"]) if wish else self.policy
         if self._bound is None:
             return judge(policy)
         return self._bound.tightened(policy, judge, effect, subject)
-
-    def of_agent(self, name: str) -> "Gate":
-        """Return this gate for another agent of the session: the same policy, and still one question at a time."""
-        if name == self._agent:
-            return self
-        gate = copy(self)
-        gate._agent = name
-        return gate
-
-    def by(self, policy: Policy) -> "Gate":
-        """Return this gate with another policy; still one question at a time."""
-        gate = copy(self)
-        gate.policy = policy
-        return gate
 
     def allowed(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
     ) -> Allow | None:
         """Return the permission if the call needs neither a question nor a notice, as most do; else None, and `admit` decides."""
-        decision = self._decided(call, effect, preview, subject, needs)
+        judge = _judge(call, effect, preview, subject, needs)
+        decision = self._decided(call, effect, subject, judge)
         is_told = self.policy.standing.warning == self._warned  # the first decision may find it
         return decision if isinstance(decision, Allow) and is_told else None
-
-    def _decided(
-        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, needs: str
-    ) -> Decision:
-        def judge(policy: Policy) -> Decision:
-            return policy.decide(call, effect, preview, subject, needs=needs)
-
-        return self._within_bound(self._policy_for(call), judge, effect, subject)
 
     async def admit(
         self,
@@ -140,57 +128,56 @@ class Gate:
         needs: str = "",
     ) -> Allow | Deny:
         """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
-
-        def allows(policy: Policy) -> bool:
-            return isinstance(policy.decide(call, effect, preview, subject, needs=needs), Allow)
-
-        def decide() -> Decision:
-            return self._decided(call, effect, preview, subject, needs)
-
-        def remedies() -> tuple[Remedy, ...]:
-            from ybs.security.policy.remedy import Trial  # few calls are asked about
-
-            return Trial(self.policy, call, subject, allows).remedies()
-
-        decision = decide()
+        judge = _judge(call, effect, preview, subject, needs)
+        decision = self._decided(call, effect, subject, judge)
         self._warn(emit)
         if isinstance(decision, Ask):
             async with self._lock:
-                decision = decide()  # the answer before may have granted this one too
+                # The answer before may have granted this one too.
+                decision = self._decided(call, effect, subject, judge)
                 if isinstance(decision, Ask):
-                    keeps = bool(decision.question.grant) and self.policy.standing.can_keep
-                    question = replace(decision.question, can_be_kept=keeps)
-                    ways = _FOR_OUTSIDE if question.outside == "needed" else remedies()
-                    question = replace(question, remedies=ways)
-                    if (wish := self._wishes.get(call.id)) and wish[0] == "ask":
-                        warnings = (wish[1], *question.warnings[1:])  # in place of the rule's
-                        question = replace(question, warnings=warnings)
-                    return await self._ask(question, emit)
+                    return await self._ask(self._completed(decision.question, subject, judge), emit)
         if isinstance(decision, Deny):
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
         return decision
 
-    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> "Reading":
-        """Ask whether a path outside of the folders may be read, within `with` what is returned.
+    def _completed(self, question: Question, subject: Subject, judge: Judge) -> Question:
+        """Return the question with what is known here: what else helps, and why a hook wants it asked."""
+        wish, why = self._wishes.get(question.call.id, ("", ""))
+        warnings = question.warnings
+        return replace(
+            question,
+            can_be_kept=bool(question.grant) and self.policy.standing.can_keep,
+            remedies=_FOR_OUTSIDE
+            if question.outside == "needed"
+            else _remedies(self.policy, question.call.name, subject, judge),
+            warnings=(why, *warnings[1:]) if wish == "ask" else warnings,  # in place of the rule's
+        )
+
+    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> ExitStack:
+        """Ask whether a path outside of the folders may be read, within `with` what is returned. What is blocked was refused before.
 
         Raises Refused; as it was where nobody is there to be asked, or the mode asks nothing.
         """
         mode = self._bound.mode if self._bound is not None else ""
         if self.policy.mode in ("deny", "bypass") or mode == "deny":
             raise refused
-        from ybs.security.policy.outside import Reading  # few calls read outside
-
-        reading = Reading(call, refused)
+        roots, path = refused.roots, refused.path
+        folder, question = _reading(call, refused)
         async with self._lock:
             answer = Answer(is_allowed=True)
-            if not reading.is_open:
-                answer = await self._answer(reading.question, emit)
+            if not roots.may_read(path):
+                answer = await self._answer(question, emit)
             if answer.is_unattended:
                 raise refused
             if not answer.is_allowed:
                 raise Refused(_refusal(answer))
-            reading.open(is_lasting=answer.is_for_session)
-        return reading
+            if answer.is_for_session:
+                roots.add_reading(folder)
+            roots.add_reading(path)
+        ends = ExitStack()
+        ends.callback(roots.forget_reading, path)
+        return ends
 
     async def _ask(self, question: Question, emit: Emit) -> Allow | Deny:
         answer = await self._answer(question, emit)
@@ -254,3 +241,45 @@ def _granted(answer: Answer, question: Question) -> str:
 
 def _refusal(answer: Answer) -> str:
     return f"Refused: {answer.reason}" if answer.reason else "The person refused."
+
+
+def _reading(call: ToolCall, refused: "OutsideRoots") -> tuple[str, Question]:
+    """Return the folder of which "always" would allow all to be read, and the question."""
+    path, home = refused.path, os.path.realpath(refused.roots.host.home)
+    folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120
+    title, is_wide = "Read outside of the folders that ybs works in", folder in ("/", home)
+    return folder, Question(
+        call=call,
+        effect="read",
+        preview=Preview(title=title, body=path),
+        grant="" if is_wide else f"reading in {folder}",
+        withheld="it would allow reading too much" if is_wide else "",
+    )
+
+
+def _judge(call: ToolCall, effect: Effect, preview: Preview, subject: Subject, needs: str) -> Judge:
+    return lambda policy: policy.decide(call, effect, preview, subject, needs=needs)
+
+
+def _remedies(policy: Policy, name: str, subject: Subject, judge: Judge) -> tuple[Remedy, ...]:
+    """Return what would let a call run, for who can only start again: the narrowest rule and the strictest mode. Each was tried."""
+
+    def lets(mode: Mode | None = None, *rules: str, network: bool = False) -> bool:
+        try:
+            return isinstance(judge(policy.tried(mode=mode, allow=rules, network=network)), Allow)
+        except ConfigError:  # what is called so cannot be named in a rule
+            return False
+
+    rules, found = [name], list[Remedy]()
+    if subject.command:
+        rules = [f"{name}:{subject.command}", name]
+    elif len(subject.paths) == 1:
+        path = subject.paths[0]  # a rule that must be exact escapes nothing
+        escaped = _GLOB_SIGN().sub(r"\\\g<0>", path)
+        rules = [f"{name}:{escaped}", f"{name}:{path}", name]
+    if rule := next((rule for rule in rules if lets(None, rule)), ""):
+        found = [Remedy("allow_call", rule)]
+    elif rule := next((r for r in rules if subject.network and lets(None, r, network=True)), ""):
+        found = [Remedy("allow_call_with_network", rule)]
+    found += [Remedy("choose_mode", mode) for mode in _MODES if lets(mode)][:1]
+    return tuple(found) or (Remedy("choose_mode", "bypass"),)

@@ -6,9 +6,9 @@ to reading, any command runs unasked that way, but for what is known to write, d
 person is asked once it was stopped. So a wrong reading of a command costs nothing.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,20 +16,28 @@ from msgspec.structs import replace
 from ybs.config.schema import Mode, Safety
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
-from ybs.security.policy.case import (
-    BUILT_IN,
-    BY_MODE,
-    LASTS,
-    NETWORK,
-    OUTSIDE,
-    Case,
-    Sandboxing,
-    Subject,
-)
-from ybs.security.policy.rules import Rule, outside_rules
-from ybs.security.policy.standing import Standing, StandingRule
+from ybs.security.paths.later import reason as reason_of
+from ybs.security.paths.path_text import is_open, spelled
+from ybs.security.policy.rules import WHERE, Rule, Standing, StandingRule, outside_rules
 from ybs.trust.project_rules import ProjectRules
 
+if TYPE_CHECKING:
+    from ybs.security.policy.command_case import CommandCase
+
+BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
+#: Tools for which "always" means every file of the project.
+_CHANGING = frozenset({"write_file", "edit_file"})
+#: The reason that a person need not be told: they see the mode.
+BY_MODE = "the mode asks"
+#: What stands around shell commands. `full`: whatever they do stays in the project. `held`: they can be kept from writing and
+#: from the network, but where they may write more is left open. `off`: the person turned it off.
+Sandboxing: TypeAlias = Literal["full", "held", "reduced", "none", "off"]
+#: Why ybs's own files are asked about in every mode that asks at all.
+LASTS = "every later session will read it"
+NETWORK = "it wants the network: whatever it can read could be sent away"
+#: Why a command that is to run outside is asked about in every mode but `bypass`.
+OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
+CHANGED = "outside the sandbox these files, changed in this session, would act with your keys: {}"
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
     "reduced": "the sandbox cannot keep a command from writing",
@@ -37,11 +45,202 @@ _LACKING: Mapping[Sandboxing, str] = {
 }
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 #: Where a command can be kept from changing or sending anything.
-_HOLDING: Collection[Sandboxing] = ("full", "held")
+_HOLDING: tuple[Sandboxing, ...] = ("full", "held")
 
 #: What lets a call run. `reading`: nobody was asked, so the command runs with the project read-only and without network.
 #: `grant`: a rule or a grant covers it, or the settings ask about no command. `person`: they said yes.
 AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """What a call is about: the command, or the paths as `Roots.show` writes them.
+
+    `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
+    or later sessions act on by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
+    `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
+    although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
+    `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
+    `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
+    here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
+    sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
+    that it would run, or names, and that were changed since the session began.
+    """
+
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    is_seen: bool = False
+    runs_later: str = ""
+    detail: str = ""
+    network: bool = False
+    offers_network: bool = False
+    only_reads: bool = False
+    is_plain: bool = False
+    destroys: str = ""
+    is_own: bool = False
+    in_background: bool = False
+    asks: str = ""
+    is_alike: bool = False
+    offers_outside: bool = False
+    outside: bool = False
+    needs_outside: bool = False
+    find_changed: Callable[[], tuple[str, ...]] = tuple
+
+
+class Case:
+    """One call on trial; a command in it is read once."""
+
+    def __init__(
+        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
+    ) -> None:
+        self.call, self.preview, self.subject = call, preview, subject
+        self.effect: Effect = "read" if subject.only_reads else effect
+        self.name = call.name
+        self.wants_network = subject.network and not safety.sandbox_network
+        self.offers_network = subject.offers_network and not safety.sandbox_network
+        self.wants_outside = subject.outside and subject.offers_outside
+        #: Whether the person gave it the network, and the model did not ask for it.
+        self.is_given_network = False
+        self.command: CommandCase | None = None
+        self.dangers: tuple[str, ...] = ()
+        self.blocked = ""
+        takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
+        if subject.command or takes_text:
+            self._read_commands(safety)
+        if subject.destroys:
+            self.dangers += (subject.destroys,)
+
+    def _read_commands(self, safety: Safety) -> None:
+        # Loaded here: the first request of a session needs none of it.
+        from ybs.security.policy.command_case import CommandCase, commands_in
+
+        given = self.subject.command
+        for text in [given] if given else commands_in(bytes(self.call.arguments)):
+            command = CommandCase(text, safety)
+            self.blocked = self.blocked or command.blocked
+            self.dangers += command.dangers
+            self.command = command if given else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What asks in every mode that asks: what destroys, is not understood, or runs later. No pattern of a rule covers it."""
+        later = self.subject.runs_later
+        concerns = self.command.concerns if self.command else ()
+        return (*self.dangers, *concerns, *([reason_of(later)] if later else ()))
+
+    @property
+    def outside(self) -> Literal["", "offered", "needed"]:
+        """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
+        subject = self.subject
+        if not subject.offers_outside:
+            return ""
+        is_of_git = self.command is not None and self.command.needs_git
+        return "needed" if subject.outside or subject.needs_outside or is_of_git else "offered"
+
+    @property
+    def withheld(self) -> str:
+        """Why no "always" may stand for the call, in a few words; empty where one may."""
+        if self.dangers:
+            return "it may destroy something"
+        if self.subject.runs_later:
+            return "other programs run or read this file by themselves"
+        if self.subject.is_own:
+            return LASTS
+        return "there is a warning about it" if self.warnings else ""
+
+    def is_exactly(self, rule: Rule) -> bool:
+        """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
+        if not rule.names(self.name):
+            return False
+        if self.command is None:
+            return not self.subject.destroys and rule.is_exactly_path(self.subject.paths)
+        is_understood = self.command.reading.is_clear or not self.dangers
+        is_more = self.wants_network or self.subject.detail
+        return is_understood and not is_more and rule.is_exactly(self.subject.command)
+
+    def is_allowed_by(self, rule: Rule) -> bool:
+        """Return whether an allow rule covers all of the call. A command's pattern means the project's folder."""
+        if not rule.names(self.name) or self.wants_network:
+            return False
+        if self.command is None:
+            return rule.pattern is None or rule.covers_paths(self.subject.paths)
+        if rule.pattern and self.subject.detail:
+            return False
+        return rule.allows_command(self.subject.command, self.command.reading)
+
+    def is_touched_by(self, rule: Rule) -> bool:
+        """Return whether a rule that denies or asks covers any of the call."""
+        if not rule.names(self.name):
+            return False
+        if self.command is not None:
+            return rule.denies_command(self.subject.command, self.command.reading)
+        return rule.pattern is None or any(map(rule.covers_path, self.subject.paths))
+
+    @property
+    def grants(self) -> list[str]:
+        """The rules that each stand for the call by themselves: for the project's files, where it makes or changes some, and for exactly this.
+
+        Hidden files stand outside the project's.
+        """
+        subject = self.subject
+        paths = ", ".join(map(spelled, subject.paths))
+        arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
+        exact = f"{self.name}({subject.command or paths or arguments})" + self.place
+        changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
+        return (
+            [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
+        )
+
+    @property
+    def offered_grant(self) -> str:
+        """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
+        if self.withheld:
+            return ""
+        scopes = self.command.scopes if self.command else []
+        if scopes and (len(scopes) == 1 or not self.place):
+            return " + ".join(f"run_shell({scope}){self.place}" for scope in scopes)
+        never = self.command.why_never if self.command else ""
+        return "" if never else self.grants[0]
+
+    @property
+    def place(self) -> str:
+        """What stands behind a rule that counts for the call's folder, or its network, alone."""
+        place = f" {self.subject.detail}" if self.subject.detail else ""
+        return f"{place} with network" if self.wants_network else place
+
+    def with_network(self) -> "Case":
+        """Return the same call with the network open."""
+        other = copy(self)
+        other.wants_network, other.is_given_network, other.offers_network = True, True, False
+        return other
+
+    def question(self, reason: str, *, by_rule: bool) -> Question:
+        """Put it to the person. A rule that asks is asked anew each time."""
+        withheld = self.withheld or (self.command.why_never if self.command else "")
+        if by_rule:
+            withheld = "your rule says to ask each time"
+        elif self.outside == "needed":
+            withheld = "what runs outside the sandbox is asked about each time"
+        grant = "" if by_rule or self.outside == "needed" else self.offered_grant
+        warnings = self.warnings
+        if by_rule or self.wants_network:
+            warnings = (reason if by_rule else NETWORK, *warnings)
+        if self.wants_outside:
+            warnings = (OUTSIDE, *warnings)
+        if self.outside and (changed := self.subject.find_changed()):
+            warnings += (CHANGED.format(", ".join(changed)),)
+        offers_network = self.offers_network
+        return Question(
+            call=self.call,
+            effect=self.effect,
+            preview=self.preview,
+            warnings=warnings,
+            reason="" if reason == BY_MODE or reason in warnings else reason,
+            grant=grant,
+            withheld="" if grant else withheld,
+            offers_network=offers_network,
+            network_grant=self.with_network().offered_grant if offers_network and grant else "",
+            outside=self.outside,
+        )
 
 
 class Allow(Struct, frozen=True):
@@ -70,6 +269,12 @@ class Ask(Struct, frozen=True):
 
 
 Decision: TypeAlias = Allow | Deny | Ask
+#: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
+BoundMode: TypeAlias = Mode | Literal["read-only"]
+_ONLY_READS = (
+    "You work read-only: this call could change something, and no answer of the person allows it. "
+    "Go on without it, and say in your result what you would have done."
+)
 
 
 class _Chosen(Struct):
@@ -121,11 +326,6 @@ class Policy:
         return other
 
     @property
-    def sandbox(self) -> Sandboxing:
-        """What stands around shell commands."""
-        return self.find_sandbox()
-
-    @property
     def grants(self) -> tuple[str, ...]:
         """What "always" stands for: what the person allowed for this session or project."""
         return tuple(sorted(self.standing.grants))
@@ -135,9 +335,9 @@ class Policy:
 
         Raises ConfigError and OSError where it cannot be kept; then it counts for this session.
         """
-        from ybs.security.policy.scopes import scopes_in, text_of  # grants are rare
+        from ybs.security.policy.scopes import pieces_of  # grants are rare
 
-        for each in [text_of([scope]) for scope in scopes_in(rule)] or [rule]:
+        for each in pieces_of(rule) or [rule]:
             self.standing.add(StandingRule("always", each, "project" if is_kept else "session"))
 
     def tried(
@@ -155,11 +355,9 @@ class Policy:
         """
         other = copy(self)
         other._chosen = _Chosen(mode or self.mode)
-        standing = self.standing.without_grants() if without_grants else self.standing
-        other.standing = standing.with_more(allow=allow, ask=ask)
-        other._safety = replace(
-            self._safety, sandbox_network=network or self._safety.sandbox_network
-        )
+        other.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        network = network or self._safety.sandbox_network
+        other._safety = replace(self._safety, sandbox_network=network)
         return other
 
     def blocked(self, command: str) -> str:
@@ -183,34 +381,37 @@ class Policy:
             return Allow(is_outside=case.wants_outside or self._may_leave(case))
         if self.mode == "plan" and case.effect != "read":
             return self._planned(case, needs)
-        if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
-            return self._verdict(networked, needs)
+        if case.offers_network and self._is_granted(networked := case.with_network()):
+            case = networked
         return self._verdict(case, needs)
 
     def _verdict(self, case: Case, needs: str) -> Decision:
-        rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
-        if rule is None and self._may_leave(case):
+        for rule in self.standing.ask:
+            if case.is_touched_by(rule):
+                reason = f"the rule {rule.text} in safety.ask says to ask"
+                return self._asked(case, reason, by_rule=True)
+        if self._may_leave(case):
             return Allow("grant", is_outside=True)
-        if rule is None and (by := self._allowed_by(case, needs)):
-            return Allow(by, with_network=case.is_given_network)
-        reason = f"the rule {rule.text} in safety.ask says to ask" if rule else self._question(case)
-        reason = reason or needs
-        if rule is None and self._is_let_out(case):
+        if not case.wants_outside and self._is_granted(case):
+            return Allow("grant", with_network=case.is_given_network)
+        reason = self._question(case) or (needs if self._runs_held(case) else "")
+        if reason and self._is_let_out(case):
             reason = f"{reason}; {_NOT_TRUSTED}"
+        return self._asked(case, reason) if reason else Allow(self._unasked_by(case))
+
+    def _asked(self, case: Case, reason: str, *, by_rule: bool = False) -> Decision:
         if self.mode == "deny":
             return Deny(
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        grant = "" if rule or case.outside == "needed" else case.offered_grant
-        question = case.question(reason, grant, by_rule=rule is not None)
-        return Ask(question, reason, bool(case.dangers))
+        return Ask(case.question(reason, by_rule=by_rule), reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
         for rule, standing in self.standing.deny:
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {rule.text}{standing.where} forbids this call. "
+                    f"The rule {rule.text}{WHERE[standing.origin]} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:
@@ -235,7 +436,7 @@ class Policy:
         """Return whether the sandbox can keep this command from changing and sending anything."""
         is_shell = case.command is not None and case.name in BUILT_IN
         is_more = case.wants_network or case.wants_outside
-        return is_shell and not is_more and self.sandbox in _HOLDING
+        return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
         """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
@@ -260,9 +461,8 @@ class Policy:
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
-            return f"your settings say to ask about {case.name}" * asks
-        warnings = case.dangers if self._runs_held(case) else case.warnings
-        if warnings:
+            return f"your settings say to ask about {case.name}" if asks else ""
+        if warnings := case.dangers if self._runs_held(case) else case.warnings:
             return warnings[0]
         if case.wants_outside:
             return OUTSIDE
@@ -270,59 +470,42 @@ class Policy:
             return self._question_about_command(case, is_named=named)
         return self._question_about_file(case, is_named=named)
 
-    def _allowed_by(self, case: Case, needs: str) -> AllowedBy | None:
-        """Say what lets the call run without a question, if anything does."""
-        if case.wants_outside:
-            return None
-        by = self._granted_by(case)
-        if by is None and not self._question(case):
-            by = self._unasked_by(case)
-        return None if by == "reading" and needs else by
-
     def _runs_held(self, case: Case) -> bool:
         """Return whether the command, unless something speaks against it, is to run with the project read-only."""
         if not self._is_held(case) or case.name not in self._safety.require_confirmation:
             return False
-        return self.mode != "auto" or self.sandbox == "held"
+        return self.mode != "auto" or self.find_sandbox() == "held"
 
     def _unasked_by(self, case: Case) -> AllowedBy:
-        if case.command is None:
-            return "mode"
-        if self._runs_held(case):
+        if case.command is not None and self._runs_held(case):
             return "reading"
-        return "mode" if self.mode == "auto" else "grant"
+        return "mode" if case.command is None or self.mode == "auto" else "grant"
 
-    def _granted_by(self, case: Case) -> AllowedBy | None:
+    def _is_granted(self, case: Case) -> bool:
+        """Return whether rules or grants cover the call. Where something speaks against it only a rule for exactly this does."""
         allow, grants = self.standing.allow, self.standing.grants
         if not allow and not grants:
-            return None
-        if case.needs_exact_rule and any(case.is_exactly(rule) for rule in allow):
-            return "grant"
+            return False
+        warns = bool(case.warnings)
+        if warns and any(case.is_exactly(rule) for rule in allow):
+            return True
         if case.withheld and not case.subject.is_own:
-            return None
-        return self._covered_by(case, () if case.needs_exact_rule else allow, grants)
-
-    def _covered_by(
-        self, case: Case, rules: Sequence[Rule], grants: Collection[str]
-    ) -> AllowedBy | None:
-        if not case.grants.isdisjoint(grants) or any(case.is_allowed_by(rule) for rule in rules):
-            return "grant"
-        if (scopes := case.scope_grants) and all(scope in grants for scope in scopes):
-            return "grant"
-        if case.command is None or case.subject.detail or case.wants_network:
-            return None
-        return "grant" if case.command.is_covered_by(rules, grants) else None
+            return False
+        rules, command, place = () if warns else allow, case.command, case.place
+        if not grants.isdisjoint(case.grants) or any(map(case.is_allowed_by, rules)):
+            return True
+        return command is not None and command.is_covered_by(() if place else rules, grants, place)
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
-        sandbox = self.sandbox
+        sandbox = self.find_sandbox()
         runs_in_auto = self.mode == "auto" and sandbox in ("full", "off")
         if case.command is None:
             return case.subject.asks or ("" if runs_in_auto else f"{case.name} runs a program")
         if sandbox not in _HOLDING:
             return "" if runs_in_auto else f"{_LACKING[sandbox]}, so every command is asked about"
-        if case.wants_network:
-            return NETWORK
-        return "" if runs_in_auto else self._question_about_held(case, is_named=is_named)
+        if case.wants_network or runs_in_auto:
+            return NETWORK if case.wants_network else ""
+        return self._question_about_held(case, is_named=is_named)
 
     def _question_about_held(self, case: Case, *, is_named: bool) -> str:
         """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
@@ -343,3 +526,36 @@ class Policy:
             return "the model has not read this file in this session"
         asks = is_named or (case.effect != "edit" and case.name not in BUILT_IN)
         return BY_MODE if asks else ""
+
+
+class Bound:
+    """What the kind of a sub-agent leaves of what the session's policy allows; it tightens decisions, and loosens none.
+
+    The policy is judged as it is at that moment: its mode may have changed.
+    """
+
+    def __init__(self, mode: BoundMode) -> None:
+        self.mode: BoundMode = mode
+
+    def tightened(
+        self,
+        policy: Policy,
+        judge: Callable[[Policy], Decision],
+        effect: Effect,
+        subject: Subject,
+    ) -> Decision:
+        """Return the stricter one of what the policy decides and what the bound decides."""
+        decision = judge(policy)
+        if self.mode != "read-only":
+            return min(decision, judge(policy.tried(mode=self.mode)), key=_looseness)
+        if isinstance(decision, Deny) or effect == "read" or subject.only_reads:
+            return decision
+        # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
+        held = judge(policy.tried(mode="plan", without_grants=True))
+        return held if held == Allow("reading") else Deny(_ONLY_READS)
+
+
+def _looseness(decision: Decision) -> int:
+    if isinstance(decision, Allow):
+        return 2 if decision.by == "reading" else 3
+    return 1 if isinstance(decision, Ask) else 0

@@ -1,4 +1,4 @@
-"""Rules such as `run_shell(git log *)`: which calls an allow or a deny covers.
+"""Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
 for any text; the pattern of a file tool is a glob of paths relative to the project's folder.
@@ -6,12 +6,16 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from copy import copy
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.schema import Safety
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
+from ybs.trust.project_rules import KeptKind, ProjectRules
 
 if TYPE_CHECKING:
     from ybs.security.commands.command import Command
@@ -20,6 +24,18 @@ if TYPE_CHECKING:
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 _ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
+#: `always` is what that answer stored, which is narrower than a rule that reads alike.
+RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
+#: `start`: an option of the command line. `project`: kept by ybs for this project. `settings`: a configuration file.
+RuleOrigin: TypeAlias = Literal["start", "settings", "project", "session"]
+#: The origin, as it stands behind a rule in a sentence.
+WHERE: dict[RuleOrigin, str] = {
+    "start": " given at the start",
+    "settings": " of safety.deny",
+    "project": " kept for this project",
+    "session": " of this session",
+}
+_KEPT_AS: dict[RuleKind, KeptKind] = {"always": "grants", "allow": "allow", "deny": "deny"}
 
 
 class Rule(Struct, frozen=True):
@@ -61,15 +77,13 @@ class Rule(Struct, frozen=True):
         if self.pattern is None:
             return reading.is_clear
         script = reading.script
-        if not reading.is_clear or not script.is_clear or script.has_variables:
-            return False
         if script.is_simple and _fits(self.pattern, command.strip()):
-            return not self._hides(script.commands[0])
-        return bool(script.commands) and all(self.allows_part(part) for part in script.commands)
+            return reading.is_clear and not self._hides(script.commands[0])
+        return bool(reading.parts) and all(map(self.allows_part, reading.parts))
 
     def allows_part(self, part: "Command") -> bool:
         """Return whether the pattern covers one command of a line, without redirections and assignments."""
-        if self.pattern is None or part.targets or part.sources or part.start or not part.words:
+        if self.pattern is None or part.targets or part.sources or part.sets or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
 
@@ -91,15 +105,11 @@ class Rule(Struct, frozen=True):
 
         The star of a pattern stands for how a program does its work, never for another program or another goal.
         """
-        from ybs.security.commands import (
-            options,  # only shell calls need them
-            wrappers,
-        )
-        from ybs.security.policy.goals import goals_beyond
+        from ybs.security.commands import options, wrappers  # only shell calls need them
 
         words = part.words
         names = [option.name for option in options.running(words)]
-        names += [*wrappers.words_that_run(words), *goals_beyond(words, self.pattern or "")]
+        names += [*wrappers.words_that_run(words), *options.goals_beyond(words, self.pattern or "")]
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
@@ -142,32 +152,144 @@ def outside_rules(patterns: Sequence[str]) -> list[Rule]:
     return [Rule("run_shell", pattern.strip()) for pattern in patterns]
 
 
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which each star stands for any text; a match takes time in proportion to the text."""
+    first, *middle = map(re.escape, pattern.split("*"))
+    if not middle:
+        return re.compile(first)
+    pieces = "".join(f"(?>.*?{piece})" for piece in middle[:-1])
+    return re.compile(f"{first}{pieces}.*{middle[-1]}", re.DOTALL)
+
+
 def _fits(pattern: str, text: str) -> bool:
     """Match a whole text. `git log *` covers `git log` as well."""
     pattern = pattern.strip()
     if pattern.endswith(" *") and _fits(pattern[:-2], text):
         return True
-    first, *middle = pattern.split("*")
-    if not middle:
-        return text == first
-    last = middle.pop()
-    place = _place_behind(middle, text, len(first)) if text.startswith(first) else -1
-    return 0 <= place <= len(text) - len(last) and text.endswith(last)
-
-
-def _place_behind(pieces: list[str], text: str, place: int) -> int:
-    """Return where the pieces end that stand one after the other in the text, or -1."""
-    for piece in pieces:
-        found = text.find(piece, place)
-        if found < 0:
-            return -1
-        place = found + len(piece)
-    return place
+    return _compiled(pattern).fullmatch(text) is not None
 
 
 def _is_among(pattern: str, words: list[str]) -> bool:
     """Return whether a command that fits may begin anywhere among the words; programs without their folder."""
-    pieces = (" " + " ".join(pattern.split()).removesuffix(" *")).split("*")
+    wanted = _compiled("* " + " ".join(pattern.split()).removesuffix(" *") + "*")
     plain = " " + " ".join(words) + " "
     texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))
-    return any(_place_behind(pieces, text, 0) >= 0 for text in texts)
+    return any(map(wanted.fullmatch, texts))
+
+
+class StandingRule(Struct, frozen=True):
+    """One rule or grant in force."""
+
+    kind: RuleKind
+    text: str
+    origin: RuleOrigin
+
+
+class Standing:
+    """All rules of one session. Raises ConfigError for a rule of the start or the settings that makes no sense."""
+
+    def __init__(
+        self,
+        safety: Safety,
+        *,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        project: ProjectRules | None = None,
+    ) -> None:
+        self._project, self._is_project_read = project, False
+        self._rules: dict[StandingRule, Rule | None] = {}
+        self._put("allow", "settings", safety.allow)
+        self._put("allow", "start", allow)
+        self._put("ask", "settings", safety.ask)
+        self._put("deny", "start", deny)
+        self._put("deny", "settings", safety.deny)
+
+    def _of(self, kind: RuleKind) -> list[tuple[Rule, StandingRule]]:
+        self._read_project()
+        rules = self._rules.items()
+        return [(rule, key) for key, rule in rules if key.kind == kind and rule is not None]
+
+    @property
+    def allow(self) -> list[Rule]:
+        """The rules that allow."""
+        return [rule for rule, _ in self._of("allow")]
+
+    @property
+    def ask(self) -> list[Rule]:
+        """The rules that ask, whatever allows."""
+        return [rule for rule, _ in self._of("ask")]
+
+    @property
+    def deny(self) -> list[tuple[Rule, StandingRule]]:
+        """The rules that deny."""
+        return self._of("deny")
+
+    @property
+    def grants(self) -> set[str]:
+        """What "always" has stored."""
+        self._read_project()
+        return {rule.text for rule in self._rules if rule.kind == "always"}
+
+    @property
+    def listed(self) -> list[StandingRule]:
+        """All of them: those of the session first."""
+        self._read_project()
+        order: list[RuleOrigin] = ["session", "project", "start", "settings"]
+        return sorted(self._rules, key=lambda rule: order.index(rule.origin))
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether something can be kept for the project."""
+        return self._project is not None and self._project.may_write
+
+    @property
+    def warning(self) -> str:
+        """Why what is kept for the project is ignored, once it was needed; empty where it is not."""
+        return self._project.warning if self._project is not None else ""
+
+    def add(self, rule: StandingRule) -> None:
+        """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
+        self._put(rule.kind, rule.origin, (rule.text,))
+        if rule.origin == "project" and self._project is not None:
+            self._project.add(_kept_as(rule.kind), rule.text)
+
+    def remove(self, rule: StandingRule) -> None:
+        """Forget a rule, for good where it was kept. Raises ConfigError and OSError."""
+        if rule.origin == "project" and self._project is not None:
+            self._project.remove(_kept_as(rule.kind), rule.text)
+        self._rules.pop(rule, None)
+
+    def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
+        """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
+        self._read_project()
+        other = copy(self)
+        rules = self._rules.items()
+        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
+        other._put("allow", "start", allow)
+        other._put("ask", "start", ask)
+        return other
+
+    def _put(self, kind: RuleKind, origin: RuleOrigin, texts: Sequence[str]) -> None:
+        for text in texts:
+            rule = None if kind == "always" else rule_of(text)
+            self._rules[StandingRule(kind, text, origin)] = rule
+
+    def _read_project(self) -> None:
+        """Read what is kept for the project, the first time."""
+        if self._project is None or self._is_project_read:
+            return
+        self._is_project_read = True
+        for kind, name in _KEPT_AS.items():
+            for text in getattr(self._project.record, name):
+                try:
+                    self._put(kind, "project", (text,))
+                except ConfigError as error:
+                    warning = f"A rule that is kept for this project is ignored: {error}"
+                    self._project.warning = warning
+
+
+def _kept_as(kind: RuleKind) -> KeptKind:
+    if kind not in _KEPT_AS:
+        raise ConfigError("Only what is allowed or denied can be kept for a project.")
+    return _KEPT_AS[kind]

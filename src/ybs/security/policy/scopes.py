@@ -4,35 +4,33 @@ A scope covers a later command only where the command is understood, every part 
 makes the program run another one or do something else. Where it runs the sandbox holds it to the project.
 """
 
+import re
 from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command, Script, parse
-from ybs.security.commands.dangers import INTERPRETERS, stem_of
+from ybs.security.commands.command import Command, parse, words_in
+from ybs.security.commands.dangers import INTERPRETERS, scripts_in, stem_of
 from ybs.security.commands.options import operands_of
-from ybs.security.commands.roundabout import codes_of
 from ybs.security.commands.wrappers import Reading
-from ybs.security.policy import goals
-from ybs.security.policy.assignments import is_harmless
 
 #: Programs whose first word says what is done: "always" means that word, too.
-_WITH_VERB = frozenset(
-    ("git", "npm", "pnpm", "yarn", "bun", "deno", "npx", "cargo", "rustup", "go", "docker", "podman", "kubectl", "helm")
-) | frozenset(
-    ("pip", "pip3", "pipx", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "conda", "gh", "glab", "terraform", "tofu", "aws")
-) | {"gcloud", "az", "dotnet", "mix", "swift", "bundle", "gem", "rails", "php", "composer", "brew", "apt", "apt-get", "coverage", "ruff"}  # fmt: skip
+_WITH_VERB = words_in(
+    "git npm pnpm yarn bun deno npx cargo rustup go docker podman kubectl helm pip pip3 pipx uv uvx poetry pdm hatch rye conda"
+    " gh glab terraform tofu aws gcloud az dotnet mix swift bundle gem rails php composer brew apt apt-get coverage ruff"
+)
 #: Verbs that name what they run.
 _RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
 _VERB = lazy(r"[A-Za-z][\w.:@/-]*")
 #: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
-_HARMLESS = frozenset(
-    ("basename", "cat", "cd", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "false", "grep", "head")
-) | {"id", "ls", "nl", "pwd", "readlink", "realpath", "seq", "stat", "tail", "test", "tr", "true", "uname", "wc", "whoami"}  # fmt: skip
+_HARMLESS = words_in(
+    "basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true"
+    " uname wc whoami"
+)
 #: Programs that run others in so many ways that nothing is remembered about them.
-_NEVER = frozenset(
-    ("env", "xargs", "find", "fd", "eval", "exec", "source", ".", "command", "builtin", "trap", "alias", "sudo", "doas")
-) | {"su", "ssh", "nohup", "timeout", "time", "watch"}  # fmt: skip
+_NEVER = words_in(
+    "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
+)
 #: Options of interpreters before the file that change neither which file runs nor what runs before it.
 _HARMLESS_OPTION = lazy(
     r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
@@ -41,38 +39,60 @@ _HARMLESS_OPTION = lazy(
 _FILE = lazy(r"(?!-)[\w@.+/-]+\.\w+")
 #: Words that mean the same in a rule as in a shell, without quotes.
 _PLAIN_WORD = lazy(r"(?!\+$)[\w./:=,@%+-]+")
-_OFFERED = lazy(r"run_shell\(([\w./:=,@%+ -]+?(?: \*)?)\)")
+_OFFERED = lazy(r"run_shell\([\w./:=,@%+ -]+?(?: \*)?\)")
+#: Variables that say which programs run, or how.
+POWERFUL = lazy(
+    r"(?:PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|TERMINFO|TMPDIR|BROWSER|CC|CXX"
+    r"|LD|MAKEFLAGS|MAKEFILES|PAGER|MANPAGER|EDITOR|VISUAL|FCEDIT|FPATH|ZDOTDIR|INPUTRC|LESS\w*|GCONV_PATH|RUSTC\w*"
+    r"|PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT|WARNINGS|INSPECT|EXECUTABLE|USERBASE)"
+    r"|NODE_(?:OPTIONS|PATH)|PERL5?(?:LIB|OPT|DB)|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS"
+    r"|(?:LD|DYLD|BASH|GIT|SSH|SUDO|XDG|npm_config|NPM_CONFIG|CARGO|PIP|UV|GOFLAGS|DOCKER|YBS|AWS|LC_ALL_)_\w+|GOFLAGS"
+    r"|\w+_(?:PAGER|EDITOR|ASKPASS|PROXY|proxy|WRAPPER|PRELOAD))\+?=",
+    re.ASCII,
+)
+#: Of these, the ones that add folders to look for the project's own code in.
+_SEARCHED = ("PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB")
+_PLAIN_VALUE = re.compile(r"[A-Za-z_]\w*=[\w.:/=,@%+-]*", re.ASCII)
+
+
+def is_harmless(assignment: str) -> bool:
+    """Return whether `NAME=VALUE` may stand in front of what is always allowed: it reaches for nothing outside the project."""
+    name, _, value = assignment.partition("=")
+    if not _PLAIN_VALUE.fullmatch(assignment):
+        return False
+    if POWERFUL().match(assignment) and name not in _SEARCHED:
+        return False
+    pieces = value.split(":") if name in _SEARCHED else [value]
+    return not any(piece.startswith("/") or ".." in piece.split("/") for piece in pieces)
 
 
 def scopes_of(reading: Reading) -> list[str]:
     """Return the scopes that together cover all of a command; empty where there are none."""
-    script = reading.script
-    if not reading.is_clear or not script.is_clear or script.has_variables:
-        return []
-    scopes = list(map(scope_of, parts_to_cover(script)))
+    scopes = list(map(scope_of, parts_to_cover(reading)))
     return list(dict.fromkeys(scopes)) if all(scopes) else []
 
 
 def scope_of(part: Command) -> str:
     """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null."""
-    sets, words = part.words[: part.start], part.argv
+    sets, words = part.sets, part.words
     if not _goes_nowhere(part) or not words or not all(map(is_harmless, sets)):
         return ""
     size = _beginning_of(words)
     if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
         return ""
-    star = [] if words[:size] == words and goals.is_by_goals(words) else ["*"]
+    star = [] if words[:size] == words and options.is_by_goals(words) else ["*"]
     return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
-def parts_to_cover(script: Script) -> list[Command]:
+def parts_to_cover(reading: Reading) -> list[Command]:
     """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
-    return [part for part in script.commands if not _is_harmless(part)] or script.commands
+    return [part for part in reading.parts if not _is_harmless(part)] or reading.parts
 
 
 def _is_harmless(part: Command) -> bool:
     """Return whether one command of a line only reads, whatever its words."""
-    if not part.words or part.words[0] not in _HARMLESS or not _goes_nowhere(part):
+    is_plain = not part.sets and _goes_nowhere(part)
+    if not is_plain or not part.words or part.words[0] not in _HARMLESS:
         return False
     return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
 
@@ -85,6 +105,8 @@ def only_reads(text: str) -> bool:
 
 def why_never(reading: Reading) -> str:
     """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
+    if reading.text.endswith(" *"):
+        return "as a rule it would allow more than this command"
     for run in reading.runs:
         name = run.words[0] if run.words else ""
         if not name:
@@ -98,15 +120,10 @@ def why_never(reading: Reading) -> str:
     return ""
 
 
-def text_of(scopes: list[str]) -> str:
-    """Write scopes as the person reads them before they are stored."""
-    return " + ".join(f"run_shell({scope})" for scope in scopes)
-
-
-def scopes_in(text: str) -> list[str]:
-    """Read what `text_of` wrote; empty for every other text."""
-    pieces = [_OFFERED().fullmatch(piece) for piece in text.split(" + ")]
-    return [piece[1] for piece in pieces if piece] if all(pieces) else []
+def pieces_of(grant: str) -> list[str]:
+    """Return the rules for the scopes that are offered together, as in `run_shell(a *) + run_shell(b *)`; empty for every other text."""
+    pieces = grant.split(" + ")
+    return pieces if all(map(_OFFERED().fullmatch, pieces)) else []
 
 
 def _goes_nowhere(part: Command) -> bool:
@@ -120,10 +137,10 @@ def _beginning_of(words: Sequence[str]) -> int:
         return ends
     if name in _NEVER or stem_of(name) in INTERPRETERS:
         return 0
-    if goals.is_by_goals(words):
+    if options.is_by_goals(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
-        return 0 if wrappers.runs_others(words) else 1
+        return 0 if any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:]))) else 1
     size = 2
     if words[1:2] and words[1] in _RUNNING_VERBS:
         size = 3
@@ -134,7 +151,7 @@ def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
     if any(map(_reaches_outside, words[size:])):
         return False
-    if any(options.running(words)) or any(goals.chosen(words)) or codes_of(Command(words, [])):
+    if any(options.running(words)) or options.chooses(words) or scripts_in(words[0], words):
         return False
     return not any(wrappers.words_that_run([words[0], *words[size:]]))
 
