@@ -155,6 +155,10 @@ class Safety(Struct, frozen=True, kw_only=True):
     require_confirmation: Annotated[
         tuple[str, ...], Meta(description="Tools that ask first in mode `ask`.")
     ] = ("write_file", "run_shell", "delete_file")
+    ask_before_edits: Annotated[
+        bool,
+        Meta(description="In mode `ask`, ask before each edit, also of files that the model has read."),
+    ] = False
     blocked_commands: Annotated[
         tuple[str, ...],
         Meta(

@@ -116,7 +116,7 @@ class Case:
             return "other programs run or read this file by themselves"
         if self.subject.is_own:
             return LASTS
-        return "there is a warning about it" if self.command and self.command.grave else ""
+        return "see the warning above" if self.command and self.command.grave else ""
 
     def is_exactly(self, rule: Rule) -> bool:
         """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""

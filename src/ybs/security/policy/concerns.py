@@ -63,7 +63,7 @@ def concerns_of(text: str, reading: Reading, *, with_harmless: bool = True) -> t
 def notes_of(reading: Reading) -> tuple[str, ...]:
     """Say what the person should look at where they are asked anyway."""
     return tuple(
-        f"{run.words[0]} runs the program that its argument holds"
+        f"{run.words[0]} runs code given on the command line"
         for run in reading.runs
         if run.words and stem_of(run.words[0]) in INTERPRETERS and codes_in(run)
     )

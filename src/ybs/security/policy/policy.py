@@ -311,5 +311,7 @@ class Policy:
             return ""
         if case.effect == "edit" and not case.subject.is_seen:
             return "the model has not read this file in this session"
-        asks = is_named or (case.effect != "edit" and case.name not in BUILT_IN)
+        if case.effect == "edit":
+            return BY_MODE if is_named or self._safety.ask_before_edits else ""
+        asks = is_named or case.name not in BUILT_IN
         return BY_MODE if asks else ""
