@@ -7,6 +7,7 @@ MODULES = (
     "httpx2",
     "mcp",
     "json_repair",
+    "yaml",
     "prompt_toolkit",
     "rich.console",
     "rich.markdown",

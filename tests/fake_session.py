@@ -52,6 +52,7 @@ class FakeSession:
             SimpleNamespace(review=None, host=self.host, plugins=()),
         )
         self.warnings = warnings
+        self.environment = SimpleNamespace(has_skills=lambda: False)
         self.mode = "ask"
         self.confirm: Confirm = nobody
         self.own_commands = SimpleNamespace(runner=None)

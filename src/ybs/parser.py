@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 subcommands:
-  config show|set|unset|schema|check   show, change and check the settings
+  config show|get|set|unset|schema|check   show, change and check the settings
   models list|download|use|remove|status|stop   the models on this machine, and their server
   bench tasks                   measure the chosen model with small tasks
   router [stats]                what the router has learned and spent; also explain, reset, simulate

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 #: Subcommand: its line of help, its actions (the first is the default).
 SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "config": (
-        "show the settings in force, change one, print their JSON Schema, or check the files",
-        ("show", "set", "unset", "schema", "check"),
+        "show the settings in force or one of them, change one, print their JSON Schema, or check the files",
+        ("show", "get", "set", "unset", "schema", "check"),
     ),
     "models": (
         "list the models that can be reached now; download, choose and remove those that run here, and stop their server",
-        ("list", "download", "use", "remove", "install", "status", "stop"),
+        ("list", "download", "use", "remove", "status", "stop"),
     ),
     "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "router": (
@@ -83,6 +83,40 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "doctor": ("check this machine and say how to fix what does not work", ()),
 }
+#: What `ybs help NAME` says below the options: what a message points to, in short.
+EPILOGS: dict[str, str] = {
+    "hooks": """\
+A hook is a command of yours that runs at a set moment. It stands in
+~/.config/ybs/config.json, or in .ybs.json of a project that you trust, in the form of
+Claude Code:
+
+  {"hooks": {"PostToolUse": [{"matcher": "Edit|Write",
+    "hooks": [{"type": "command", "command": "~/bin/check", "timeout": 10}]}]}}
+
+Events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, Notification, Stop,
+SubagentStop, PreCompact, SessionEnd. A hook reads one JSON object on its standard
+input. Exit code 2 blocks, and its standard error is the reason that the model reads.
+""",
+    "sandbox": """\
+Commands of the model see the project and the system, write in the project alone, and
+have no network. It takes bubblewrap (Linux, the whole sandbox), Landlock (Linux 5.13,
+in part) or sandbox-exec (macOS). Without one of them commands are refused.
+
+  install bubblewrap    sudo apt install bubblewrap, or your system's way
+  in a container        user namespaces must be allowed by whoever started it
+  on Ubuntu 24.04       sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+
+In a chat, /sandbox shows and changes it; `ybs doctor` says what is missing here.
+""",
+    "mcp": """\
+  ybs mcp add NAME -- COMMAND ...      a server that runs here
+  ybs mcp add NAME https://...         a server elsewhere; `ybs mcp login NAME` logs in
+  ybs mcp import                       the servers that other agents on this machine use
+  ybs mcp test NAME                    starts it, and says what it offers
+
+Servers stand in the section mcpServers of the settings, as other agents write them.
+""",
+}
 #: What stands behind the action of these.
 _NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
@@ -100,6 +134,8 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
     parser, actions = subcommand_parser(name)
     if name in ("sandbox", "mcp"):
         words, arguments.command = split_at_dashes(words)
+    if name == "models" and words[:1] == ["install"]:  # what it was called before
+        words = ["download", "starter", *words[1:]]
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
     refuse_unknown(unknown, actions, after_prompt=None)
@@ -111,7 +147,7 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
 def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     """Make the parser of a subcommand, and the list of its options."""
     summary, choices = SUBCOMMANDS[name]
-    parser = new_parser(f"ybs {name}", summary)
+    parser = new_parser(f"ybs {name}", summary, EPILOGS.get(name, ""))
     if choices:
         parser.add_argument("action", nargs="?", choices=choices, default=choices[0])
     actions = hidden(add_shared_options(parser))
@@ -145,7 +181,12 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
         case "config":
             help_text = "also show where each value comes from"
             options = [add("--sources", action="store_true", help=help_text)]
-            add("key", nargs="?", metavar="KEY", help="of set and unset: a setting, as llm.model")
+            add(
+                "key",
+                nargs="?",
+                metavar="KEY",
+                help="of get, set and unset: a setting, as llm.model",
+            )
             add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
         case "tools" | "skills":
             add("name", nargs="?", metavar="NAME", help=_NAMES[name])
@@ -153,7 +194,7 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             help_text = "files or folders to scan; - for standard input (default: this folder)"
             add("files", nargs="*", metavar="FILE", help=help_text)
         case "models":
-            help_text = "of download (none: the best for this machine), use and remove (none: the starter model)"
+            help_text = "of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)"
             add("model_name", nargs="?", metavar="NAME", help=help_text)
             all_text = "of list: ask the providers elsewhere that have a key, too"
             options = [add("--all", action="store_true", help=all_text)]
@@ -196,12 +237,14 @@ def check_models(arguments: "Namespace") -> None:
 
 def check_config(arguments: "Namespace") -> None:
     """Fail where an action of `config` has too few words, or too many."""
-    wanted = {"set": 2, "unset": 1}.get(arguments.action, 0)
+    wanted = {"set": 2, "unset": 1, "get": 1}.get(arguments.action, 0)
     given = [word for word in (arguments.key, arguments.value) if word is not None]
     if len(given) < wanted:
         fail(f"something is missing: ybs config {arguments.action} KEY{' VALUE' * (wanted > 1)}")
     if len(given) > wanted:
-        fail(f"{given[wanted]!r} is not understood here; only `set` and `unset` take a setting")
+        fail(
+            f"{given[wanted]!r} is not understood here; only `get`, `set` and `unset` take a setting"
+        )
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -326,6 +369,7 @@ def add_mcp(parser: "ArgumentParser") -> list["Action"]:
         ),
         add(
             "--write",
+            dest="writable",
             action="append",
             default=[],
             metavar="PATH",

@@ -542,3 +542,28 @@ async def test_in_a_small_window_the_outputs_of_tools_are_small(project: Path):
         sizes.append(len(result.output))
     assert sizes[0] < 2_700
     assert 9_000 < sizes[1] < 10_500
+
+
+@pytest.mark.integration
+async def test_a_large_window_shows_more_of_files_and_outputs_but_a_setting_stands(
+    project: Path, home: Path
+):
+    (project / "long.txt").write_text(
+        "".join(f"a line of text, number {n}\n" for n in range(1_400))
+    )
+    script = [
+        call("read_file", path="long.txt", limit=1_400),
+        call("run_shell", command="cat long.txt"),
+        "done",
+    ]
+
+    async def sizes() -> list[int]:
+        model = ScriptedModel(script, window=200_000)
+        async with Session.open(project, model=model, mode="bypass", sandbox=False) as session:
+            await session.send("hello")
+        messages = session.conversation.messages
+        return [len(each.output) for each in messages if isinstance(each, ToolResult)]
+
+    assert min(await sizes()) > 35_000  # both are whole
+    own(home, "config.json", '{"context": {"max_tool_output_chars": 10000}}')
+    assert max(await sizes()) <= 10_000

@@ -378,3 +378,16 @@ def test_hundreds_of_signs_that_are_no_words_are_passed_over_at_once():
     assert paths_in(words)
     terms_in(words)
     assert time.process_time() - begun < 1
+
+
+async def test_a_file_that_stands_behind_the_words_already_is_not_read_ahead(tmp_path: Path):
+    roots = written(tmp_path)
+    words, attached = Text(text="What does @app.py do?"), Text(text="\n\n[File app.py]\nx")
+    part = Text(text="\n\n[File app.py, lines 1-2]\nx")
+    assert await calls_for([UserMessage(content=(words, attached))], roots) == []
+    for beside in ((), (part,)):
+        found = await calls_for([UserMessage(content=(words, *beside))], roots)
+        assert found == [["read_file", "app.py"]]
+    both = Text(text="Compare @app.py with docs/usage.md.")
+    found = await calls_for([UserMessage(content=(both, attached))], roots)
+    assert found == [["read_file", "docs/usage.md"]]

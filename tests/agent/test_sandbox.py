@@ -18,7 +18,8 @@ from ybs.agent.sandbox import Sandbox
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
-from ybs.security.sandbox.launch import Launch
+from ybs.security.launcher import shell_command
+from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
@@ -79,14 +80,10 @@ def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) ->
     backend = FakeBackend()
     made = sandbox(project, backend)
     made.check()
-    made.launch("ls", project, {})
-    made.launch("ls", project, {}, network=True)
-    sandbox(project, backend, is_open=True).launch("ls", project, {})
-    assert backend.asked == [
-        (("/bin/sh", "-c", "ls"), False),
-        (("/bin/sh", "-c", "ls"), True),
-        (("/bin/sh", "-c", "ls"), True),
-    ]
+    made.start(("ls",), project, {}, Access())
+    made.start(("ls",), project, {}, Access(network=True))
+    sandbox(project, backend, is_open=True).start(("ls",), project, {}, Access())
+    assert backend.asked == [(("ls",), False), (("ls",), True), (("ls",), True)]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +116,10 @@ def test_a_project_that_is_the_home_folder_gets_no_sandbox_but_may_go_without(ho
     without = Sandbox(this_host(), home, is_off=True)
     without.check()
     assert without.word == "no sandbox"
-    assert without.launch("ls", home, {"SOME_TOKEN": "x"}).environ.get("SOME_TOKEN") is None
+    assert (
+        without.start(("ls",), home, {"SOME_TOKEN": "x"}, Access()).environ.get("SOME_TOKEN")
+        is None
+    )
 
 
 @pytest.mark.integration
@@ -156,7 +156,8 @@ def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path
     if made.state == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"echo a > {more}/a; echo b > b; echo c > {tmp_path}/c; true"
-    run(made.launch(command, project, {"PATH": "/usr/bin:/bin"}), project)
+    environ = {"PATH": "/usr/bin:/bin"}
+    run(made.start(shell_command(command), project, environ, Access()), project)
     assert (more / "a").exists()
     assert (project / "b").exists()
     assert not (tmp_path / "c").exists()
@@ -240,7 +241,7 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
     if made.backend.name == "none":
         pytest.skip(f"NOT TESTED: {made.backend.why}")
     command = f"ls {tmp_path}/venv; echo x > {tmp_path}/venv/new; ls {home}"
-    done = run(made.launch(command, project, {}), project)
+    done = run(made.start(shell_command(command), project, {}, Access()), project)
     assert done.stdout == "bin\npyvenv.cfg\n"
     assert not (tmp_path / "venv" / "new").exists()
 

@@ -10,6 +10,10 @@ from conductor_cast import Cast, delegated, opened
 from replies import shown
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import runs_beside_a_turn
+from ybs.conductor.budget import Used
+from ybs.conductor.result import Progress
+from ybs.core.events import AssistantSaid, TurnFinished
+from ybs.core.messages import Usage
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import call
@@ -24,6 +28,37 @@ async def said(session: Session, line: str, *, columns: int = 100) -> str:
     reply = await session.handle(line)
     assert isinstance(reply, Reply)
     return shown(reply, columns=columns)
+
+
+def test_what_one_used_is_what_its_end_says() -> None:
+    progress, used = Progress(), Usage(input_tokens=10, output_tokens=5)
+    progress.add(AssistantSaid(content="Found.", usage=used))
+    assert progress.spent == Used(steps=1, tokens=15)
+    progress.add(TurnFinished(reason="done", steps=3, usage=used + used))
+    assert progress.spent == Used(steps=3, tokens=30)
+
+
+def summarized(file: Path) -> None:
+    """Have each sub-agent of a transcript use more than its answers did, as though a summary had been made within its turn."""
+    text = file.read_text()
+    end = '"steps":1,"usage":{"input_tokens":10,"output_tokens":5}'
+    assert text.count(end) == 2
+    file.write_text(text.replace(end, '"steps":4,"usage":{"input_tokens":1010,"output_tokens":5}'))
+
+
+async def test_after_a_resume_the_list_counts_what_the_end_says(project: Path) -> None:
+    cast = Cast([TASKS, "done"], **{"one:": ["Found."], "two": ["Nothing calls it."]})
+    session, _ = opened(project, cast.model, commands=SlashCommands())
+    async with session:
+        await session.send("go")
+        name, path = session.journal.name, session.journal.path
+    summarized(Path(path))
+    again, _ = opened(project, cast.model, commands=SlashCommands(), resume=name)
+    async with again:
+        row = next(
+            line for line in (await said(again, "/agents")).splitlines() if "explore-2" in line
+        )
+    assert row.split()[1:3] == ["4", "1.0k"]
 
 
 async def test_they_are_listed_watched_and_stopped_while_a_turn_runs(project: Path) -> None:

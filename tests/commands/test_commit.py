@@ -105,7 +105,8 @@ async def test_what_is_staged_or_else_what_changed_is_committed(
     reply = await reply_to(session, "/commit What is staged")
     assert reply.text.startswith("Committed as ")
     assert reply.text.endswith(" on main.\n  mine.txt  new +2 -0")
-    await reply_to(session, "/commit The rest")
+    pit.configure("[commit]\n\tgpgSign = true")
+    assert "is not signed" in (await reply_to(session, "/commit The rest")).text
     assert pit.plain("status", "--porcelain").stdout == ""
     assert pit.plain("log", "-2", "--format=%s").stdout == "The rest\nWhat is staged\n"
     (pit.top / ".git/MERGE_HEAD").write_text("x")

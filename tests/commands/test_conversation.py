@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from hosts import this_host
 from replies import shown
 from ybs.commands.conversation import GO_ON
 from ybs.commands.open import SlashCommands
@@ -232,8 +233,8 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
     result = ToolResult(call_id="c", name="write_file", output="no", is_error=True, is_refused=True)
     quiet.conversation.append(result)
     reply = await said(quiet, "/export")
-    (name,) = names_in(project)
-    file = project / name
+    assert names_in(project) == []
+    (file,) = (this_host().home / "ybs-exports").iterdir()
     assert shown(reply) == f"Exported 3 messages: {file}"
     assert file.name.startswith("session-")
     assert file.stat().st_mode & 0o777 == 0o600

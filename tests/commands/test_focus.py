@@ -1,5 +1,6 @@
 """/focus: shown, set and cleared, and told to the conversation that runs."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,3 +51,26 @@ async def test_in_incognito_the_focus_is_shown_and_stays(open_session: Open, pro
                 assert reply.is_error
                 assert "an incognito session saves nothing" in reply.text
     assert (project / ".ybs/FOCUS.md").read_text() == "The parser."
+
+
+@pytest.mark.integration
+async def test_a_focus_leaves_nothing_untracked_and_rules_of_others_stay(
+    open_session: Open, project: Path
+):
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(project), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await focus(session, "The parser.")
+            assert git("status", "--porcelain", "-uall") == ""
+            await focus(session, "clear")
+            assert not (project / ".ybs").exists()
+            (project / ".ybs").mkdir()
+            (project / ".ybs/.gitignore").write_text("mine\n")
+            await focus(session, "The parser.")
+            await focus(session, "clear")
+    assert (project / ".ybs/.gitignore").read_text() == "mine\n"

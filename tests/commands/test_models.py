@@ -166,7 +166,7 @@ async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_
             assert {name: item.detail for name, item in items.items()} == {
                 "openai": f"in use, running here, at 127.0.0.1:{urlsplit(server.url).port}",
                 "anthropic": "no key: set ANTHROPIC_API_KEY",
-                "llamacpp": "no model yet: `ybs models install`",
+                "llamacpp": "no model yet: `ybs models download starter`",
                 "far": "key found",
                 "bare": "at models.example.com",
                 "dead": "not running at http://127.0.0.1:9/v1",

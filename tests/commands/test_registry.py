@@ -10,7 +10,7 @@ from replies import shown
 from rows import every_row
 from ybs.commands.habits import ALIASES, HINTS
 from ybs.commands.registry import first_offer, is_command, runs_beside_a_turn
-from ybs.commands.table import COMMANDS, LISTED
+from ybs.commands.table import COMMANDS, LISTED, TITLES
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents
@@ -80,7 +80,9 @@ async def test_tools_are_listed_with_one_line_each(open_session: Open):
         "set_thought",
     ):
         assert name in text
-    assert text.endswith(f"{len(text.splitlines()) - 1} tools")
+    *rows, count, missing = text.splitlines()
+    assert count == f"{len(rows)} tools"
+    assert missing.startswith("Not installed: web_search and web_fetch. `ybs tools install web`")
 
 
 @every_row(
@@ -123,7 +125,7 @@ async def test_mode_is_shown_and_changed(open_session: Open):
     assert shown(await reply_to(open_session, "/mode")).startswith("Mode: ask")
     assert (
         shown(await reply_to(open_session, "/mode PLAN"))
-        == "Mode: plan (reads only; changes nothing and runs nothing)"
+        == "Mode: plan (looks at anything, with commands too; changes nothing)"
     )
     wrong = await reply_to(open_session, "/mode yolo")
     assert wrong.is_error
@@ -187,6 +189,15 @@ async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_sess
     assert lines[-1] == "  Ctrl-X  does something"
 
 
+async def test_help_has_titles_and_finds_what_has_to_do_with_a_word(open_session: Open):
+    lines = shown(await reply_to(open_session, "/help")).splitlines()
+    for title in (*TITLES, "Commands for the shell"):
+        assert title in lines
+    found = shown(await reply_to(open_session, "/help rewind"))
+    assert [line.split()[0] for line in found.splitlines()] == ["Conversation", "/rewind"]
+    assert (await reply_to(open_session, "/help xyzzy")).is_error
+
+
 def test_names_are_told_apart_and_every_command_says_what_it_does():
     names = [name for command in LISTED for name in command.names]
     assert len(names) == len(set(names))
@@ -221,7 +232,7 @@ async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_ses
         async with session:
             for command in LISTED:
                 for text in odd:
-                    if command.names[0] in ("quit", "incognito", "model", "provider"):
+                    if command.names[0] in ("quit", "incognito", "init", "model", "provider"):
                         continue
                     reply = await session.handle(f"/{command.names[0]} {text}")
                     assert isinstance(reply, Reply), command.names
@@ -235,7 +246,7 @@ async def test_odd_characters_reach_neither_a_reply_nor_break_a_command(open_ses
 async def test_words_are_parted_by_any_white_space(open_session: Open):
     assert (
         shown(await reply_to(open_session, "  /mode\u00a0\tplan "))
-        == "Mode: plan (reads only; changes nothing and runs nothing)"
+        == "Mode: plan (looks at anything, with commands too; changes nothing)"
     )
 
 

@@ -1,6 +1,7 @@
 """Sub-agents in a session: three providers at once, what goes wrong, what comes back, and what they may not do."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,7 +273,10 @@ async def test_a_task_that_makes_no_sense_is_refused_in_words(project: Path) -> 
     async with session:
         await session.send("go")
     told = [each.output for each in results(events)]
-    assert "There is no kind 'wizard'. The kinds are: explore, review, test, general" in told[0]
+    assert (
+        "There is no kind 'wizard'. None fits these words.\nThe kinds are: explore, review, test, general"
+        in told[0]
+    )
     assert "Give 1 to 20 tasks" in told[1]
     assert "Give 1 to 20 tasks" in told[2]
     assert "Only kinds that change nothing work in the background" in told[3]
@@ -309,7 +313,9 @@ async def test_the_requests_of_sub_agents_count_as_the_turns(project: Path) -> N
 
 async def test_long_results_are_cut_and_kept_in_a_file(project: Path) -> None:
     cast = Cast([delegated({"task": "one", "kind": "explore"}), "done"], one=["word " * 10_000])
-    session, events = opened(project, cast.model)
+    session, events = opened(
+        project, cast.model, overrides={"context.max_tool_output_chars": 10_000}
+    )
     async with session:
         await session.send("go")
     told = results(events)[0].output
@@ -466,6 +472,36 @@ async def test_hooks_are_told_when_a_sub_agent_stops(project: Path) -> None:
     async with session:
         await session.send("go")
     assert (project / "stopped").exists()
+
+
+async def test_hooks_are_told_which_sub_agent_begins_and_may_tell_it_something(
+    project: Path,
+) -> None:
+    said = {"hookSpecificOutput": {"additionalContext": "Look into src first."}}
+    keep = 'cat > "$CLAUDE_PROJECT_DIR"/start.json'
+    hooks = {
+        "SubagentStart": [
+            {"matcher": "Explore", "hooks": [{"command": f"{keep}; echo '{json.dumps(said)}'"}]},
+            {
+                "matcher": "general-purpose",
+                "hooks": [{"command": 'touch "$CLAUDE_PROJECT_DIR"/wrong'}],
+            },
+        ],
+        "SubagentStop": [
+            {"matcher": "explore", "hooks": [{"command": 'cat > "$CLAUDE_PROJECT_DIR"/stop.json'}]}
+        ],
+    }
+    cast = Cast([delegated({"task": "look", "kind": "explore"}), "done"], look=["Found."])
+    session, _ = opened(project, cast.model, overrides={"hooks": hooks})
+    async with session:
+        await session.send("go")
+    start, stop = (json.loads((project / f"{each}.json").read_text()) for each in ("start", "stop"))
+    assert (start["agent_id"], start["agent_type"]) == ("explore-1", "Explore")
+    assert (stop["agent_id"], stop["last_assistant_message"]) == ("explore-1", "Found.")
+    assert "Look into src first." in "\n".join(
+        each.text for each in cast.requests["look"][0].messages
+    )
+    assert not (project / "wrong").exists()
 
 
 async def test_after_a_resume_names_go_on_where_they_were(project: Path) -> None:

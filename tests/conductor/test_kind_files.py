@@ -81,8 +81,8 @@ def test_all_that_a_kind_may_say() -> None:
 @every_row(
     "text, why",
     [
-        ("words", "does not begin with a head"),
-        (kind_file("No!"), "'No!' cannot be its name"),
+        ("words", "does not begin with front matter"),
+        (kind_file("No!"), "'no!' cannot be its name"),
         ("---\nname: a\n---\nwords", "it has no description"),
         (kind_file("a", words=""), "there are no words"),
         (kind_file("a", head="mode: wild\n"), "'wild' is not a mode"),
@@ -93,6 +93,10 @@ def test_all_that_a_kind_may_say() -> None:
 def test_what_cannot_be_used_says_why(text: str, why: str) -> None:
     with pytest.raises(BadKind, match=why):
         read_kind(text.encode(), "a.md")
+
+
+def test_a_name_with_capitals_and_spaces_is_that_of_a_kind() -> None:
+    assert read_kind(kind_file("Code Reviewer").encode(), "a.md").name == "code-reviewer"
 
 
 @every_row("tools", ["*", "", "all"])
@@ -126,7 +130,7 @@ def test_they_are_listed_and_checked(
     checked = listed(capsys, "check")
     problems = {each["place"]: each["problem"] for each in checked["problems"]}
     assert problems[THEIRS] == "this project is not trusted"
-    assert "does not begin with a head" in problems[f"~/{THEIRS}/bad.md"]
+    assert "does not begin with front matter" in problems[f"~/{THEIRS}/bad.md"]
     assert problems[f"~/{OWN}/large.md"] == "it has more than 100 kB"
     assert main(["agents", "check"]) == 1
     assert f"~/{THEIRS}/bad.md is not used: " in capsys.readouterr().err
@@ -169,7 +173,7 @@ async def test_a_kind_of_the_persons_own_is_offered_and_used(project: Path, home
     async with session:
         await session.send("go")
     (spec,) = [each for each in cast.requests["main"][0].tools if each.name == "delegate"]
-    assert spec.description.endswith("Also: namer (Does it.)")
+    assert spec.description.endswith("Also:\n- namer: Does it.")
     (request,) = cast.requests["name"]
     assert request.system.endswith("You name things.")
     assert [each.name for each in request.tools] == ["read_file"]

@@ -17,7 +17,7 @@ def test_a_focus_is_written_read_replaced_and_cleared(project: Path):
     assert not (project / ".ybs").exists()
     write_focus(project, "The parser.\n")
     write_focus(project, "The printer: größer \u202e")
-    assert [path.name for path in (project / ".ybs").iterdir()] == ["FOCUS.md"]
+    assert sorted(path.name for path in (project / ".ybs").iterdir()) == [".gitignore", "FOCUS.md"]
     assert read_focus(project) == "The printer: größer"
     (section,) = read_documents(this_host(), project)
     assert (section.name, section.source) == ("FOCUS.md", ".ybs/FOCUS.md")
@@ -57,4 +57,4 @@ def test_what_cannot_be_written_leaves_the_old_focus(
     with pytest.raises(YbsError, match="No space left"):
         write_focus(project, "new")
     assert read_focus(project) == "old"
-    assert [path.name for path in (project / ".ybs").iterdir()] == ["FOCUS.md"]
+    assert sorted(path.name for path in (project / ".ybs").iterdir()) == [".gitignore", "FOCUS.md"]

@@ -46,6 +46,9 @@ class Nobody:
 
     own_kinds = ""
 
+    def kind_name(self, name: str) -> str:
+        return name
+
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
         return ToolOutput(output="")
 

@@ -32,7 +32,7 @@ def test_a_whole_dialogue(start: Start, project: Path) -> None:
     assert "› fix the cart" in text
     assert re.search(r"• read +cart\.py", text)
     assert re.search(r"• edit +cart\.py", text)
-    assert "    -total -= coupon\n    +total -= coupon.discount(total)" in text
+    assert "    1 -total -= coupon\n    1 +total -= coupon.discount(total)" in text
     assert "  It is done:\n\n  - one edit" in text
     assert (project / "cart.py").read_text() == "total -= coupon.discount(total)\n"
     screen.keys("/quit\r")

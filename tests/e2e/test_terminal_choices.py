@@ -102,7 +102,8 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
 def test_always_in_this_project_is_asked_once_and_taken_back_by_permissions(
     start: Start, project: Path
 ) -> None:
-    (project / "test_app.py").write_text("print('it ' + 'works')\n")
+    text = "open('made', 'w').close(); print('it ' + 'works')\n"
+    (project / "test_app.py").write_text(text)
     run = call("run_shell", command="PYTHONPATH=. python3 test_app.py 2>&1 | tail -3")
     screen = start([run, "finished"])
     screen.sees(r"› *\n")

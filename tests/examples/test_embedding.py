@@ -9,7 +9,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples" / "embedding"
 PRINTED = {
     "commands": """\
-Mode: plan (reads only; changes nothing and runs nothing)
+Mode: plan (looks at anything, with commands too; changes nothing)
 GOOD MORNING
 Hello.
 """,

@@ -413,3 +413,21 @@ async def test_a_filter_is_seen_where_its_attributes_are_not_in_the_work_tree(pi
     assert made is not None
     assert "go through a filter" in made.notice
     assert titles(pit)[0] == "filter"
+
+
+async def test_a_commit_says_once_what_git_itself_would_have_done(pit: Sandpit):
+    pit.configure("[commit]\n\tgpgSign = true")
+    hook = pit.top / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    one = committer(pit.top)
+    made = await turn(one, pit, {"a.txt": "1\n"})
+    assert made is not None
+    assert made.notice.splitlines()[1:] == [
+        "The commit is not signed, although commit.gpgSign is set. "
+        "post-commit did not run, for ybs's own git starts no hook."
+    ]
+    made = await turn(one, pit, {"c.txt": "1\n"})
+    assert made is not None
+    assert "\n" not in made.notice

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from msgspec import Raw
+from msgspec import Raw, json
 
 from compacted import Shrinking
 from rows import every_row
@@ -40,6 +40,41 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     assert Remedy("change_model") in finished.remedies
     assert finished.steps == 7
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
+
+
+@every_row(
+    ("name", "command"),
+    [
+        ("run_shell", "sleep 1; cat state"),
+        ("run_shell", "cat state || sleep 2"),
+        ("run_shell", "for i in 1 2; do sleep 1; done; cat state"),
+        ("run_shell", "cd x && wait $PID; tail log"),
+        ("run_shell", "gh pr checks 12 --watch"),
+        ("run_shell", "kubectl wait --for=condition=ready pod/x"),
+        ("shell_job", ""),
+    ],
+)
+async def test_a_call_that_waits_may_come_back_many_times_and_not_for_ever(name: str, command: str):
+    arguments = json.encode({"command": command})
+    model = ScriptedModel([*(call(n, name, arguments) for n in range(17)), "done"])
+    finished, events = await run(model, ScriptedToolbox({name: "pending"}), Loops(lambda: "still"))
+    assert finished.reason == "done"
+    assert reminders(events) == []
+    model = ScriptedModel([call(n, name, arguments) for n in range(60)])
+    finished, events = await run(model, ScriptedToolbox({name: "pending"}), Loops(lambda: "still"))
+    assert (finished.reason, finished.steps) == ("loop", 42)
+    assert reminders(events) == [REMINDER.format(count=18), PIVOT.format(count=30)]
+
+
+@every_row(
+    "command", ["pytest -q", "grep -rn sleep src", "echo sleep 5", "timeout 5 pytest", "git watch"]
+)
+async def test_a_command_that_only_names_waiting_is_a_loop_as_any_other(command: str):
+    arguments = json.encode({"command": command})
+    model = ScriptedModel([call(n, "run_shell", arguments) for n in range(20)])
+    tools = ScriptedToolbox({"run_shell": "same"})
+    finished, _ = await run(model, tools, Loops(lambda: "still"))
+    assert (finished.reason, finished.steps) == ("loop", 7)
 
 
 async def test_a_loop_is_noticed_across_compactions():

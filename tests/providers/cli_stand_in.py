@@ -29,9 +29,11 @@ noted = {
     "env": dict(os.environ),
     "stdin": sys.stdin.buffer.read().decode("utf-8", "replace"),
 }
-for word in sys.argv[1:]:
-    if word.startswith("/dev/fd/"):
-        noted["system"] = open(word).read()
+if "--system-prompt-file" in sys.argv:
+    # As npm's launchers start the program itself: it inherits no descriptor.
+    file = sys.argv[sys.argv.index("--system-prompt-file") + 1]
+    noted["system"] = subprocess.check_output(["/bin/cat", file]).decode()
+    noted["mode"] = os.stat(file).st_mode & 0o777
 runs = os.path.join(here, "runs")
 number = len(os.listdir(runs))
 script = json.load(open(os.path.join(here, "script.json")))

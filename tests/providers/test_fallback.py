@@ -198,7 +198,6 @@ async def test_a_server_that_asks_for_a_pause_passes_on_at_once_and_rests_so_lon
         assert not [each for each in seen if isinstance(each, RequestRetried)]
         await model.aclose()
         assert len(busy.requests) == 1
-        busy._is_over = False
 
 
 async def test_a_model_that_failed_rests_and_is_then_asked_first_again():

@@ -2,6 +2,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,13 @@ from ybs.providers.registry import (
 )
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of, clean_endpoint
-from ybs.testing import OllamaServer
+from ybs.testing import (
+    AnthropicServer,
+    GoogleServer,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+)
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 KEY = "sk-" + "c3" * 16
@@ -431,6 +438,50 @@ def test_no_key_goes_in_clear_text_to_an_address_of_the_environment():
     environ = {"OLLAMA_HOST": "gpu.example.org", "OLLAMA_API_KEY": "k"}
     with pytest.raises(ConfigError, match="OLLAMA_API_KEY unencrypted"):
         create_model(Host.of(environ), Config(), provider="ollama")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "kind", "key"),
+    [
+        ("openai", "OPENAI_BASE_URL", OpenAIServer, "OPENAI_API_KEY"),
+        ("openai", "OPENAI_API_BASE", OpenAIServer, "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_BASE_URL", AnthropicServer, "ANTHROPIC_API_KEY"),
+        ("google", "GOOGLE_GEMINI_BASE_URL", GoogleServer, "GEMINI_API_KEY"),
+        ("mistral", "MISTRAL_BASE_URL", MistralServer, "MISTRAL_API_KEY"),
+    ],
+)
+async def test_the_variables_that_people_have_say_where_requests_and_the_key_go(
+    name: str, variable: str, kind: Any, key: str
+):
+    secret = "k" * 24
+    async with kind(["one"]) as server:
+        host = Host.of({variable: f" {server.url}/ ", key: secret})
+        model = create_model(host, Config(), provider=name, model="m")
+        said = [event async for event in model.stream(Request("", (UserMessage.of("hi"),)))]
+        await model.aclose()
+    assert said
+    (asked,) = server.requests
+    assert secret in " ".join(asked.headers.values())
+
+
+def test_the_usual_address_in_a_variable_changes_nothing():
+    usual = chosen_provider(Host.of({}), Config(), "openai")
+    for address in ("https://api.openai.com/v1", "https://api.openai.com/v1/", "  "):
+        host = Host.of({"OPENAI_BASE_URL": address})
+        assert chosen_provider(host, Config(), "openai") == usual
+
+
+def test_an_address_of_the_environment_is_treated_as_one_of_the_settings():
+    other, key = "http://proxy.example.org/v1", "k" * 24
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY unencrypted"):
+        create_model(
+            Host.of({"OPENAI_BASE_URL": other, "OPENAI_API_KEY": key}), Config(), provider="openai"
+        )
+    with pytest.raises(ConfigError, match="The variable ANTHROPIC_BASE_URL is not an address"):
+        chosen_provider(Host.of({"ANTHROPIC_BASE_URL": "a b"}), Config(), "anthropic")
+    own = Config(llm=Llm(provider="openai", endpoint="https://mine.example.org/v1"))
+    found = chosen_provider(Host.of({"OPENAI_BASE_URL": other}), own)
+    assert found.endpoint == "https://mine.example.org/v1"
 
 
 async def test_how_long_a_model_is_kept_reaches_ollama():

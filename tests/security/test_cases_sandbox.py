@@ -14,7 +14,9 @@ from security.escapes.world import PYTHON, spawn
 from ybs.agent.sandbox import Sandbox
 from ybs.core.errors import Refused
 from ybs.git.hardening import environment as environment_of_git
+from ybs.security.launcher import shell_command
 from ybs.security.sandbox import choice as ladder
+from ybs.security.sandbox.launch import Access
 from ybs.trust.settings import load
 
 CANARY = "canary-" + "0123456789"
@@ -45,7 +47,7 @@ def sandboxed(project: Path) -> Sandbox:
 
 
 def run(sandboxed: Sandbox, command: str, folder: Path) -> str:
-    launch = sandboxed.launch(command, folder, os.environ)
+    launch = sandboxed.start(shell_command(command), folder, os.environ, Access())
     out, err = spawn(launch, folder, os.getuid()).communicate(timeout=20)
     return out + err
 
@@ -71,7 +73,7 @@ def test_s19_without_any_sandbox_no_command_is_run(
     with pytest.raises(Refused, match="it is gone; so is that"):
         made.check()
     with pytest.raises(Refused):
-        made.launch("true", project, {})
+        made.start(("true",), project, {}, Access())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from msgspec.json import encode
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.security.policy.command_case import CommandCase, commands_in
+from ybs.security.policy.rules import rule_of
 
 
 @every_row(
@@ -19,11 +20,13 @@ from ybs.security.policy.command_case import CommandCase, commands_in
         ("sort -o x y", "sort changes files in this way"),
         ("sed -i s/a/b/ x", "sed changes files in this way"),
         ("tar xzf x.tgz", "tar changes files in this way"),
-        ("git commit -m x", "git commit changes something"),
-        ("git -C sub push", "git push changes something"),
-        ("git branch new", "git branch changes something"),
-        ("git stash", "git stash changes something"),
-        ("git config user.name x", "git config changes something"),
+        ("git commit -m x", "git commit writes to .git, which is read-only in the sandbox"),
+        ("git -C sub push", "git push writes to .git, which is read-only in the sandbox"),
+        ("git branch new", "git branch writes to .git, which is read-only in the sandbox"),
+        ("mkdir x && git add x", "git add writes to .git, which is read-only in the sandbox"),
+        ("git apply x", "git apply changes something"),
+        ("git stash", "git stash writes to .git, which is read-only in the sandbox"),
+        ("git config user.name x", "git config writes to .git, which is read-only in the sandbox"),
         ("npm ci", "npm ci changes something"),
         ("ruff format .", "ruff rewrites files"),
         ("curl x", "curl needs the network"),
@@ -96,3 +99,10 @@ def test_many_texts_are_looked_at_together_and_none_is_left_out():
 
 def test_arguments_that_are_no_json_hold_no_commands():
     assert list(commands_in(b"{")) == []
+
+
+def test_what_is_only_known_when_it_runs_leaves_no_sandbox():
+    rules = [rule_of("run_shell(git push *)")]
+    assert CommandCase("git push origin main", Safety()).may_leave(rules)
+    assert not CommandCase("git push $REMOTE", Safety()).may_leave(rules)
+    assert not CommandCase("git push; make", Safety()).may_leave(rules)

@@ -49,6 +49,15 @@ def test_a_pattern_matches_whole_paths(pattern: str, expected: list[str]):
     assert [path for path in PATHS if fits(path)] == expected
 
 
+def test_brackets_and_braces_may_stand_for_themselves_as_well():
+    for name in ("[id]", "[user-id]", "[[...slug]]", "[!x]", "{{name}}", "{a}b{c}"):
+        assert compiled(f"x/{name}/**", names_too=True).fullmatch(f"x/{name}/a.py"), name
+    fits = compiled("[ab]/{x,y}/{z}", names_too=True).fullmatch
+    assert all(map(fits, ("a/x/z", "b/y/z", "[ab]/x/{z}")))
+    assert not any(map(fits, ("c/x/z", "a/{x,y}/z", "[ab/x/z")))
+    assert not compiled("[id]/{z}").fullmatch("[id]/{z}")
+
+
 def test_neither_a_star_nor_a_class_crosses_a_folder():
     assert not compiled("src*a.py").fullmatch("src/a.py")
     assert not compiled("src[!x]a.py").fullmatch("src/a.py")

@@ -4,7 +4,7 @@ import pytest
 
 from rows import every_row
 from ybs.security import launcher as programs
-from ybs.security.launcher import persons_program, trusted_program
+from ybs.security.launcher import Launch, persons_program, trusted_program
 
 
 @pytest.fixture(autouse=True)
@@ -122,3 +122,9 @@ def test_s20_the_persons_own_program_may_be_anywhere_but_in_the_project(
     names = {"tmp": tmp_path, "project": project}
     wanted = expected and expected.format(**names)
     assert persons(path.format(**names), project) == wanted
+
+
+@pytest.mark.integration
+def test_a_program_that_takes_too_long_to_answer_is_ended():
+    with pytest.raises(TimeoutError, match=r"longer than 0\.05 s"):
+        programs.ask(Launch(("/bin/sleep", "9"), {}), 0.05)

@@ -20,7 +20,7 @@ from security import swapping
 from serving import serving
 from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
-from ybs.security.paths import roots
+from ybs.security.paths import own_code, roots
 from ybs.security.paths.roots import Roots
 from ybs.testing import OpenAIServer, call
 
@@ -320,3 +320,50 @@ def test_an_undo_writes_none_of_it(project: Path, monkeypatch: pytest.MonkeyPatc
     assert [is_ours(made, path) for path in places] == [True, True, True]
     monkeypatch.setattr(roots, "code_in", lambda _: (f"{folder}/venv",))
     assert [is_ours(made, path) for path in places] == [False, False, True]
+
+
+class Finder:
+    """Stands for one that an editable install put up."""
+
+
+def test_a_root_in_a_folder_of_modules_is_code_as_a_whole() -> None:
+    inside = str(Path(msgspec.__file__).resolve().parent)
+    assert own_code.code_in(inside) == (inside,)
+
+
+def test_a_finder_of_an_editable_install_is_known_by_what_it_maps_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finds_in = own_code._finds_in  # pyright: ignore[reportPrivateUsage]
+    module: Any = type(sys)("__editable___x_finder")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(Finder, "__module__", module.__name__)
+    assert finds_in(Finder(), "/p")
+    module.MAPPING = {"x": "/elsewhere/x"}
+    assert not finds_in(Finder(), "/p")
+    module.MAPPING = {"x": "/p/src/x"}
+    assert finds_in(Finder(), "/p")
+    assert not finds_in(object(), "/p")
+
+
+def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import site
+
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(site, "USER_SITE", "/home/u/packages")
+    monkeypatch.setattr(sys, "pycache_prefix", "/home/u/compiled")
+    assert "/home/u/packages" in own_code._modules()  # pyright: ignore[reportPrivateUsage]
+    assert "/home/u/compiled" in own_code._programs()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(
+    tmp_path: Path,
+) -> None:
+    spellings = own_code._spellings  # pyright: ignore[reportPrivateUsage]
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/link").symlink_to("../a/b")
+    assert list(spellings(f"{tmp_path}/a/link")) == [f"{tmp_path}/a/link", f"{tmp_path}/a/b"]
+    (tmp_path / "circle").symlink_to("circle")
+    assert set(spellings(f"{tmp_path}/circle")) == {f"{tmp_path}/circle"}

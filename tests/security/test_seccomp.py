@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from rows import every_row
-from ybs.security.sandbox.seccomp import confining, is_known, replacing_namespaces
+from ybs.security.sandbox.seccomp import confining, is_known, replacing_namespaces, telling
 
 ALLOW, KILL, EPERM, ENOSYS, DONE = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -300,3 +300,39 @@ def test_the_filter_stays_short(machine: str) -> None:
     longest = replacing_namespaces(machine, network=True, can_deny_truncate=False)
     assert len(longest) % 8 == 0
     assert len(longest) // 8 < 250
+
+
+@every_row("machine", MACHINES)
+def test_what_runs_read_only_changes_no_mode_owner_or_time_and_signals_nobody(machine: str):
+    """Landlock has no right for these; signals are closed where the kernel cannot keep them in."""
+    for can_deny in (True, False):
+        program = replacing_namespaces(
+            machine,
+            network=False,
+            can_deny_truncate=True,
+            read_only=True,
+            can_deny_signals=can_deny,
+        )
+        facts = {
+            "x86_64": {90, 91, 92, 93, 94, 132, 235, 260, 268, 280},
+            "aarch64": {52, 53, 54, 55, 88},
+        }
+        kill = {"x86_64": 62, "aarch64": 129}[machine]
+        for number in facts[machine]:
+            assert answer(program, number, arch=ARCH[machine]) == EPERM, number
+        assert answer(program, kill, arch=ARCH[machine]) == (ALLOW if can_deny else EPERM)
+        ioctl = {"x86_64": 16, "aarch64": 29}[machine]
+        assert answer(program, ioctl, 3, 0x40086602, arch=ARCH[machine]) == EPERM
+
+
+@every_row("machine", MACHINES)
+def test_attempts_to_write_or_connect_are_told_and_nothing_is_refused(machine: str):
+    program = telling(machine)
+    told = 0x7FC00000
+    openat, mkdirat = {"x86_64": (257, 258), "aarch64": (56, 34)}[machine]
+    assert answer(program, openat, 0, 0, 0, arch=ARCH[machine]) == ALLOW
+    for flags in (0o1, 0o2, 0o100, 0o1000):
+        assert answer(program, openat, 0, 0, flags, arch=ARCH[machine]) == told
+    for number in (mkdirat, *numbers(machine, "connect", "truncate", "fchmodat")):
+        assert answer(program, number, arch=ARCH[machine]) == told
+    assert set(answers(program, machine, 0)) == {told}

@@ -10,7 +10,6 @@ import pytest
 from hosts import host_at, this_host
 from security.test_cases_path_races import swapped
 from session.test_undoing import Play
-from ybs.context.conventions import conventions
 from ybs.context.detect import detect
 from ybs.context.documents import read_documents
 from ybs.context.memory_file import read_memories
@@ -18,6 +17,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.repo_map.reading import Tree
 from ybs.security.paths.roots import Roots
 from ybs.session.attachments import Finder, picture
+from ybs.session.mentions import named_in
 from ybs.tools.searching import engine
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.walk import Deadline, Walk
@@ -75,12 +75,11 @@ def mapped(folder: Path) -> Iterable[object]:
 
 def detected(folder: Path) -> Iterable[object]:
     yield detect(folder.parent)
-    yield conventions(folder)
 
 
 def attached(folder: Path) -> Iterable[object]:
     finder = Finder(Roots(this_host(), folder.parent))
-    for target in finder.targets("look at @sub/code.py and @sub"):
+    for target in finder.targets(named_in("look at @sub/code.py and @sub")):
         if not target.is_folder:
             try:
                 yield picture(Roots(this_host(), folder.parent), target.path)

@@ -86,6 +86,35 @@ async def test_commits_are_asked_about_once_and_say_what_changed(
     assert git(repository, "status", "--porcelain") == ""
 
 
+async def test_what_commands_made_is_not_committed_but_what_they_changed_or_moved_is(
+    repository: Path, open_session: Open
+):
+    (repository / "old.py").write_text("x = 1\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "more")
+    command = (
+        "mkdir -p __pycache__ build && echo 1 > __pycache__/a.cpython-311.pyc && echo 2 > build/a.o"
+        " && echo 3 > report.xml && mv old.py new.py && echo '# more' >> a.py"
+    )
+    script = [
+        call("run_shell", command=command),
+        call("write_file", path="b.py", content="b = 1\n"),
+        "done",
+    ]
+    person = Person(True)
+    async with OpenAIServer(script) as server:
+        session, events = opened(open_session, server, person)
+        async with session:
+            await session.send("go")
+    changed = git(repository, "show", "--name-only", "--no-renames", "--format=", "HEAD").split()
+    assert sorted(changed) == ["a.py", "b.py", "new.py", "old.py"]
+    left = [event.text for event in events.of(Noticed) if "Not committed" in event.text]
+    assert [text.splitlines()[-1] for text in left] == [
+        "Not committed, because commands made them: report.xml."
+    ]
+    assert not person.asked[0].takes_reason
+
+
 async def test_nothing_is_committed_after_a_no_nor_where_nobody_was_asked(
     repository: Path, open_session: Open
 ):

@@ -21,7 +21,14 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
 from ybs.session.attachments import MOST_FILES, Attacher, NotSent
-from ybs.session.mentions import Reading, mention_of, mentions_in, open_mention, pictures_in
+from ybs.session.mentions import (
+    Reading,
+    mention_of,
+    mentions_in,
+    named_in,
+    open_mention,
+    pictures_in,
+)
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.workspace import Workspace
 
@@ -67,7 +74,7 @@ class Desk:
 
     async def parts(self, words: str) -> list[UserPart]:
         self.told.clear()
-        return await self.attacher.parts(words)
+        return await self.attacher.parts(named_in(words))
 
     @property
     def warnings(self) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from hosts import this_host
 from ybs.agent.model_choice import NothingConfigured
+from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
 from ybs.core.remedies import Remedy
@@ -19,6 +20,7 @@ from ybs.security import legible
 from ybs.security.marks import marked
 from ybs.session.options import Options
 from ybs.session.session import Session
+from ybs.session.settings import ready_settings
 from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
 from ybs.testing.servers.openai import OpenAIWire
 
@@ -92,6 +94,59 @@ async def test_a_small_model_behind_a_name_that_says_nothing_gets_the_short_prom
     assert len(session.conversation.system) < 2_500
     asked = [request.path for request in server.other_requests]
     assert asked == ["/props"] * (2 if has_time else 1)
+
+
+class AliasWire(OpenAIWire):
+    """vLLM's server with `--served-model-name`: its list says which model an alias stands for."""
+
+    def facts(self, path: str, models: Sequence[str]) -> Mapping[str, Any] | None:
+        """Answer the list of models with the alias."""
+        if path.endswith("/models"):
+            return {
+                "data": [
+                    {
+                        "id": "qwen2.5-coder",
+                        "root": "HuggingFaceTB/SmolLM3-3B",
+                        "max_model_len": 32_768,
+                    }
+                ]
+            }
+        return super().facts(path, models)
+
+
+class AliasServer(OpenAIServer):
+    wire = AliasWire()
+
+
+@pytest.mark.parametrize("kind", [LlamaServer, AliasServer])
+async def test_a_small_model_behind_a_known_name_without_a_size_gets_the_short_prompt(
+    kind: type[OpenAIServer], project: Path
+):
+    async with kind(["Done."]) as server:
+        options = Options.of(project, {"endpoint": server.url, "model": "qwen2.5-coder"})
+        async with Session(options) as session:
+            await session.send("go")
+            offered = [spec.name for spec in session.agent.toolbox.specs()]
+    assert server.requests[0].body["temperature"] == 0
+    assert len(offered) == 7
+    assert session.agent.model.window == 32_768
+
+
+def test_a_model_alone_is_at_the_provider_whose_key_is_the_only_one(project: Path):
+    key = "k" * 20
+    chosen: list[str | None] = []
+    for variables in (["MISTRAL_API_KEY"], ["MISTRAL_API_KEY", "OPENAI_API_KEY"], []):
+        host = Host.of({"HOME": str(project), **dict.fromkeys(variables, key)})
+        options = Options.of(project, {"host": host, "model": "codestral-latest"})
+        chosen.append(ready_settings(options).config.llm.provider)
+    assert chosen == ["mistral", None, None]
+
+
+def test_a_model_that_a_projects_file_names_chooses_no_provider(project: Path):
+    (project / ".ybs.json").write_text('{"llm": {"model": "codestral-latest"}}')
+    host = Host.of({"HOME": str(project / "home"), "MISTRAL_API_KEY": "k" * 20})
+    llm = ready_settings(Options.of(project, {"host": host})).config.llm
+    assert (llm.model, llm.provider) == ("codestral-latest", None)
 
 
 async def test_a_model_whose_file_is_known_to_write_calls_as_text_is_asked_for_text(

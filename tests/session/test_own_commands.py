@@ -229,3 +229,24 @@ def test_what_the_command_printed_is_not_taken_for_what_is_said_of_the_sandbox()
     failed = "[Shell command failed]\nCommand: x\nError: Exit code: 1\nSandbox: x"
     assert wall_of(failed) == ""
     assert UserMessage.of(content, origin="shell").words == content
+
+
+@pytest.mark.integration
+async def test_output_of_a_typed_command_may_wait_for_the_next_words(
+    project: Path, open_session: Open
+) -> None:
+    (project / "a").write_text("seven\n")
+    async with OpenAIServer(["first", "second"]) as server:
+        session, _ = open_session(server, overrides={"ui.answer_shell": False})
+        async with session:
+            reply = await session.handle("!cat a")
+            assert reply == Reply(text="exit code 0; the model reads it with your next words")
+            reply = await session.handle("!false")
+            assert isinstance(reply, Reply)
+            assert reply.is_error
+            assert server.requests == []
+            await session.send("what was it?")
+            await session.send("and now?")
+        said = [str(request.body["messages"][1:]) for request in server.requests]
+    assert said[0].index("what was it?") < said[0].index("seven") < said[0].index("Exit code: 1")
+    assert said[1].count("seven") == 1

@@ -16,6 +16,7 @@ from ybs.cli import main
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import command_at, commands_of
 from ybs.core.events import ToolFinished
+from ybs.core.ports import Answer, Question
 from ybs.plugins.content import read_folder
 from ybs.plugins.needs import needs_of
 from ybs.plugins.parts import parts_of
@@ -43,8 +44,12 @@ def a_plugin(folder: Path) -> Path:
     """Make a plugin in the form of another agent, with everything that it may have."""
     manifest = {"name": "Shop Tools", "version": "1.2"}
     put(folder, ".claude-plugin/plugin.json", json.dumps(manifest))
-    put(folder, "commands/price.md", "---\ndescription: Price it\n---\nPrice $1 by !`sh ${CLAUDE_PLUGIN_ROOT}/tools/tax`.")  # fmt: skip
-    put(folder, "skills/vat/SKILL.md", "---\nname: vat\ndescription: Knows the tax.\n---\nBody.")
+    put(folder, "commands/price.md", "---\ndescription: Price it\n---\nPrice $1 by !`sh ${CLAUDE_PLUGIN_ROOT}/tools/tax`.\n```!\necho more\n```")  # fmt: skip
+    put(
+        folder,
+        "skills/vat/SKILL.md",
+        "---\nname: vat\ndescription: Knows the tax.\nmodel: opus\neffort: high\n---\nIt is !`date` in ${CLAUDE_PLUGIN_ROOT}.",
+    )
     put(folder, "agents/auditor.md", "---\nname: auditor\n---\n")
     put(folder, "tools/tax", "#!/bin/sh\necho 19", 0o755)
     put(
@@ -54,7 +59,7 @@ def a_plugin(folder: Path) -> Path:
     )
     group = {"matcher": "Bash", "hooks": [{"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/check.sh"}]}  # fmt: skip
     put(folder, "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [group]}}))
-    put(folder, "check.sh", "echo 'not with this plugin' >&2; exit 2")
+    put(folder, "check.sh", "grep -q 'echo hi' || exit 0; echo 'not with this plugin' >&2; exit 2")
     return folder
 
 
@@ -70,6 +75,10 @@ def with_servers(folder: Path) -> Path:
     return folder
 
 
+async def yes(_question: Question) -> Answer:
+    return Answer(is_allowed=True)
+
+
 def opened(project: Path, script: list[Any]) -> tuple[Session, ScriptedModel]:
     model = ScriptedModel(script)
     return Session.open(project, host=this_host(), model=model, commands=SlashCommands()), model
@@ -82,12 +91,14 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
     assert told.splitlines() == [
         f"The plugin shop-tools 1.2, from {source}:",
         "- adds 1 command: /price",
-        "- runs when you type the command of commands/price.md, in the sandbox: "
+        "- runs when you type the command of commands/price.md, where the mode allows it: "
         "sh ${CLAUDE_PLUGIN_ROOT}/tools/tax",
-        "- adds 1 kind of sub-agents: auditor",
-        "- adds 1 skill for the model: vat",
+        "- runs when you type the command of commands/price.md, where the mode allows it: echo more",
+        "- adds 1 kind of sub-agents: shop-tools:auditor",
+        "- adds 1 skill for the model: shop-tools:vat",
         "- runs at PreToolUse Bash, in the sandbox: sh ${CLAUDE_PLUGIN_ROOT}/check.sh",
         "- lets the model run tools/tax, which needs the network",
+        "- without effect in ybs: !`commands` (1 file), effort (1 file), model (1 file)",
         "ybs: without a terminal nobody can agree to this; --yes adds it without asking",
     ]
     assert ybs("list")[1] == ""
@@ -108,6 +119,7 @@ async def test_its_parts_are_in_a_session(tmp_path: Path, project: Path, ybs: Ru
     script = ["It is 19.", call("run_shell", command="echo hi"), "Done."]
     session, model = opened(project, script)
     finished: list[ToolFinished] = []
+    session.confirm = yes
     session.subscribe(lambda e: finished.append(e.event) if isinstance(e.event, ToolFinished) else None)  # fmt: skip
     async with session:
         if session.environment.sandbox.backend.name == "none":
@@ -117,11 +129,11 @@ async def test_its_parts_are_in_a_session(tmp_path: Path, project: Path, ybs: Ru
             ("price", "shop-tools:price")
         ]
         assert command_at("/shop-tools:price", session) is not None
-        assert "vat" in session.environment.skills.by_name
+        assert [*session.environment.skills.by_name] == ["shop-tools:vat"]
         outcome = await session.handle("/price cart")
         assert isinstance(outcome, Outcome)
         assert "tax" in [each.name for each in model.requests[-1].tools]
-        assert "Output:\\n19" in str(model.requests[-1].messages[-1])
+        assert "tools/tax\\n19\\n" in str(model.requests[-1].messages[-1])
         await session.send("Go on.")
     assert finished[0].is_refused
     assert "not with this plugin" in finished[0].output

@@ -174,8 +174,13 @@ async def test_a_port_is_forwarded_after_a_question_until_the_session_ends(proje
     async with session:
         assert "Nothing listens" in (await said(session, "/ports")).text
         assert (await said(session, f"/ports {PORT} open")).is_error
-        await run(environment, serving(project), background=True)
+        begun = await run(environment, serving(project), background=True)
+        assert "is reached from outside only after /ports" in begun.summary
         assert "hello" in await reached(environment)
+        again = await run(environment, "sleep 30", background=True)
+        assert again.summary.endswith(
+            f"; port {PORT} is reached from outside only after /ports {PORT}"
+        )
         listed = await said(session, "/ports")
         assert listed.tables[0].rows[0].cells == (str(PORT), "")
         menu = (await said(session, f"/ports {PORT}")).menu
@@ -194,7 +199,8 @@ async def test_a_port_is_forwarded_after_a_question_until_the_session_ends(proje
         with pytest.raises(OSError):
             await asyncio.to_thread(taken_from, outside)
         await said(session, f"/ports {PORT} open")
-        outside = environment.sandbox.shared_network.forwards[PORT]
+        # The same one again, though connections to it have just ended.
+        assert environment.sandbox.shared_network.forwards[PORT] == outside
 
     def is_closed() -> bool:
         with socket.socket() as probe:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from conductor_cast import Cast
+from conductor_cast import opened as agents_opened
 from hosts import this_host
 from tools.skills.folders import OWN, skill
 from trusting import give_trust, put
@@ -106,6 +108,75 @@ async def test_the_person_sends_one_with_words(project: Path, home: Path):
         assert command is not None
         assert command.choices is not None
         assert command.choices(session) == ["review"]
+
+
+async def test_one_is_a_command_by_its_name(project: Path, home: Path):
+    skill(home / OWN, "tidy", "Tidy $ARGUMENTS.", head="argument-hint: '[WHAT]'\n")
+    skill(home / OWN, "help", "Not this.")
+    skill(home / OWN, "help-desk", "Nor this.")
+    skill(home / OWN, "hidden", head="user-invocable: false\n")
+    put(home, ".claude/commands/tidy-up.md", "---\nmodel: opus\n---\nAll.")
+    session, model = opened(project, "Yes.")
+    async with session:
+        command = command_at("/tidy", session)
+        assert command is not None
+        assert (command.arguments, command.summary) == ("[WHAT]", "Does it.")
+        assert command_at("/hidden", session) is None
+        assert command_at("/hel", session) is command_at("/help")  # no skill makes it unclear
+        assert isinstance(await session.handle("/tidy the desk"), Outcome)
+        assert "Tidy the desk." in str(model.requests[-1].messages[-1])
+        reply = await session.handle("/help")
+        assert isinstance(reply, Reply)
+
+
+async def played(project: Path, line: str, *script: Any) -> tuple[Cast, Session]:
+    """Open a session with sub-agents, and send it a line."""
+    cast = Cast(list(script), Count=["There are seven."])
+    session, _ = agents_opened(project, cast.model, commands=SlashCommands())
+    async with session:
+        await session.handle(line)
+    return cast, session
+
+
+FORK = "context: fork\nagent: Explore\n"
+
+
+@pytest.mark.integration
+async def test_a_sub_agent_does_what_a_skill_says_that_asks_for_it(project: Path, home: Path):
+    skill(home / OWN, "count", "Count $ARGUMENTS in all.", head=FORK)
+    cast, _ = await played(project, "/count the beans", "Seven beans.")
+    (theirs,), (mine,) = cast.requests["Count"], cast.requests["main"]
+    assert "Count the beans in all." in theirs.messages[0].text
+    assert "write_file" not in [each.name for each in theirs.tools]
+    words = "\n".join(each.text for each in mine.messages)
+    assert words.startswith("/count the beans")
+    assert "Count the beans" not in words
+    assert "[explore-1: done;" in words
+    assert "There are seven." in words
+
+
+@pytest.mark.integration
+async def test_the_model_has_a_sub_agent_do_it_too(project: Path, home: Path):
+    skill(home / OWN, "count", "Count $ARGUMENTS in all.", head=FORK)
+    calls = call("skill", name="count", arguments="the beans")
+    cast, _ = await played(project, "How many?", calls, "Seven.")
+    assert "Count the beans in all." in cast.requests["Count"][0].messages[0].text
+    assert "There are seven." in cast.requests["main"][1].messages[-1].output
+
+
+@pytest.mark.integration
+async def test_where_no_sub_agent_can_begin_the_model_does_it(project: Path, home: Path):
+    skill(home / OWN, "count", "Count it.", head="context: fork\nagent: wizard\n")
+    cast, _ = await played(project, "/count", "I counted.")
+    assert "Count it." in "\n".join(each.text for each in cast.requests["main"][0].messages)
+    assert not cast.requests["Count"]
+
+
+@pytest.mark.integration
+async def test_a_command_may_ask_for_a_sub_agent(project: Path, home: Path):
+    put(home, ".claude/commands/tally.md", f"---\n{FORK}---\nCount $ARGUMENTS in all.")
+    cast, _ = await played(project, "/tally the beans", "Seven.")
+    assert "Count the beans in all." in cast.requests["Count"][0].messages[0].text
 
 
 @pytest.mark.integration

@@ -12,7 +12,7 @@ from hosts import this_host
 from opened import Open
 from processes import is_alive
 from security.test_sandboxed_work import bubblewrap, landlock
-from trusting import put, trusted, wanting
+from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import PromptBlocked
@@ -326,6 +326,170 @@ async def test_wrong_definitions_are_named_and_the_others_run(open_session: Open
     assert results(events)[0].is_refused
     for said in ("regular expression", "form", "'prompt'", "no command", "Teleport"):
         assert said in warnings
+
+
+TRANSCRIPT = """python3 -c '
+import json, shutil, sys
+given = json.load(sys.stdin)
+shutil.copy(given["transcript_path"], "copy-" + given["hook_event_name"])
+'"""
+
+
+def lines_of(project: Path, event: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (project / f"copy-{event}").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+async def test_the_transcript_has_lines_as_hooks_know_them(open_session: Open, project: Path, sandbox: bool):  # fmt: skip
+    secret = "ghp" + "_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    settings = {"hooks": {event: [hook(TRANSCRIPT, project="write")] for event in ("SessionStart", "PostToolUse", "Stop")}}  # fmt: skip
+    trusted(project, settings)
+    script = [call("read_file", path="a.txt"), "It is there.", "And so it goes on."]
+    put(project, "a.txt", f"key = {secret}")
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, sandbox=sandbox)
+        async with session:
+            if sandbox and session.environment.sandbox.backend.name == "none":
+                pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
+            await session.send("Look into a.txt.")
+            first = lines_of(project, "Stop")
+            await session.send("Go on.")
+            name = session.journal.name
+    assert not [text for text in notices(events) if "hook" in text]
+    assert lines_of(project, "SessionStart") == []
+    roles = [(each["type"], each["message"]["role"]) for each in first]
+    assert roles == [("user", "user"), ("assistant", "assistant"), ("user", "user"), ("assistant", "assistant")]  # fmt: skip
+    said, asked, got, answered = (each["message"]["content"] for each in first)
+    assert said.startswith("Look into a.txt.")
+    assert asked[0]["type"] == "tool_use"
+    assert (asked[0]["name"], asked[0]["input"]) == ("Read", {"file_path": str(project / "a.txt")})
+    assert (got[0]["type"], got[0]["tool_use_id"]) == ("tool_result", asked[0]["id"])
+    assert "key = " in got[0]["content"]
+    assert secret not in str(first)
+    assert answered == [{"type": "text", "text": "It is there."}]
+    assert first[0]["sessionId"] == name
+    assert len(lines_of(project, "PostToolUse")) == 2
+    second = lines_of(project, "Stop")
+    assert second[:4] == first
+    assert second[-1]["message"]["content"][0]["text"] == "And so it goes on."
+
+
+async def test_in_incognito_there_is_no_transcript(open_session: Open, project: Path):
+    options = with_hooks(Stop=hook(KEPT))
+    options["overrides"]["incognito.enabled"] = True
+    await ran(open_session, ["Done."], **options)
+    assert seen(project)[0]["transcript_path"] == ""
+
+
+async def test_hooks_hear_of_a_call_that_failed(open_session: Open, project: Path):
+    said = answering(hookSpecificOutput={"additionalContext": "look into docs/"})
+    failed = {"matcher": "Read", "hooks": [{"command": KEPT}, {"command": said}]}
+    options = with_hooks(
+        PostToolUseFailure=failed, PostToolUse=hook('touch "$CLAUDE_PROJECT_DIR"/succeeded', "Read")
+    )
+    events = await ran(open_session, [call("read_file", path="no.txt"), "Sorry."], **options)
+    (facts,) = seen(project)
+    assert (facts["tool_name"], facts["tool_input"]) == ("Read", {"file_path": str(project / "no.txt")})  # fmt: skip
+    assert "no.txt" in facts["error"]
+    assert facts["is_interrupt"] is False
+    assert results(events)[0].output.endswith("\n\n[hook] look into docs/")
+    assert not results(events)[0].success
+    assert not (project / "succeeded").exists()
+
+
+async def test_a_refused_call_did_not_fail(open_session: Open, project: Path):
+    options = with_hooks(PostToolUseFailure=hook('touch "$CLAUDE_PROJECT_DIR"/heard'))
+    script = [call("write_file", path="a.txt", content="x"), "Sorry."]
+    await ran(open_session, script, mode="deny", **options)
+    assert not (project / "heard").exists()
+
+
+def decided(**decision: Any) -> dict[str, Any]:
+    said = answering(
+        hookSpecificOutput={"hookEventName": "PermissionRequest", "decision": decision}
+    )
+    return hook(said)
+
+
+async def test_a_hook_answers_a_question_in_the_persons_place(open_session: Open, project: Path):
+    asked: list[str] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question.call.name)
+        return Answer(is_allowed=False)
+
+    script = [
+        call("write_file", path="a.txt", content="x"),
+        call("run_shell", command="rm -rf ."),
+        "Done.",
+    ]
+    options = with_hooks(PermissionRequest=decided(behavior="allow"))
+    await ran(open_session, script, confirm=confirm, **options)
+    assert (project / "a.txt").read_text() == "x"
+    assert asked == ["run_shell"]  # it destroys, so the person is asked all the same
+
+    refusing = with_hooks(PermissionRequest=decided(behavior="deny", message="not on Mondays"))
+    events = await ran(open_session, script[:1] + script[2:], confirm=confirm, **refusing)
+    assert results(events)[0].is_refused
+    assert "not on Mondays" in results(events)[0].output
+    assert asked == ["run_shell"]
+
+    silent = with_hooks(PermissionRequest=hook(KEPT, "Write"))
+    await ran(open_session, script[:1] + script[2:], confirm=confirm, **silent)
+    assert asked == ["run_shell", "write_file"]
+    assert seen(project)[0]["tool_name"] == "Write"
+
+
+async def test_a_hook_that_interrupts_ends_the_turn(open_session: Open, project: Path):
+    decision = decided(behavior="deny", message="stop here", interrupt=True)
+    script = [call("write_file", path="a.txt", content="x"), "Never said."]
+    events = await ran(open_session, script, **with_hooks(PermissionRequest=decision))
+    ends = [each for each in events.events if isinstance(each, TurnFinished)]
+    assert "stop here" in ends[0].message
+
+
+async def test_a_projects_hook_answers_no_question_with_yes(open_session: Open, project: Path):
+    trusted(project, {"hooks": {"PermissionRequest": [decided(behavior="allow")]}})
+    script = [call("write_file", path="a.txt", content="x"), "Done."]
+    events = await ran(open_session, script)
+    assert results(events)[0].is_refused
+
+
+@pytest.mark.parametrize("off", [False, True])
+async def test_the_persons_hooks_of_claude_code_run(open_session: Open, project: Path, home: Path, off: bool):  # fmt: skip
+    settings = {"hooks": {"Stop": [hook('touch "$CLAUDE_PROJECT_DIR"/stopped')]}, "permissions": {"allow": ["Bash"]}, "disableAllHooks": off}  # fmt: skip
+    put(home, ".claude/settings.json", json.dumps(settings))
+    options = with_hooks(Stop=hook('touch "$CLAUDE_PROJECT_DIR"/also'))
+    await ran(open_session, ["Done."], **options)
+    assert (project / "stopped").exists() is not off
+    assert (project / "also").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": 3}}'])
+async def test_settings_of_claude_code_that_cannot_be_read_hold_nothing_up(open_session: Open, project: Path, home: Path, text: str):  # fmt: skip
+    put(home, ".claude/settings.json", text)
+    events = await ran(open_session, ["Done."])
+    assert not results(events)
+
+
+async def test_local_hooks_of_a_project_run_once_it_is_trusted(open_session: Open, project: Path):
+    put(project, ".claude/settings.local.json", json.dumps({"hooks": {"Stop": [hook("touch local")]}}))  # fmt: skip
+    await ran(open_session, ["Done."])
+    assert not (project / "local").exists()
+    give_trust(project)
+    await ran(open_session, ["Done."])
+    assert (project / "local").exists()
+    put(project, ".claude/settings.json", json.dumps({"hooks": {"Stop": [hook("touch shared")]}}))
+    (project / "local").unlink()  # the commands name it, so that it is a part of what is trusted
+    give_trust(project)
+    await ran(open_session, ["Done."])
+    assert (project / "local").exists()
+    assert (project / "shared").exists()
+    (project / "local").unlink()
+    (project / "shared").unlink()
+    put(project, ".claude/settings.local.json", json.dumps({"hooks": {"Stop": [hook("touch other")]}}))  # fmt: skip
+    await ran(open_session, ["Done."])
+    assert not (project / "other").exists()
 
 
 async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(

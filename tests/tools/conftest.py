@@ -60,7 +60,7 @@ class Bench:
         )
         self.workspace = Workspace(roots, max_output_chars=max_output_chars)
         self.gate = Gate(Policy(self.safety), confirm)
-        self.tools = builtin_tools(config, self.workspace, is_short=is_short)
+        self.tools = builtin_tools(config, self.workspace, is_short=is_short, keeps_unread=True)
         self.toolbox = LocalToolbox(
             self.tools,
             self.gate,

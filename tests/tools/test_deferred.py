@@ -90,4 +90,4 @@ def test_the_names_of_very_many_are_cut():
     )
     (finder,) = toolbox.specs()
     assert len(finder.description) < 3_200
-    assert finder.description.endswith(", …")
+    assert finder.description.endswith("… (call it with words to find others)")

@@ -109,6 +109,66 @@ async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(
     assert answered.result.summary == "main: 0 changes"
 
 
+def plant_hook(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\nexit 1\n")
+    (folder / name).chmod(0o755)
+
+
+async def test_a_commit_says_once_that_it_is_not_signed_and_that_no_hook_ran(
+    pit: Sandpit, make_bench: Any
+):
+    person = Person()
+    bench = make_bench(mode="ask", confirm=person)
+
+    async def commit(text: str) -> str:
+        (pit.top / "a.txt").write_text(text)
+        return (await bench.ok("git", action="commit", paths=["a.txt"], text=text)).output
+
+    assert (await commit("one")).startswith("Committed a.txt as ")
+    pit.configure("[commit]\n\tgpgSign")  # a name alone means true
+    plant_hook(pit.top / ".git/hooks", "pre-commit")
+    plant_hook(pit.top / ".git/hooks", "post-commit")
+    undone = (
+        "The commit is not signed, although commit.gpgSign is set. "
+        "pre-commit, post-commit did not run, for ybs's own git starts no hook."
+    )
+    assert (await commit("two")).endswith(f". {undone}")
+    assert undone not in await commit("three")
+    assert [undone in each.preview.body for each in person.questions] == [False, True, True]
+
+
+async def test_a_commit_says_so_too_for_the_persons_own_settings_and_hooks_kept_elsewhere(
+    pit: Sandpit, make_bench: Any, home: Path
+):
+    (home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n")
+    pit.configure("[core]\n\thooksPath = .husky/_")
+    plant_hook(pit.top / ".husky/_", "commit-msg")
+    (pit.top / "a.txt").write_text("x\n")
+    bench = make_bench(mode="bypass", confirm=Person())
+    said = (await bench.ok("git", action="commit", paths=["a.txt"], text="x")).output
+    assert "is not signed" in said
+    assert "commit-msg did not run" in said
+    pit.configure("[commit]\n\tgpgSign = false")  # the repository's own word counts more
+    (pit.top / "a.txt").write_text("y\n")
+    other = make_bench(mode="bypass", confirm=Person())
+    said = (await other.ok("git", action="commit", paths=["a.txt"], text="y")).output
+    assert "signed" not in said
+
+
+async def test_a_switch_of_branches_says_that_the_hook_after_it_did_not_run(
+    pit: Sandpit, make_bench: Any
+):
+    plant_hook(pit.top / ".git/hooks", "post-checkout")
+    plant_hook(pit.top / ".git/hooks", "pre-commit")
+    bench = make_bench(mode="bypass", confirm=Person())
+    said = (await bench.ok("git", action="branch", text="other")).output
+    assert said == (
+        "Made other and switched to it. post-checkout did not run, for ybs's own git starts no hook."
+    )
+    assert (await bench.ok("git", action="branch", text="main")).output == "Switched to main."
+
+
 async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
     pit: Sandpit, make_bench: Any
 ):
@@ -262,3 +322,98 @@ async def test_it_is_offered_in_repositories_to_larger_models_only(pit: Sandpit,
     assert "git" not in names(make_bench(is_short=True))
     shutil.rmtree(pit.top / ".git")
     assert "git" not in names(make_bench())
+
+
+def add_submodule(pit: Sandpit, name: str, folder: Path | None = None) -> Path:
+    """Add the repository to itself as a submodule, and commit that."""
+    top = folder or pit.top
+    allowed = ("-c", "protocol.file.allow=always")
+    origin = pit.top.parent / "origin"
+    if not origin.exists():
+        shutil.copytree(pit.top, origin)
+    pit.plain(*allowed, "submodule", "add", "-q", str(origin), name, folder=top)
+    pit.plain("commit", "-qam", f"Add {name}", folder=top)
+    return top / name
+
+
+async def test_changes_in_submodules_are_seen(pit: Sandpit, make_bench: Any):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "libs/sub mod")
+    assert (await bench.ok("git")).output == "## main\nno changes"
+    assert (await bench.ok("git", action="diff")).output == "No changes."
+    await bench.ok("edit_file", path="libs/sub mod/a.txt", old_text="one", new_text="two")
+    (sub / "new.txt").write_text("x")
+    answered = await bench.ok("git")
+    assert answered.output == (
+        "## main\n M libs/sub mod/a.txt (in a submodule)\n?? libs/sub mod/new.txt (in a submodule)"
+    )
+    assert answered.result.summary == "main: 2 changes"
+    diff = (await bench.ok("git", action="diff")).output
+    assert "+++ b/libs/sub mod/a.txt" in diff
+    assert "-one\n+two\n" in diff
+    assert diff.endswith("New, and not shown: libs/sub mod/new.txt")
+    for paths, count in (
+        (["libs"], 2),
+        (["libs/sub mod"], 2),
+        (["libs/sub mod/new.txt"], 1),
+        (["b.txt"], 0),
+    ):
+        lines = (await bench.ok("git", paths=paths)).output.splitlines()[1:]
+        assert sum("in a submodule" in line for line in lines) == count, paths
+    for action in ("add", "commit", "restore"):
+        said = await bench.fails("git", action=action, paths=["libs/sub mod"], text="x")
+        assert "submodule libs/sub mod has changes, and is a repository of its own" in said
+
+
+async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen(
+    pit: Sandpit, make_bench: Any
+):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "sub")
+    inner = add_submodule(pit, "inner", sub)
+    moved = " M sub (submodule, at another commit)"
+    assert (await bench.ok("git")).output == f"## main\n{moved}"
+    assert (await bench.ok("git", action="diff")).output == moved
+    (inner / "b.txt").unlink()
+    said = (await bench.ok("git")).output
+    assert said == f"## main\n{moved}\n D sub/inner/b.txt (in a submodule)"
+    assert "--- a/sub/inner/b.txt" in (await bench.ok("git", action="diff")).output
+    pit.plain("add", "sub")
+    pit.plain("commit", "-qm", "Move sub")
+    assert "at another commit" not in (await bench.ok("git")).output
+
+
+async def test_a_submodule_that_is_not_checked_out_is_passed_by(pit: Sandpit, make_bench: Any):
+    bench = make_bench(mode="bypass")
+    add_submodule(pit, "gone")
+    sub = add_submodule(pit, "sub")
+    pit.plain("submodule", "deinit", "-f", "gone")
+    (sub / "a.txt").write_text("changed\n")
+    assert (await bench.ok("git")).output == "## main\n M sub/a.txt (in a submodule)"
+
+
+async def test_a_submodule_that_cannot_be_looked_at_is_named_and_no_program_of_its_runs(
+    pit: Sandpit, make_bench: Any
+):
+    bench = make_bench(mode="bypass")
+    sub = add_submodule(pit, "sub")
+    settings = pit.top / ".git/modules/sub/config"
+    settings.write_text(
+        f'{settings.read_text()}[core]\nfsmonitor = {pit.program}\n[filter "evil"]\nclean = {pit.program}\n'
+    )
+    (sub / ".gitattributes").write_text("* filter=evil\n")
+    (sub / "a.txt").write_text("changed\n")
+    pit.forget()
+    why = "git failed: fatal: b.txt: clean filter 'evil' failed"
+    for more in ("", "[include]\npath = ../evil\n"):
+        settings.write_text(f"{settings.read_text()}{more}")
+        for action in ("status", "diff"):
+            said = (await bench.ok("git", action=action)).output
+            assert f"sub (submodule, not looked at: {why}" in said
+        why = "the repository's settings include"
+    assert not pit.has_run
+    outside = pit.top.parent / "origin"
+    shutil.rmtree(sub)
+    sub.symlink_to(outside)
+    (outside / "a.txt").write_text("secret\n")
+    assert "secret" not in (await bench.ok("git", action="diff")).output

@@ -1,6 +1,7 @@
 """run_shell: what the model and the person get to see of a command."""
 
 import asyncio
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rows import every_row
 from ybs.config.schema import BuiltinTool, Config, Tools
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
+from ybs.security import launcher
 from ybs.security.sandbox.launch import Bare, Launch
 from ybs.tools.shell import process
 from ybs.tools.shell.overflow import outputs_folder
@@ -41,6 +43,60 @@ async def test_a_success_is_no_error_and_stderr_alone_needs_no_heading(bench: An
     answered = await bench.ok("run_shell", command="echo err >&2")
     assert answered.output.startswith("err\n[exit code 0")
     assert (await bench.ok("run_shell", command="true")).output.startswith("[exit code 0")
+
+
+#: What people and models write for bash, and what it prints there.
+FOR_BASH = (
+    ("(echo lost; exit 1) &> out.txt; echo $?; cat out.txt", "1\nlost\n"),
+    ("set -euo pipefail; echo V=7 > v.sh; source v.sh; [[ $V == 7 ]] && echo yes", "yes\n"),
+    ("set -o pipefail; false | cat; echo $?", "1\n"),
+    ("echo {1..3}; names=(a b); echo ${#names[@]}", "1 2 3\n2\n"),
+    ("diff <(echo a) <(echo a) && echo same", "same\n"),
+    ("mkdir -p data/{raw,done}; ls data", "done\nraw\n"),
+    ("IFS=$'\\t' read -r a b <<< $'htop\\tx'; echo $a", "htop\n"),
+    ("read -ra words <<< 'one two'; echo ${words[1]^^}", "TWO\n"),
+    ("function f { local -A m=([k]=v); echo ${m[k]}; }; f; printf '%q\n' 'a b'", "v\na\\ b\n"),
+)
+
+
+@pytest.mark.skipif(launcher.bash() is None, reason="there is no bash")
+@pytest.mark.integration
+async def test_a_command_written_for_bash_runs_in_bash(bench: Any):
+    for command, printed in FOR_BASH:
+        assert (await bench.ok("run_shell", command=command)).display["stdout"] == printed, command
+
+
+@pytest.mark.skipif(launcher.bash() is None, reason="there is no bash")
+@pytest.mark.integration
+async def test_bash_reads_no_startup_file_and_no_function_of_the_environment(
+    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in (".bashrc", ".bash_profile", "rc"):
+        (project / name).write_text("echo startup file\n")
+    for name, value in (
+        ("HOME", str(project)),
+        ("BASH_ENV", str(project / "rc")),
+        ("ENV", str(project / "rc")),
+        ("SSH_CLIENT", "127.0.0.1 1 22"),
+        ("BASH_FUNC_ls%%", "() { echo function; }"),
+        ("SHELLOPTS", "xtrace"),
+    ):
+        monkeypatch.setitem(os.environ, name, value)
+    monkeypatch.setattr(bench.workspace.roots, "host", this_host(), raising=False)
+    answered = await bench.ok("run_shell", command="ls v; echo done 2>/dev/null; true")
+    assert answered.display["stdout"] == "done\n"
+
+
+@pytest.mark.integration
+async def test_where_there_is_no_bash_sh_runs_and_the_model_is_told(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    tool = next(each for each in bench.tools if each.name == "run_shell")
+    assert "POSIX sh" not in tool.description
+    monkeypatch.setattr(launcher, "BASH", ("/nonexistent/bash",))
+    assert "POSIX sh, not bash" in tool.description
+    assert "POSIX sh, not bash" in tool.short_description
+    assert (await bench.ok("run_shell", command="echo $0")).display["stdout"] == "/bin/sh\n"
 
 
 @pytest.mark.integration
@@ -305,8 +361,9 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
 @pytest.mark.integration
 async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
     class Sandboxed(Bare):
-        def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
-            return super().launch(f"echo sandboxed; {command}", folder, environ, **how)
+        def start(self, command: Any, folder: Path, environ: Any, access: Any) -> Launch:
+            *shell, text = command
+            return super().start((*shell, f"echo sandboxed; {text}"), folder, environ, access)
 
     bench.workspace.shells.starter = Sandboxed()
     for background in (False, True):

@@ -30,6 +30,9 @@ def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ripgrep, "launch_reader", launch)
 
 
+IN_BINARY = "[matches not shown, in binary files: binary; use run_shell with grep -an]"
+
+
 @pytest.fixture(autouse=True)
 def tree(project: Path) -> Path:
     (project / "src").mkdir()
@@ -128,7 +131,8 @@ async def test_all_matches_are_counted_when_only_some_are_shown(bench: Any):
     answered = await bench.ok("search_files", pattern="main", max_results=2, context_lines=0)
     assert answered.output == (
         "latin\n1:\tgrün main\nsrc/a.py\n3:\tdef main():\n"
-        "[2 of 5 matches in 4 files shown; narrow the pattern, path or file_pattern]"
+        "[2 of 5 matches in 4 files shown; narrow the pattern, path or file_pattern]\n"
+        f"{IN_BINARY}"
     )
     assert answered.display["total_matches"] == 5
     assert answered.display["truncated"]
@@ -247,8 +251,29 @@ async def test_files_that_cannot_be_read_and_binaries_are_named(bench: Any, proj
     output = await bench.fails("search_files", pattern="x(?=y)", path="pipe")
     assert output == "pipe is a named pipe, not a file"
     output = (await bench.ok("search_files", pattern="main", path="binary")).output
-    assert output == "No matches.\n[not searched, it holds no text: binary]"
+    assert output == f"No matches.\n{IN_BINARY}"
     assert names_of([str(number) for number in range(5)]) == "0, 1, 2 and 2 more"
+
+
+async def test_source_files_with_a_nul_byte_are_searched_or_named(bench: Any, project: Path):
+    (project / "src/early.ts").write_bytes(b"const key = `${F}\0${name}`;\nunion(needle)\n")
+    far = b"// padding\n" * 5_000
+    (project / "src/late.ts").write_bytes(b"needle(0)\n" + far + b"join('\0')\nneedle(1)\n")
+    (project / "src/middle.ts").write_bytes(far[:9_999] + b"\n'\0'\nneedle(2)\n" + far)
+    answered = await bench.ok("search_files", pattern="needle", context_lines=0)
+    found = [(each["file"], each["content"]) for each in answered.display["matches"]]
+    assert found == [
+        ("src/late.ts", "needle(0)"),
+        ("src/late.ts", "needle(1)"),
+        ("src/middle.ts", "needle(2)"),
+    ]
+    assert answered.display["total_matches"] == 3
+    assert "in binary files: src/early.ts;" in answered.output
+    for glob in ("*.ts", "early.ts", "src/*.ts"):
+        output = (await bench.ok("search_files", pattern="union", file_pattern=glob)).output
+        assert output.startswith("No matches.\n[matches not shown, in binary files: src/early.ts")
+    output = (await bench.ok("search_files", pattern="nowhere")).output
+    assert output == "No matches."
 
 
 async def test_files_in_which_the_pattern_takes_too_long_are_named_and_the_rest_is_searched(

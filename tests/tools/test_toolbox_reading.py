@@ -7,7 +7,9 @@ import pytest
 from rows import every_row
 from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, Print, box
-from ybs.core.messages import ToolCall
+from ybs.core.errors import Refused, ToolError
+from ybs.core.hooks import CallHook, CallVerdict
+from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Effect, Question, ToolOutput
 from ybs.security.policy.policy import Subject
 
@@ -51,3 +53,58 @@ async def test_a_command_of_another_tool_than_run_shell_is_asked_about(is_allowe
     assert [question.reason for question in asked] == ["odd runs a command"]
     assert result.is_refused is not is_allowed
     assert result.output == ("fine" if is_allowed else "Refused: no")
+
+
+class Unheld(Runner):
+    """It stands in the place of run_shell, and cannot be kept from writing either."""
+
+    name = "run_shell"
+
+
+@every_row("is_allowed", [True, False])
+async def test_a_tool_in_the_place_of_run_shell_that_cannot_be_held_is_asked_about(
+    is_allowed: bool,
+):
+    asked: list[Question] = []
+
+    async def act(_print: Print) -> ToolOutput:
+        return FINE
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=is_allowed, reason="no")
+
+    toolbox = box(Unheld(act))
+    gate = toolbox._gate  # pyright: ignore[reportPrivateUsage]
+    gate.confirm, gate.policy.find_sandbox = confirm, lambda: "full"
+    result = await toolbox.run(ToolCall(id="7", name="run_shell"), lambda _: None)
+    assert [question.reason for question in asked] == ["the tool cannot be kept from writing"]
+    assert result.is_refused is not is_allowed
+    assert result.output == "fine" if is_allowed else "nothing was changed" in result.output
+
+
+class Watcher(CallHook):
+    """It lets everything pass and keeps the results that it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[ToolResult] = []
+
+    async def judge(self, call: ToolCall) -> CallVerdict:
+        return CallVerdict()
+
+    async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        self.shown.append(result)
+        return result
+
+
+@every_row(("error", "is_shown"), [(Refused("not there"), False), (ToolError("broke"), True)])
+async def test_a_hook_is_shown_what_failed_and_not_what_was_refused(
+    error: ToolError, is_shown: bool
+):
+    async def act(_print: Print) -> ToolOutput:
+        raise error
+
+    watcher = Watcher()
+    result = await box(Odd(act), hooks=[watcher]).run(ToolCall(id="7", name="odd"), lambda _: None)
+    assert result.is_refused is not is_shown
+    assert [each.output for each in watcher.shown] == ([str(error)] if is_shown else [])

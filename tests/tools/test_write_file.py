@@ -299,3 +299,35 @@ async def test_a_new_text_that_leaves_code_out_is_refused(bench: Any, project: P
     assert "leaves code out" in await bench.fails("write_file", path="a", content=content)
     assert (project / "a").read_text() == "one = 1\ntwo = 2\n"
     await bench.ok("write_file", path="new", content=content)
+
+
+async def test_a_long_file_that_was_never_read_is_not_replaced(bench: Any, project: Path):
+    lines = "".join(f"{number}\n" for number in range(500))
+    (project / "long.txt").write_text(lines)
+    (project / "wide.txt").write_text("x" * 4_001)
+    (project / "binary").write_bytes(b"\0" * 5_000)
+    (project / "small.txt").write_text("x\n" * 50)
+    for name in ("long.txt", "wide.txt", "binary"):
+        before = (project / name).read_bytes()
+        said = await bench.fails("write_file", path=name, content="mine\n")
+        assert f"{name} is there already (" in said
+        assert "Read it first" in said
+        assert (project / name).read_bytes() == before
+        await bench.call("read_file", path=name, limit=1)
+        assert "Overwrote" in (await bench.ok("write_file", path=name, content=lines)).output
+        assert "Overwrote" in (await bench.ok("write_file", path=name, content="y\n")).output
+    assert "Overwrote" in (await bench.ok("write_file", path="small.txt", content="y\n")).output
+
+
+async def test_a_link_to_a_long_file_is_no_way_around(bench: Any, project: Path):
+    (project / "long.txt").write_text("x\n" * 500)
+    (project / "link").symlink_to("long.txt")
+    await bench.fails("write_file", path="link", content="mine\n")
+    await bench.ok("read_file", path="link")
+    await bench.ok("write_file", path="long.txt", content="mine\n")
+
+
+async def test_what_an_edit_has_changed_may_be_replaced(bench: Any, project: Path):
+    (project / "long.txt").write_text("first\n" + "x\n" * 500)
+    await bench.ok("edit_file", path="long.txt", old_text="first", new_text="second")
+    await bench.ok("write_file", path="long.txt", content="mine\n")

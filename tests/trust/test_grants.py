@@ -34,6 +34,7 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
         "safety": {
             "mode": "bypass",
             "safe_commands": ["rm"],
+            "outside_sandbox": ["git *"],
             "sandbox_allowed_paths": ["/"],
             "sandbox_enabled": False,
         },
@@ -270,6 +271,19 @@ def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
     shown = "\n".join(lines_of(review))
     assert shown.replace("\n", "").isprintable()
     assert "/end" in shown
+
+
+def test_the_commands_of_a_template_are_named(project: Path):
+    put(
+        project,
+        ".ybs/commands/a.md",
+        "---\nx: y\n---\nSee !`git log $1`\n```!\nmake\n  \x1b[2Jx\n```\n",
+    )
+    put(project, ".claude/commands/b.md", "No `!` here.")
+    assert lines_of(wanting(project, {})) == [
+        ".ybs/commands/a.md: adds a command, which runs: git log $1; make\\n  \\x1b[2Jx",
+        ".claude/commands/b.md: adds a command",
+    ]
 
 
 def test_a_difference_is_escaped_and_bounded():

@@ -41,7 +41,12 @@ POWERFUL: dict[str, Any] = {
     "firewall": {"x": 1},
     "incognito": {"x": 1},
     "session": {"storage_path": "/tmp", "auto_save": False, "max_sessions": 1},
-    "safety": {"mode": "bypass", "safe_commands": ["rm"], "sandbox_allowed_paths": ["/"]},
+    "safety": {
+        "mode": "bypass",
+        "safe_commands": ["rm"],
+        "sandbox_allowed_paths": ["/"],
+        "outside_sandbox": ["git *"],
+    },
     "agent": {"retry_backoff_base_ms": 0},
 }
 

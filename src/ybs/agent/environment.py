@@ -21,6 +21,7 @@ from ybs.core.ports import Confirm, Tool
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.own_code import code_in, forget_in
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
@@ -54,6 +55,10 @@ class Permissions(Struct, frozen=True, kw_only=True):
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
 CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
+#: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
+COMFORTABLE_PER_WINDOW: Final = 0.3
+MOST_UNASKED_CHARS: Final = 60_000
+_OUTPUT_KEY: Final = "context.max_tool_output_chars"
 
 
 class ToolEnvironment:
@@ -85,8 +90,7 @@ class ToolEnvironment:
         is_attended: Callable[[], bool] = lambda: False,
         original: "ToolEnvironment | None" = None,
     ) -> None:
-        config = loaded.config
-        self._original = original
+        self._original, config = original, loaded.config
         self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
         private = config.incognito
         self.incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
@@ -105,6 +109,7 @@ class ToolEnvironment:
             is_open=config.safety.sandbox_network,
             is_off=original.sandbox.is_off if original else is_off,
             in_memory=not self.incognito.may_write,
+            is_of_copy=original is not None,
         )
         self.sandbox.sweep()
         self.workspace = Workspace(
@@ -316,7 +321,21 @@ class ToolEnvironment:
         if self._original is not None:
             return self._original.has_skills()
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
+        if any(each.skill_folders for each in self.loaded.plugins):
+            return True
         return any(os.path.isdir(self.host.expand(name, self.folder)) for name in names)  # noqa: PTH112 - at every start
+
+    @property
+    def place_remark(self) -> str:
+        """What the person should know of the folder, where it is no project's; empty for any other."""
+        home, folder = os.path.realpath(self.host.home), str(self.roots.folder)
+        if self.sandbox.is_off or not lies_in(home, folder):
+            return ""
+        where = "your home folder" if home == folder else "a folder that holds your home folder"
+        return (
+            f"This is {where}: files can be read and changed here, but commands run only in the folder of a "
+            "project; start ybs there for them."
+        )
 
     def open_skill(self, folder: Path) -> None:
         """Let tools and commands read the folder of a skill of the person's own."""
@@ -331,10 +350,16 @@ class ToolEnvironment:
             yield Folder(path, self.host.short(str(path)), not name.startswith(("~", "/")))
         for name in PROJECT_SKILLS:
             yield Folder(self.folder / name, name, is_projects=True)
+        for plugin in self.loaded.plugins:
+            for name in plugin.skill_folders:
+                path = plugin.folder / name
+                yield Folder(path, self.host.short(str(path)), plugin=plugin)
 
     def fit_outputs(self, window: int) -> None:
         """Have no output of a tool take more of the model's window than fits beside rules, tools and words."""
         most = self.config.context.max_tool_output_chars
+        if self.loaded.origins[_OUTPUT_KEY].layer == "default":  # nobody has set it
+            most = max(most, min(round(window * COMFORTABLE_PER_WINDOW), MOST_UNASKED_CHARS))
         fitting = max(round(window * CHARS_PER_WINDOW), FEWEST_CHARS) if window else most
         self.workspace.max_output_chars = min(most, fitting)
 

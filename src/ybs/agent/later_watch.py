@@ -20,7 +20,7 @@ LEFT = (
 )
 MADE = (
     "A command made or changed git repositories here: {names}. git runs what their hooks and config name; look at those "
-    "before you use git there. For commands they are read-only from now on."
+    "before you use git there. For commands in the sandbox they are read-only from now on."
 )
 UNSEEN = (
     "This project has more folders than could be looked through in time, so commands find these read-only for now: {names}. "

@@ -9,7 +9,6 @@ from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
-from ybs.providers.catalog import ModelFacts, facts_of
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.providers.remote import RemoteModel
@@ -190,12 +189,13 @@ def size_of(model: Model) -> float | None:
 def may_turn_out_small(
     model: Model, host: Host, provider: str, config: Config, form: PromptForm | None = None
 ) -> TypeGuard[RemoteModel]:
-    """Return whether only its server knows how large a model is, or how a small one may be helped: llama.cpp's answers to any name."""
+    """Return whether only its server knows how large a model is, or how a small one may be helped.
+
+    A known name without a size counts as any other: llama.cpp's server answers to all of them, and others have aliases.
+    """
     if (form or config.llm.prompt) != "auto" or not isinstance(model, RemoteModel):
         return False
     if not model.may_tell_more:
-        return False
-    if model.billions is None and facts_of(model.name) != ModelFacts():
         return False
     from ybs.providers.whereabouts import runs_here  # most names say it
 

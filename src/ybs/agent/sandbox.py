@@ -12,7 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox.launch import Access, Need
+from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
@@ -46,6 +46,11 @@ _WRITE_REFUSED = lazy(r"Read-only file system|\bEROFS\b")
 #: How the sandboxes without mounts say it, and other things too.
 _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b")
 _MOST_NAMED = 3
+#: What a model can do where the sandbox is in the way.
+_OUTSIDE = (
+    "with outside: true the person is asked to run it outside the sandbox, as in their own shell"
+)
+_FOR_KEYS = ", with outside: true for their keys and logins, too"
 
 
 def _holds_something(folder: Path) -> bool:
@@ -60,7 +65,8 @@ class Sandbox:
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
     `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
-    folder where long outputs are kept, once there are any: commands may read them.
+    folder where long outputs are kept, once there are any: commands may read them. `is_of_copy`: the folder is a copy of the
+    project, for a sub-agent.
     """
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
@@ -74,6 +80,7 @@ class Sandbox:
         is_open: bool = False,
         is_off: bool = False,
         in_memory: bool = False,
+        is_of_copy: bool = False,
     ) -> None:
         self._host, self._folder = host, folder
         self._blocked, self.is_open = blocked, is_open
@@ -85,7 +92,7 @@ class Sandbox:
         self.left_out: list[Path] = []
         self._shown: tuple[Path, ...] = ()
         self._shows_outputs = False
-        self._in_memory = in_memory
+        self._in_memory, self._is_of_copy = in_memory, is_of_copy
         self._private: PrivateFolder | None = None
         self._making = Lock()  # several programs may be started at once
         self._shared_network: SharedNetwork | None = None
@@ -146,6 +153,11 @@ class Sandbox:
         return not self.is_open and self.state in WALLED
 
     @property
+    def may_be_left(self) -> bool:
+        """Whether the person may let a command run outside: with a sandbox, and not from a copy of the project."""
+        return self.state in WALLED and not self._is_of_copy
+
+    @property
     def word(self) -> str:
         """Say it in a word or two, for a status line."""
         state = self.state
@@ -171,20 +183,6 @@ class Sandbox:
                 f"No command can be run: {self.backend.why}",
                 remedies=(Remedy("run_without_sandbox"),),
             )
-
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> "Launch":
-        """Return what starts the command in the sandbox."""
-        shell = ("/bin/sh", "-c", command)
-        access = Access(network=network, read_only=read_only)
-        return self.start(shell, folder, environ, access)
 
     def start(
         self,
@@ -262,7 +260,7 @@ class Sandbox:
         """Tell the model about the sandbox where it may be the reason for a failure."""
         if self.state in ("none", "off"):
             return ""
-        from ybs.agent.walls import NO_NETWORK, OWN_CODE
+        from ybs.agent.walls import NO_KEYS, NO_NETWORK, OWN_CODE
 
         wall = self.wall(output, network=network, read_only=read_only)
         if wall == OWN_CODE:
@@ -270,9 +268,9 @@ class Sandbox:
 
             return f"[it failed because a part of the project is read-only: {WHY}]"
         if wall == NO_NETWORK:
-            return (
-                f"[it failed because {NO_NETWORK}; with network: true the person is asked for it]"
-            )
+            return f"[it failed because {NO_NETWORK}; with network: true the person is asked for it{_FOR_KEYS}]"
+        if wall in (GIT_READ_ONLY, NO_KEYS):
+            return f"[it failed because {wall}; {_OUTSIDE}]"
         if not _WALLS().search(output):
             return ""
         net = (
@@ -287,7 +285,7 @@ class Sandbox:
             net += "the project has more folders than could be looked through, so some are read-only for now, "
         return (
             f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
-            ".git is read-only: the person can commit]"
+            f".git is read-only; {_OUTSIDE}]"
         )
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
@@ -296,7 +294,10 @@ class Sandbox:
         A file that it opened for writing although it would have been content to read counts where the command failed.
         """
         if changed := [*attempts.changed, *(attempts.opened if exit_code else ())]:
-            return Need(f"it wants to write to {self._named(changed)}")
+            is_of_git = any("/.git/" in path for path in changed)
+            reason = f"it wants to write to {self._named(changed)}"
+            reason += f"; {GIT_READ_ONLY}" if is_of_git else ""
+            return Need(reason, outside=is_of_git)
         if exit_code and attempts.wants_network:
             return Need("it wants to reach the network", network=True)
         if exit_code and attempts.wants_server:
@@ -336,6 +337,12 @@ class Sandbox:
     def expect_job(self) -> None:
         """Have later commands reach the servers of what is about to run in the background."""
         self.shared_network.want()
+
+    def listening(self) -> list[int] | None:
+        """Return the ports of servers that only /ports leads to; None where they are the machine's. It waits for a process."""
+        if self._shared_network is None or not self._shared_network.is_apart:
+            return None
+        return self._shared_network.listening()
 
     async def aclose(self) -> None:
         """Remove what the commands left outside of the project: no command runs any more."""

@@ -30,7 +30,12 @@ def make_toolbox(
     known = own_tools(environment, context, agent) if context else environment.more_tools
     own = [tool for tool in known if is_enabled(config, tool)]
     toolbox = empty_toolbox(environment, hooks, agent)
-    builtin = builtin_tools(config, environment.workspace, is_short=is_short)
+    builtin = builtin_tools(
+        config,
+        environment.workspace,
+        is_short=is_short,
+        keeps_unread=environment.may_have("read_file"),
+    )
     builtin = environment.mcp.replaced(builtin) if environment.has_mcp() else builtin
     toolbox.offer(
         [tool for tool in (*builtin, *own) if environment.may_have(tool.name)],
@@ -45,16 +50,17 @@ def own_tools(
     environment: ToolEnvironment, context: PromptContext, agent: str = MAIN
 ) -> Iterator[Tool]:
     """Make the tools by which a model looks around, notes things down, asks the person and, where there are any, loads skills."""
+    agents = environment.delegate if environment.config.agents.offer != "never" else None
     yield from context.tools()
     yield AskUser(environment.workspace, lambda: environment.gate.confirm, agent)
     if environment.has_skills() and environment.skills.offered:
         from ybs.tools.builtin.skill import SkillTool
 
-        yield SkillTool(environment.workspace, environment.skills, environment.open_skill)
-    if environment.delegate is not None and environment.config.agents.offer != "never":
+        yield SkillTool(environment.workspace, environment.skills, environment.open_skill, agents)
+    if agents is not None:
         from ybs.tools.builtin.delegate import DelegateTool
 
-        yield DelegateTool(environment.workspace, environment.delegate)
+        yield DelegateTool(environment.workspace, agents)
 
 
 def with_foreign(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from ybs.core.lazy import lazy
+from ybs.security.sandbox.launch import GIT_READ_ONLY
 
 NO_NETWORK: Final = "there is no network in the sandbox"
-GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
+NO_KEYS: Final = "keys and logins are not in the sandbox"
 HOME_EMPTY: Final = "the home folder begins empty in the sandbox"
 NO_SERVERS: Final = "servers of this machine cannot be reached from the sandbox"
 READ_ONLY: Final = "in the sandbox only the project can be written, without the files in it that other programs run"
@@ -21,6 +22,10 @@ _NETWORK = lazy(
     r"|ENOTFOUND|EAI_AGAIN|getaddrinfo|unable to resolve|failed to lookup address|dns error"
     r"|offline mode|Failed to fetch https?:|unable to access 'https?:"
 )
+_KEYLESS = lazy(
+    r"Permission denied \(publickey|authentication agent|Host key verification failed|gh auth login"
+    r"|could not read (?:Username|Password) for|terminal prompts disabled|Authentication failed for 'https?:"
+)
 _REFUSED = lazy(r"Connection refused|ECONNREFUSED|Couldn't connect to server")
 _READ_ONLY = lazy(r"Read-only file system|\bEROFS\b")
 _UNWRITABLE = lazy(
@@ -28,7 +33,7 @@ _UNWRITABLE = lazy(
 )
 _GIT = lazy(
     r"\.git(?:/[^\n]*)?['\"]?: Read-only file system|could not lock config file|cannot lock ref"
-    r"|(?:unable|failed) to (?:create|write|open)[^\n]*\.git\b"
+    r"|(?:[Uu]nable|failed) to (?:create|write|open)[^\n]*\.git\b"
 )
 _MISSING = lazy(r"No such file or directory|not found|ENOENT|does not exist")
 _PATH = lazy(r"(?<![\w.~/])(?:~|/)/?[^\s:'\"`]*")
@@ -47,13 +52,14 @@ def wall_of(
 
     `shown` are the folders that commands see as they are, `code` names of where ybs's own code lies.
     """
-    if not has_network and _NETWORK().search(said):
-        return NO_NETWORK
+    for wall, words in ((NO_NETWORK, _NETWORK), (NO_KEYS, _KEYLESS)):
+        if words().search(said) and not (has_network and wall == NO_NETWORK):
+            return wall
     if any(path in said for path in code) and _UNWRITABLE().search(said):
         return OWN_CODE
+    if _UNWRITABLE().search(said) and _GIT().search(said):
+        return GIT_READ_ONLY
     if _READ_ONLY().search(said):
-        if _GIT().search(said):
-            return GIT_READ_ONLY
         return ALL_READ_ONLY if is_read_only else READ_ONLY
     if not has_network and _REFUSED().search(said):
         return NO_SERVERS

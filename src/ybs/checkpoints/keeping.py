@@ -39,6 +39,8 @@ class Keeper:
         self._is_coarse = self.has_given_up = self.was_unseen = False
         #: When the turn began that ended last; 0 where it ran no commands.
         self.commands_since_ns = 0
+        #: The files that commands of that turn made and no tool named; one that was moved there was made before.
+        self.made: Set[str] = frozenset()
 
     @property
     def is_busy(self) -> bool:
@@ -115,6 +117,7 @@ class Keeper:
             settled = turn.join(self._roots, now, self._take)
             turn.compare(self._roots, self._take, settled=settled)
             self.commands_since_ns = turn.since_ns if turn.ran_commands else 0
+            self.made = turn.made
         finally:
             self.begin()
         return turn.outcome, turn.shared

@@ -127,6 +127,13 @@ class Turn(Struct):
         return [change for change in every if change.before != change.after]
 
     @property
+    def made(self) -> Set[str]:
+        """The files that are new and that no tool named, but for those that were moved there."""
+        gone = {c.before.digest for c in self.changes.values() if c.after == ABSENT}
+        new = (c for c in self.changes.values() if c.before == ABSENT and c.path not in self.named)
+        return {c.path for c in new if not c.after.digest or c.after.digest not in gone}
+
+    @property
     def open(self) -> Set[str]:
         """The paths that a tool was about to change, and that were not compared yet."""
         return self.segment.touched.keys()

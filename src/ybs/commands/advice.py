@@ -7,7 +7,7 @@ from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy, RemedyKind, with_advice
 
 #: What fetches the starter model.
-INSTALL_STARTER: Final = "ybs models install"
+INSTALL_STARTER: Final = "ybs models download starter"
 
 #: Half a sentence for each remedy; `{}` is its value.
 _WORDS: Final[Mapping[RemedyKind, str]] = {
@@ -27,6 +27,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "raise_step_limit": "allow more steps with agent.max_iterations",
     "allow_call": "allow it with the rule {} in safety.allow",
     "allow_call_with_network": "allow it with the rule {} in safety.allow, and safety.sandbox_network",
+    "allow_outside": "name such commands in safety.outside_sandbox of your own settings",
     "choose_mode": "choose the mode {}: /mode",
     "add_folder": "add the folder: /add-dir {}",
     "run_without_sandbox": "start ybs with --no-sandbox",

@@ -126,7 +126,7 @@ def _earlier(session: Session) -> Iterator[Shown]:
             task=progress.task,
             text=progress.said,
             problem=_problem_of(progress),
-            used=progress.used,
+            used=progress.spent,
             seconds=progress.end.duration_seconds if progress.end else 0.0,
             calls=tuple(progress.calls),
         )

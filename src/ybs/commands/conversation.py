@@ -13,6 +13,8 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from ybs.core.messages import Message
 
+#: Below the home folder: where conversations go that are exported without a name.
+EXPORTS = "ybs-exports"
 #: What the model is told where a turn failed on the way.
 GO_ON = "The work was cut off. Go on where you stopped."
 
@@ -71,6 +73,10 @@ async def export(session: Session, argument: str) -> Reply:
         return Reply(text="There is nothing to export yet.", is_error=True)
     roots = session.environment.roots
     name = session.journal.name or f"session-{datetime.now():%Y%m%d-%H%M%S}"
+    if not argument:  # a project is not littered unasked
+        folder = session.host.home / EXPORTS
+        await asyncio.to_thread(folder.mkdir, mode=0o700, exist_ok=True)
+        argument = str(folder)
     place = find_place(roots, argument, f"{name}.md")
     is_data = place.suffix.lower() in (".json", ".jsonl")
     data = _as_data(session, messages, name) if is_data else _as_text(session, messages)

@@ -1,22 +1,49 @@
 """Commands of the person's own: Markdown files whose text is sent to the model, with the arguments filled in.
 
-The form is that of other agents: a head of `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
-commands as !`git diff`, which run in the sandbox first.
+The form is that of other agents: front matter with `description` and `argument-hint`, then words with `$ARGUMENTS`, `$1` to `$9`, `@files`, and
+commands as !`git diff`, which run first, judged as the model's calls are.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from msgspec import Struct
+from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
 from ybs.commands.command import Run, SlashCommand
+from ybs.commands.skills import forked, skill_commands
+from ybs.config.front_matter import (
+    BadFrontMatter,
+    Fork,
+    Value,
+    fields,
+    fork_of,
+    split,
+    text_of,
+    without_effect,
+)
 from ybs.config.layers import Loaded
 from ybs.config.plugin import PluginFolder
-from ybs.session.reply import Reply
+from ybs.config.template import (
+    Argument,
+    Arguments,
+    Command,
+    Piece,
+    arguments_in,
+    parse,
+)
+from ybs.core.errors import Refused
+from ybs.core.events import Noticed
+from ybs.core.lazy import lazy
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.session.injection import injection
+from ybs.session.mentions import Mention, Named, mentions_in
+from ybs.session.reply import NotAllowed, Prompt, Reply
 from ybs.session.session import Session
 
 #: Of the project, once it is trusted; then the person's own, which come first where both have one name.
@@ -25,15 +52,14 @@ _SUFFIX = ".md"
 _MOST_BYTES = 200_000
 _MOST_FILES = 300
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
-_COMMAND = re.compile(r"!`([^`\n]+)`")
 _MOST_SUMMARY = 100
+#: Stands for the place of an argument while mentions are looked for; no file has it.
+_PLACE = lazy("\0(\\d+)\0")
+_ids = count(1)
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """A command as its file says it. `place` is the file, as it is shown."""
+    """A command as its file says it. `place` is the file, as it is shown. `is_own`: the person wrote it."""
 
     name: str
     place: str
@@ -41,25 +67,15 @@ class Template(Struct, frozen=True, kw_only=True):
     arguments: str
     text: str
     plugin: PluginFolder | None = None
+    is_own: bool = False
+    fork: Fork | None = None
+    #: Fields of its front matter that ybs does not go by.
+    idle: tuple[str, ...] = ()
 
     def names(self, taken: Collection[str]) -> tuple[str, ...]:
         """Return its names without those that are taken; a plugin's has a second one, `plugin:command`."""
         full = (f"{self.plugin.name}:{self.name}",) if self.plugin else ()
         return tuple(each for each in (self.name, *full) if each not in taken)
-
-    def filled(self, given: str) -> str:
-        """Return the words with the arguments in their places, or behind them where the words name no place."""
-        words = given.split()
-
-        def value(found: re.Match[str]) -> str:
-            place = found[1]
-            if place == "ARGUMENTS":
-                return given
-            return words[int(place) - 1] if int(place) <= len(words) else ""
-
-        if given and not _ARGUMENT.search(self.text):
-            return f"{self.text}\n\n{given}"
-        return _ARGUMENT.sub(value, self.text)
 
 
 def templates(loaded: Loaded, folder: Path) -> Iterator[Template]:
@@ -71,7 +87,7 @@ def templates(loaded: Loaded, folder: Path) -> Iterator[Template]:
                 data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
             except OSError:
                 continue
-            yield from _template(file.stem, str(file), data)
+            yield from _template(file.stem, str(file), data, is_own=True)
     for name in PROJECT_FOLDERS:
         for path in review.paths(name) if review is not None else ():
             if path.endswith(_SUFFIX) and review is not None:
@@ -89,8 +105,7 @@ def _of_plugin(plugin: PluginFolder) -> Iterator[Template]:
         except OSError:
             continue
         for found in _template(Path(path).stem, str(plugin.folder / path), data):
-            text = found.text.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin.folder))
-            yield replace(found, text=text, plugin=plugin)
+            yield replace(found, plugin=plugin)
 
 
 _found: "WeakKeyDictionary[Session, dict[str, SlashCommand]]" = WeakKeyDictionary()
@@ -113,6 +128,10 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
                 waits=True,
             )
             made.update(dict.fromkeys(names, command))
+        for skill in skill_commands(session):
+            names = tuple(name for name in skill.names if name not in {*taken, *made})
+            command = replace(skill, names=names, summary=_shortened(skill.summary))
+            made.update(dict.fromkeys(names, command))
     return _found[session]
 
 
@@ -128,52 +147,156 @@ def forget_custom(session: Session) -> None:
 
 def _sending(template: Template) -> Run:
     async def run(session: Session, argument: str) -> Reply:
-        if template.plugin is not None:  # its commands run its own programs
-            session.environment.open_skill(template.plugin.folder)
-        text = await _with_outputs(session, template.filled(argument))
-        message = await session.composer.compose(text)
-        return Reply(shared=message)
+        folder = template.plugin.folder if template.plugin is not None else None
+        if folder is not None:  # its commands run its own programs
+            session.environment.open_skill(folder)
+        pieces = parse(template.text.replace("\0", ""))
+        arguments = Arguments(pieces, argument, str(folder or ""))
+        filling = Filling(pieces, arguments, is_own=template.is_own)
+        if template.fork is None:
+            return Reply(prompt=Prompt(filling.words, partial(_composed, session, filling)))
+        line = f"/{template.name} {argument}".strip()
+        make = partial(_handed_over, session, filling, line, template.fork)
+        return Reply(prompt=Prompt(line, make))
 
     return run
 
 
-async def _with_outputs(session: Session, text: str) -> str:
-    """Run the commands that stand in the words, in the sandbox, and put what they print in their places."""
-    if not _COMMAND.search(text):
-        return text
-    from ybs.session.shell import TypedCommands
+class Filling:
+    """A template with its arguments. They are put into its pieces, and nothing is looked for in what came of that."""
 
-    runner = TypedCommands(session.environment, session.recorder, session.emit)
-    pieces, at = list[str](), 0
-    for found in _COMMAND.finditer(text):
-        message = await runner.injected(found[1])
-        pieces += [text[at : found.start()], message.words]
-        at = found.end()
-    return "".join([*pieces, text[at:]])
+    def __init__(self, pieces: tuple[Piece, ...], arguments: Arguments, *, is_own: bool) -> None:
+        self.pieces, self._arguments, self._is_own = pieces, arguments, is_own
+        places = any(each.source != "${CLAUDE_PLUGIN_ROOT}" for each in arguments_in(pieces))
+        #: What stands behind the words, as they name no place for it.
+        self.rest = f"\n\n{arguments.given}" if arguments.given and not places else ""
+
+    @property
+    def words(self) -> str:
+        """The words, with commands as the template has them."""
+        return "".join(map(self.text, self.pieces)) + self.rest
+
+    def text(self, piece: Piece) -> str:
+        """Return what stands for a piece before commands were run."""
+        match piece:
+            case Argument():
+                return self._arguments.value(piece) or ""
+            case Command():
+                return f"!`{piece.source}`"
+            case _:
+                return piece
+
+    def line(self, command: Command) -> str:
+        """Return a command with its arguments, each of them one word. Raises Refused."""
+        from ybs.security.commands.filling import Value, filled  # few templates run anything
+
+        value = self._arguments.value
+        parts = (
+            each if isinstance(each, str) else Value(value(each), missing=each.source)
+            for each in command.parts
+        )
+        return filled(tuple(parts))
+
+    def named(self) -> Named:
+        """Return the files that the template names. Outside of the folders of tools only the person's own words name any."""
+        places = [each for each in self.pieces if isinstance(each, Argument)]
+        numbers = iter(range(len(places)))
+        marked = "".join(
+            each
+            if isinstance(each, str)
+            else f"\0{next(numbers)}\0"
+            if isinstance(each, Argument)
+            else " "
+            for each in self.pieces
+        )
+
+        def value(found: "re.Match[str]") -> str:
+            return self.text(places[int(found[1])]).removeprefix("@")
+
+        mentions = list[Mention]()
+        for readings in mentions_in(marked):
+            is_open = self._is_own and not _PLACE().search(readings[0].path)
+            meant = (replace(each, path=_PLACE().sub(value, each.path)) for each in readings)
+            if meant := tuple(each for each in meant if each.path):
+                mentions.append(Mention(meant, is_confined=not is_open))
+        return Named(tuple(mentions))
 
 
-def _template(stem: str, place: str, data: bytes) -> Iterator[Template]:
+async def _composed(session: Session, filling: Filling) -> UserMessage:
+    """Make the message: with what the commands printed, and the files that the template names."""
+    parts = [
+        await _output(session, filling, each) if isinstance(each, Command) else filling.text(each)
+        for each in filling.pieces
+    ]
+    message = UserMessage.of("".join(parts) + filling.rest)
+    return await session.composer.compose_naming(message, filling.named())
+
+
+async def _handed_over(session: Session, filling: Filling, line: str, fork: Fork) -> UserMessage:
+    """Have a sub-agent do what the template says: the conversation has the line, and what came of it."""
+    message = await _composed(session, filling)
+    return forked(session, line, message.words, fork)
+
+
+async def _output(session: Session, filling: Filling, command: Command) -> str:
+    """Return what a command printed, or why it was not run. Where nobody is there to be asked, nothing is sent without it: NotAllowed."""
+    from ybs.security.policy.confirm import is_attended
+
+    try:
+        return await _run(session, filling.line(command))
+    except Refused as error:
+        shown = f"The command `{command.source}` of the template was not run. {error}"
+        if not is_attended(session.confirm):
+            raise NotAllowed(shown, remedies=error.remedies) from error
+        session.emit(Noticed(level="warning", text=shown, remedies=error.remedies))
+        return injection(command.source, str(error), has_run=False)
+
+
+async def _run(session: Session, line: str) -> str:
+    """Run a command as a call of the model is run: hooks, policy and person are asked, and undo takes it back. Raises Refused."""
+    arguments = Raw(json.encode({"command": line}))
+    call = ToolCall(id=f"template_{next(_ids)}", name="run_shell", arguments=arguments)
+    result = await session.agent.toolbox.run(call, session.emit)
+    if result.is_refused:
+        raise Refused(result.output, remedies=result.remedies)
+    return injection(line, result.output)
+
+
+def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> Iterator[Template]:
     name = stem.lower().replace(" ", "-")
     text = data.decode(errors="replace")
     if not _NAME.fullmatch(name) or not text.strip():
         return
-    head = _HEAD.match(text)
-    fields = {key.lower(): _bare(value) for key, value in _FIELD.findall(head[1] if head else "")}
-    body = (text[head.end() :] if head else text).strip()
+    said, body = _parts(text)
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     takes = "[ARGUMENTS]"
     yield Template(
         name=name,
         place=place,
-        summary=_shortened(fields.get("description") or first),
-        arguments=_shortened(fields.get("argument-hint") or takes),
+        summary=_shortened(text_of(said, "description") or first),
+        arguments=_shortened(_hint(said) or takes),
         text=body,
+        is_own=is_own,
+        fork=fork_of(said),
+        idle=tuple(without_effect(said)),
     )
 
 
-def _bare(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+def _parts(text: str) -> tuple[dict[str, Value], str]:
+    """Return the front matter and the words below it; what cannot be read as front matter is part of the words."""
+    try:
+        head, body = split(text)
+        return fields(head), body.strip()
+    except BadFrontMatter:
+        return {}, text.strip()
+
+
+def _hint(said: Mapping[str, Value]) -> str:
+    """Return what is said of the arguments: `[file]` is a list for YAML, and a hint for people."""
+    hint = said.get("argument-hint", "")
+    return hint if isinstance(hint, str) else f"[{', '.join(hint)}]"
 
 
 def _shortened(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _MOST_SUMMARY else text[: _MOST_SUMMARY - 1] + "…"

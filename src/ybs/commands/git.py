@@ -45,6 +45,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 async def commit(session: Session, argument: str) -> Reply:
     """Commit what is staged, else what changed; without a message, propose one and commit nothing."""
+    from ybs.git.hooks import COMMIT_HOOKS, left_undone
     from ybs.tools.builtin.work_tree import WorkTree
 
     tree = WorkTree(session.environment.workspace)
@@ -57,7 +58,9 @@ async def commit(session: Session, argument: str) -> Reply:
         names = () if chosen.is_index else [row.path for row in chosen.rows]
         made = await tree.git.commit(argument, *names)
         branch = await tree.git.branch() or "no branch"
-        return Reply(text=f"Committed as {made[:7]} on {branch}.\n{listing}")
+        undone = await left_undone(tree.git, COMMIT_HOOKS)
+        text = f"Committed as {made[:7]} on {branch}.\n{listing}\n{undone}"
+        return Reply(text=text.rstrip())
     work = _proposal(session, tree, chosen)
     message = await session.running.working(work, "A message for a commit is being written.")
     what = "What is staged" if chosen.is_index else "What changed"

@@ -15,7 +15,7 @@ WHOSE = {
     "project": "the project's, in the sandbox",
     "plugin": "a plugin's, in the sandbox",
 }
-_NONE = "There are no hooks. They stand in the section hooks of the settings; docs/hooks.md has their form."
+_NONE = "There are no hooks. They stand in the section hooks of the settings; `ybs help hooks` shows their form."
 
 
 async def show_hooks(session: Session, _argument: str) -> Reply:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 #: What each mode does without asking.
 MODES: dict[Mode, str] = {
-    "ask": "edits files that the model has read, and runs commands with the project read-only and no network; asks before the rest",
-    "accept-edits": "edits and creates files; asks before it deletes files or runs commands",
+    "ask": "edits files that it has read; runs commands that change nothing; asks before all else",
+    "accept-edits": "edits and creates files; asks before it deletes files or runs commands that write",
     "auto": "works without asking, except before destructive actions",
-    "plan": "changes nothing; reads, and runs commands with the project read-only and no network",
+    "plan": "looks at anything, with commands too; changes nothing",
     "deny": "never asks: refuses what the mode ask would ask about",
     "bypass": "never asks and allows everything but blocked commands",
 }

@@ -88,18 +88,17 @@ async def _reply_to(session: Session, line: str) -> Reply:
 
 
 def command_at(word: str, session: Session | None = None) -> "SlashCommand | None":
-    """Return the command with this name, or the only one with a name that begins so."""
+    """Return the command with this name, or the only one with a name that begins so; those of ybs come before skills and files of the person's."""
     typed = word[1:].lower()
     known, custom = named(), _custom_of(session)
     command = known.get(typed) or custom.get(typed) or known.get(ALIASES.get(typed, ""))
     if command or typed in HINTS or not typed:
         return command
-    begun = [
-        each
-        for each in (*listed(), *each_once(custom))
-        if any(name.startswith(typed) for name in each.names)
-    ]
-    return begun[0] if len(begun) == 1 else None
+    for commands in (listed(), each_once(custom)):
+        begun = [each for each in commands if any(n.startswith(typed) for n in each.names)]
+        if begun:
+            return begun[0] if len(begun) == 1 else None
+    return None
 
 
 def first_offer(line: str) -> str:

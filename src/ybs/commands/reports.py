@@ -20,7 +20,10 @@ async def show_tools(session: Session, _argument: str) -> Reply:
     """List the tools that the model has."""
     specs = session.agent.toolbox.specs()
     rows = Table.of((spec.name, spec.description.splitlines()[0]) for spec in specs)
-    return Reply(tables=(rows,), notes=(f"{len(specs)} tools",))
+    has = {spec.name for spec in specs}
+    missing = [name for name in ("web_search", "web_fetch") if name not in has]
+    note = f"Not installed: {' and '.join(missing)}. `ybs tools install web`, then /reload-tools."
+    return Reply(tables=(rows,), notes=(f"{len(specs)} tools", *[note] * bool(missing)))
 
 
 async def reload_tools(session: Session, _argument: str) -> Reply:

@@ -67,7 +67,9 @@ async def make_attempts(session: Session, argument: str) -> Reply:
         return Reply(text=BEST_USAGE, is_error=True)
     if not session.config.router.cascade.check:
         return Reply(text=NO_CHECK, is_error=True)
-    session.delegating.order(words, count)
+    from ybs.tools.builtin.delegate import Task  # few ask for attempts
+
+    session.delegating.order(words, Task(task=words, best_of=count))
     return Reply(shared=UserMessage.of(words))
 
 

@@ -78,6 +78,15 @@ def _show(session: Session, value: str) -> Reply | None:
     if sandbox.state in WALLED:
         closed = "closed; the question about a command offers it"
         rows.append(("network", closed if sandbox.closes_network else "open for every command"))
+        named = session.environment.config.safety.outside_sandbox
+        rows.append(
+            (
+                "outside",
+                f"{', '.join(named)}: without a question"
+                if named
+                else "one command at a time; its question offers it",
+            )
+        )
         rows += [("writable", session.host.short(folder)) for folder in sandbox.opened]
     how = "on, off, network on, network off, write FOLDER: for this session"
     return Reply(tables=(Table.of(rows),), notes=(f"/sandbox {how}.",))

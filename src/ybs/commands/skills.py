@@ -1,13 +1,18 @@
 """The command /skill: lists the skills, and sends the instructions of one to the model."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from ybs.commands.command import Run, SlashCommand
 from ybs.core.errors import ToolError
 from ybs.core.messages import UserMessage
 from ybs.core.wording import plural
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.config.front_matter import Fork
 
 _MOST_DESCRIBED = 100
 NONE = (
@@ -22,19 +27,30 @@ async def use_skill(session: Session, argument: str) -> Reply:
     name, _, words = argument.partition(" ")
     if not name:
         return _list(session)
-    skill = skills.by_name.get(name.lower())
+    skill = skills.find(name)
     if skill is None:
         known = ", ".join(skills.by_name) or "none"
         raise ToolError(f"There is no skill {name!r}. There are: {known}")
     most = 2 * session.environment.workspace.max_output_chars  # it was asked for on purpose
     text = await asyncio.to_thread(skill.instructions, words.strip(), most_chars=most)
     if not skill.in_project:
-        session.environment.open_skill(skill.folder)
+        session.environment.open_skill(skill.opened)
+    if skill.fork is not None:
+        return Reply(shared=forked(session, f"/{skill.name} {words}".strip(), text, skill.fork))
     return Reply(shared=UserMessage.of(text))
 
 
+def forked(session: Session, line: str, text: str, fork: "Fork") -> UserMessage:
+    """Have a sub-agent do what the text says in the turn that begins with the message that is returned: the model reads the line, and what came of it."""
+    from ybs.tools.builtin.delegate import Task  # few ask for it
+
+    task = Task(task=text, kind=fork.kind or "general", model=fork.model)
+    session.delegating.order(line, task)
+    return UserMessage.of(line)
+
+
 def _list(session: Session) -> Reply:
-    from ybs.tools.skills.listing import shortened
+    from ybs.tools.listing import shortened
 
     skills = session.environment.skills
     rows = Table.of(
@@ -50,3 +66,25 @@ def _list(session: Session) -> Reply:
 def skill_names(session: Session) -> Sequence[str]:
     """Return the names that may stand behind /skill."""
     return [*session.environment.skills.by_name] if session.environment.has_skills() else []
+
+
+def skill_commands(session: Session) -> Iterator[SlashCommand]:
+    """Yield a command for each skill that the person may use, with all its names."""
+    if not session.environment.has_skills():
+        return
+    for skill in session.environment.skills.usable:
+        short = skill.name.rpartition(":")[2]
+        yield SlashCommand(
+            names=tuple(dict.fromkeys((short, skill.name))),
+            arguments=skill.hint or "[WORDS]",
+            summary=skill.description,
+            run=_using(skill.name),
+            waits=True,
+        )
+
+
+def _using(name: str) -> Run:
+    async def run(session: Session, argument: str) -> Reply:
+        return await use_skill(session, f"{name} {argument}".strip())
+
+    return run

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from functools import cache
 
+from msgspec.structs import replace
+
 from ybs.commands.added import Added, added_beside
 from ybs.commands.agents import agent_names, show_agents
 from ybs.commands.autocommit import change_autocommit
@@ -43,20 +45,34 @@ from ybs.commands.todo import show_steps
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
 from ybs.commands.view import change_streaming, change_verbosity
-from ybs.session.reply import Reply, Table
+from ybs.session.reply import Reply, Row, Table
 from ybs.session.session import Session
 
 
-async def show_help(session: Session, _argument: str) -> Reply:
-    """List the commands, the other things a line can be, and the frontend's keys."""
-    all_of_them = (*GROUPS, added().commands, tuple(each_once(custom_of(session, COMMANDS))))
-    groups = [Table.of((_shown(c), c.summary) for c in group) for group in all_of_them if group]
+async def show_help(session: Session, argument: str) -> Reply:
+    """List the commands in their groups, the other things a line can be, and the frontend's keys; or those with a word."""
     direct = (
         ("!COMMAND", "run a command in the sandbox; the model sees it"),
         ("!!COMMAND", "run it in your own shell; only you see it"),
     )
-    notes = ("", session.frontend_help) if session.frontend_help else ()
-    return Reply(tables=(*groups, Table.of(direct)), notes=notes)
+    custom = tuple(each_once(custom_of(session, COMMANDS)))
+    groups = [*zip(TITLES, GROUPS, strict=True), ("From packages", added().commands)]
+    groups.append(("Yours and the project's", custom))
+    rows = [(title, [(_shown(c), c.summary) for c in group]) for title, group in groups]
+    rows.append(("Commands for the shell", [*direct]))
+    if word := argument.lower().removeprefix("/"):
+        about = ((t, [r for r in of if word in " ".join((t, *r)).lower()]) for t, of in rows)
+        tables = tuple(_titled(title, of) for title, of in about if of)
+        text = "" if tables else f"No command has to do with {argument}. /help lists them all."
+        return Reply(text=text, tables=tables, is_error=not tables)
+    notes = ("", "/help WORD lists what has to do with a word, such as /help session.")
+    notes += ("", session.frontend_help) if session.frontend_help else ()
+    return Reply(tables=tuple(_titled(title, of) for title, of in rows if of), notes=notes)
+
+
+def _titled(title: str, rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table.of(rows)
+    return replace(table, rows=(Row((title,)), *table.rows))
 
 
 def _shown(command: SlashCommand) -> str:
@@ -64,8 +80,11 @@ def _shown(command: SlashCommand) -> str:
 
 
 _ON_OFF = words("on", "off")
-#: In the order of /help, with a blank line between the groups: the model, the conversation, saved sessions, what it
-#: took and did, the project, ybs itself.
+#: Of the groups, in the order of /help.
+TITLES = (
+    *("Model and permissions", "Conversation", "Saved sessions", "What it does and takes"),
+    *("What the model knows", "Git, tools and settings", "Screen"),
+)
 GROUPS = (
     (
         SlashCommand(
@@ -277,12 +296,10 @@ GROUPS = (
     (
         SlashCommand(
             names=("init",),
-            arguments="[show]",
-            summary="write a first AGENTS.md for this project",
+            arguments="[WORDS]",
+            summary="have the model write AGENTS.md for this project",
             run=init,
             waits=True,
-            choices=words("show"),
-            activity="looking at the project",
         ),
         SlashCommand(
             names=("focus",),
@@ -364,7 +381,7 @@ GROUPS = (
             change_verbosity,
             choices=_ON_OFF,
         ),
-        SlashCommand(("help", "?"), "", "list the commands and keys", show_help),
+        SlashCommand(("help", "?"), "[WORD]", "list the commands and keys", show_help),
         SlashCommand(("quit", "exit"), "", "leave ybs", leave),
     ),
 )

@@ -22,7 +22,7 @@ from ybs.conductor.best_of import (
 )
 from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
-from ybs.conductor.kinds import Kind
+from ybs.conductor.kinds import Kind, kind_named
 from ybs.conductor.models import Chosen, Models
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
@@ -35,6 +35,7 @@ from ybs.core.wording import plural
 from ybs.router.classifier import Features
 from ybs.router.model import RoutedModel
 from ybs.tools.builtin.delegate import Task
+from ybs.tools.listing import MOST_CHARS, names_within, unknown
 
 #: Each result has at least so many characters, however many there are.
 _FEWEST_CHARS: Final = 800
@@ -230,11 +231,11 @@ class Conductor:
         return works, refused
 
     def _kind_of(self, task: Task) -> Kind:
-        kind = self.kinds.get(task.kind)
+        kind = kind_named(self.kinds, task.kind)
         if kind is None:
-            raise ToolError(
-                f"There is no kind {task.kind!r}. The kinds are: {', '.join(self.kinds)}"
-            )
+            names = names_within(self.kinds, MOST_CHARS)
+            fits = unknown("kind", task.kind, list(self.kinds.values()))
+            raise ToolError(f"{fits}\nThe kinds are: {names}")
         if task.background and kind.may_change:
             raise ToolError(
                 "Only kinds that change nothing work in the background, such as explore and review. "
@@ -243,8 +244,8 @@ class Conductor:
         return kind
 
     def _name(self, kind: Kind) -> str:
-        number = 1
-        while (name := f"{kind.name}-{number}") in self._taken:
+        number, short = 1, kind.name.rpartition(":")[2]
+        while (name := f"{short}-{number}") in self._taken:
             number += 1
         self._taken.add(name)
         return name

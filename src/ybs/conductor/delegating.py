@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from ybs.conductor.home import Home
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import Noticed
@@ -22,6 +24,9 @@ NONE_PASSED: Final = (
     "unchanged. Say what went wrong, and go on with the task yourself if you see how.\n{output}"
 )
 NO_ATTEMPTS: Final = "No attempts were made side by side, and one model does the task. {error}"
+DONE: Final = "A sub-agent has done this already; its result follows. Do not do it again: tell the person in a few lines what came of it.\n{output}"
+NOT_DONE: Final = "A sub-agent has tried this and did not come to its end. Say what came of it, and go on yourself if you see how.\n{output}"
+NOT_BEGUN: Final = "No sub-agent could begin, and the model does it itself: {error}"
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +47,11 @@ class Delegating(Guard):
         #: None before anything was delegated.
         self.conductor: Conductor | None = None
         self._turn: Turn | None = None
-        self._ordered: tuple[str, int] | None = None
+        self._ordered: tuple[str, Task] | None = None
 
-    def order(self, words: str, count: int) -> None:
-        """Have so many models do the task of the turn that begins with these words next, and the check choose."""
-        self._ordered = words, count
+    def order(self, words: str, task: "Task") -> None:
+        """Have a sub-agent do a task when the turn begins whose first words these are; with `best_of` several models do that turn's words, and the check chooses."""
+        self._ordered = words, task
 
     @cached_property
     def _found(self) -> "Kinds | None":
@@ -69,6 +74,13 @@ class Delegating(Guard):
         """The kinds that are not built in, as the model is told of them."""
         return self._found.told if self._found is not None else ""
 
+    def kind_name(self, name: str) -> str:
+        """Return the whole name of the kind that is meant; of an unknown one what was given."""
+        from ybs.conductor.kinds import BUILT_IN, kind_named
+
+        kind = kind_named(self._found.by_name if self._found else BUILT_IN, name)
+        return kind.name if kind is not None else name
+
     async def delegate(self, tasks: "Sequence[Task]", call_id: str) -> ToolOutput:
         """Have sub-agents do the tasks of a call. Raises ToolError where none can be begun."""
         if self.conductor is None:
@@ -81,7 +93,7 @@ class Delegating(Guard):
         """Add the news from the background, and raise StopTurn where the turn and its sub-agents have reached the limit of steps."""
         self._turn = turn
         if self._ordered is not None:
-            await self._attempt(turn, *self._ordered)
+            await self._begin(turn, *self._ordered)
         if self.conductor is None:
             return
         self.conductor.begin_turn(turn)
@@ -99,27 +111,39 @@ class Delegating(Guard):
             raise StopTurn("limit", text)
         self._tell(turn)
 
-    async def _attempt(self, turn: Turn, words: str, count: int) -> None:
-        """Have the attempts made that the person asked for, and tell the model what came of them."""
+    async def _begin(self, turn: Turn, words: str, task: "Task") -> None:
+        """Have the task done that the person asked for, and tell the model what came of it."""
         self._ordered = None
         first = turn.messages[0]
         if not isinstance(first, UserMessage) or words not in first.words:
             return  # that turn was not begun
-        from ybs.tools.builtin.delegate import Task  # few ask for attempts
-
         if self.conductor is None:
             self.conductor = self._made()
         self.conductor.begin_turn(turn)
+        is_attempt = task.best_of > 1
+        try:
+            if is_attempt:
+                told = await self._attempted(self.conductor, turn, first.words, task)
+            else:
+                made = await self.conductor.delegate(
+                    [task], f"fork_{len(turn.conversation.messages)}"
+                )
+                told = (NOT_DONE if made.is_error else DONE).format(output=made.output)
+        except ToolError as error:
+            if is_attempt:
+                turn.emit(Noticed(level="warning", text=NO_ATTEMPTS.format(error=error)))
+                return
+            turn.emit(Noticed(level="warning", text=NOT_BEGUN.format(error=error)))
+            told = task.task
+        turn.say(UserMessage.of(told, origin="context"))
+
+    @staticmethod
+    async def _attempted(conductor: "Conductor", turn: Turn, words: str, task: "Task") -> str:
         messages = turn.conversation.messages
         before = messages[: len(messages) - len(turn.messages)]
-        task, call_id = Task(task=first.words, best_of=count), f"best_of_{len(messages)}"
-        try:
-            made = await self.conductor.attempt(task, call_id, before, is_persons=True)
-        except ToolError as error:
-            turn.emit(Noticed(level="warning", text=NO_ATTEMPTS.format(error=error)))
-            return
-        told = NONE_PASSED if made.is_error else ONE_PASSED
-        turn.say(UserMessage.of(told.format(output=made.output), origin="context"))
+        whole, call_id = replace(task, task=words), f"best_of_{len(messages)}"
+        made = await conductor.attempt(whole, call_id, before, is_persons=True)
+        return (NONE_PASSED if made.is_error else ONE_PASSED).format(output=made.output)
 
     async def wants_more(self, turn: Turn) -> bool:
         """Go on where there is something new; where nobody could be told later, wait for it."""

@@ -26,7 +26,7 @@ class TellOf(Protocol):
 class Home(Struct, frozen=True, kw_only=True):
     """What sub-agents stand on. `main` returns the main agent of the moment, and `tell` takes what they tell.
 
-    `hooks_in` makes the hooks of an agent that works in a copy of the project, `last_guards` the guards that stand behind all others, and `prepare` takes each agent that was built, before it begins.
+    `hooks_in` makes the hooks of an agent that works in a copy of the project, `last_guards` the guards of an agent, by its name and kind, that stand behind all others, and `prepare` takes each agent that was built, before it begins.
     `own_model`, `tools` and `toolboxes` are those that a program has handed in. `taken` returns the names that agents have had.
     """
 
@@ -38,7 +38,7 @@ class Home(Struct, frozen=True, kw_only=True):
     tell: TellOf
     hooks: tuple[CallHook, ...] = ()
     hooks_in: Callable[[ToolEnvironment], tuple[CallHook, ...]] = lambda _: ()
-    last_guards: Callable[[], tuple[Guard, ...]] = lambda: ()
+    last_guards: Callable[[str, str], tuple[Guard, ...]] = lambda name, kind: ()
     prepare: Callable[[BuiltAgent], None] = lambda _: None
     own_model: Model | None = None
     tools: tuple[Tool, ...] = ()

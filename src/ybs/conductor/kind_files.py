@@ -1,4 +1,4 @@
-"""Kinds of sub-agents in Markdown: a head that says what one may use, and below it what it is told.
+"""Kinds of sub-agents in Markdown: front matter that says what one may use, and below it what it is told.
 
 The form is that of Claude Code's agents as well, with its names of tools, modes and limits.
 """
@@ -14,6 +14,7 @@ from ybs.agent.user_hooks.names import KNOWN
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.config.files import open_regular
+from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS
@@ -22,12 +23,13 @@ from ybs.config.schema import Mode
 from ybs.core.wording import listed
 from ybs.security.policy.bound import BoundMode
 from ybs.security.unicode import printable
+from ybs.tools.listing import listing
 from ybs.tools.registry import NAMES
-from ybs.tools.skills.head import BadHead, Value, fields, split
 
 MOST_BYTES: Final = 100_000
 _MOST_FILES: Final = 200
 _LONGEST_DESCRIPTION: Final = 500
+_README: Final = "README.md"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 #: What Claude Code calls its modes.
 _MODES: Mapping[str, BoundMode | None] = {
@@ -68,66 +70,72 @@ class Kinds(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """What a model is told of the kinds that are not built in: names and descriptions."""
-        own = [kind for kind in self.by_name.values() if kind.place]
-        return "; ".join(f"{kind.name} ({kind.description})" for kind in own)
+        """What a model is told of the kinds that are not built in: all names, and what there is room for of their descriptions."""
+        return listing([kind for kind in self.by_name.values() if kind.place])
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    """A file of a kind: its place as the person knows it, whether it is the person's own, and the plugin that it belongs to."""
+
+    place: str
+    data: bytes
+    is_own: bool = False
+    plugin: str = ""
 
 
 def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
     """Return the built-in kinds, the person's own, those of a trusted project, and those of plugins.
 
-    Of two with one name the first is used. The person's own take the place of built-in ones; nobody else's do.
+    Those of plugins are called `PLUGIN:NAME`. Of two with one name the first is used. The person's own take the place of built-in ones;
+    a project's do not.
     """
     found: dict[str, Kind] = {}
     problems: list[Problem] = []
-    for place, data, is_own in _files(loaded, folder, problems):
+    for file in _files(loaded, folder, problems):
+        place = file.place
         try:
-            kind = read_kind(data, place, is_own=is_own)
+            kind = read_kind(file.data, place, is_own=file.is_own, plugin=file.plugin)
         except BadKind as error:
             problems.append(Problem(place, str(error)))
             continue
-        problems += [Problem(place, remark, is_fatal=False) for remark in remarks_on(data)]
+        problems += [Problem(place, remark, is_fatal=False) for remark in remarks_on(file.data)]
         if kind.name in found:
             problems.append(
                 Problem(place, f"{found[kind.name].place} has the same name, and is used")
             )
-        elif kind.name in BUILT_IN and not is_own:
+        elif kind.name in BUILT_IN and not file.is_own:
             problems.append(Problem(place, f"{kind.name} is built in, and that one is used"))
         else:
             found[kind.name] = kind
     return Kinds({**BUILT_IN, **found}, tuple(problems))
 
 
-def _files(
-    loaded: Loaded, folder: Path, problems: list[Problem]
-) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield the place of each file as the person knows it, its content, and whether it is the person's own."""
+def _files(loaded: Loaded, folder: Path, problems: list[Problem]) -> Iterator[_File]:
+    """Yield the files in the order in which they count. Folders within the folders are for order only."""
     host = loaded.host
-    folders = (host.config_folder / "agents", host.home / ".claude/agents")
-    own = [file for each in folders for file in sorted(each.glob("*.md"))[:_MOST_FILES]]
-    plugins = [each.folder / path for each in loaded.plugins for path in each.agents]
-    yield from _read_all(own, host, problems, is_own=True)
-    for path, data in _of_project(loaded.review, folder, problems):
-        yield path, data, False
-    yield from _read_all(plugins, host, problems, is_own=False)
+    for each in (host.config_folder / "agents", host.home / ".claude/agents"):
+        files = sorted(file for file in each.rglob("*.md") if file.name != _README)
+        yield from _read_all(files[:_MOST_FILES], host, problems)
+    yield from _of_project(loaded.review, folder, problems)
+    for plugin in loaded.plugins:
+        files = [plugin.folder / path for path in plugin.agents]
+        yield from _read_all(files, host, problems, plugin.name)
 
 
-def _of_project(
-    review: Review | None, folder: Path, problems: list[Problem]
-) -> Iterator[tuple[str, bytes]]:
+def _of_project(review: Review | None, folder: Path, problems: list[Problem]) -> Iterator[_File]:
     for name in PROJECT_AGENTS:
         if review is None or not review.is_trusted:
-            if any((folder / name).glob("*.md")):
+            if any((folder / name).rglob("*.md")):
                 problems.append(Problem(name, "this project is not trusted"))
             continue
         for path in review.paths(name):
-            if path.endswith(".md"):
-                yield printable(path), review.data(path) or b""
+            if path.endswith(".md") and Path(path).name != _README:
+                yield _File(place=printable(path), data=review.data(path) or b"")
 
 
 def _read_all(
-    files: Iterable[Path], host: Host, problems: list[Problem], *, is_own: bool
-) -> Iterator[tuple[str, bytes, bool]]:
+    files: Iterable[Path], host: Host, problems: list[Problem], plugin: str = ""
+) -> Iterator[_File]:
     for file in files:
         place = host.short(str(file))
         try:
@@ -139,30 +147,30 @@ def _read_all(
         if len(data) > MOST_BYTES:
             problems.append(Problem(place, f"it has more than {MOST_BYTES // 1000} kB"))
         else:
-            yield place, data, is_own
+            yield _File(place=place, data=data, is_own=not plugin, plugin=plugin)
 
 
-def read_kind(data: bytes, place: str, *, is_own: bool = False) -> Kind:
+def read_kind(data: bytes, place: str, *, is_own: bool = False, plugin: str = "") -> Kind:
     """Read a kind of its file. Raises BadKind."""
     said, body = _head_of(data)
-    name = _text(said, "name") or Path(place).stem
+    name = "-".join((text_of(said, "name") or Path(place).stem).lower().split())
     if not _NAME.fullmatch(name):
         raise BadKind(
             f"{printable(name)[:60]!r} cannot be its name: lower-case letters, digits, - and _"
         )
-    description = " ".join(_text(said, "description").split())
+    description = " ".join(text_of(said, "description").split())
     if not description:
         raise BadKind("it has no description, by which a model knows when to use it")
     if not body.strip():
-        raise BadKind("there are no words below its head that say what to do")
+        raise BadKind("there are no words below its front matter that say what to do")
     return Kind(
-        name=name,
+        name=f"{plugin}:{name}" if plugin else name,
         description=printable(description)[:_LONGEST_DESCRIPTION],
         prompt=body.strip(),
         tools=_tools_in(said),
         without=_tools_in(said, "disallowedTools") or (),
         mode=_mode_in(said),
-        model=_text(said, "model"),
+        model=text_of(said, "model"),
         budget=_budget_in(said),
         place=place,
         is_own=is_own,
@@ -191,13 +199,8 @@ def _head_of(data: bytes) -> tuple[Mapping[str, Value], str]:
     try:
         head, body = split(data.decode(errors="replace"))
         return fields(head), body
-    except BadHead as error:
+    except BadFrontMatter as error:
         raise BadKind(f"it {error}") from error
-
-
-def _text(said: Mapping[str, Value], key: str) -> str:
-    value = said.get(key, "")
-    return value.strip() if isinstance(value, str) else ", ".join(value)
 
 
 def _names_in(said: Mapping[str, Value], key: str) -> Sequence[str]:
@@ -217,7 +220,7 @@ def _tools_in(said: Mapping[str, Value], key: str = "tools") -> tuple[str, ...] 
 
 
 def _mode_in(said: Mapping[str, Value]) -> BoundMode | None:
-    word = _text(said, "mode") or _text(said, "permissionMode")
+    word = text_of(said, "mode") or text_of(said, "permissionMode")
     if not word:
         return None
     if word not in _MODES:
@@ -237,7 +240,7 @@ def _budget_in(said: Mapping[str, Value]) -> Budget:
 
 
 def _number(said: Mapping[str, Value], key: str) -> float | None:
-    text = _text(said, key)
+    text = text_of(said, key)
     if not text:
         return None
     try:

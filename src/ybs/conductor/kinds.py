@@ -1,6 +1,6 @@
 """Kinds of sub-agents: what each is for, what it may use, and what it is told."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill"
 class Kind(Struct, frozen=True, kw_only=True):
     """A kind of sub-agents. `tools` are the most that it may have (None: all of its parent's), `without` those that it may not; `mode` narrows what they may do.
 
-    `prompt` is what it is told of its part. `place` is its file; empty of a built-in one. `is_own`: it is one of the person's own,
+    `name` is `PLUGIN:NAME` for one of a plugin. `prompt` is what it is told of its part. `place` is its file; empty of a built-in one. `is_own`: it is one of the person's own,
     so that the model it names may be anywhere.
     """
 
@@ -89,3 +89,14 @@ GENERAL: Final = Kind(
     ),
 )
 BUILT_IN: Final = {kind.name: kind for kind in (EXPLORE, REVIEW, TEST, GENERAL)}
+#: What skills and commands that were written for Claude Code call the kinds that it has by itself.
+_ALIASES: Final = {"general-purpose": "general", "plan": "explore"}
+
+
+def kind_named(kinds: Mapping[str, Kind], name: str) -> Kind | None:
+    """Return the kind of this name; one of a plugin has its name without the plugin's as well, where no other kind has it."""
+    wanted = name.strip().lower()
+    for each in (wanted, _ALIASES.get(wanted, "")):
+        if each in kinds:
+            return kinds[each]
+    return next((kind for full, kind in kinds.items() if full.endswith(f":{wanted}")), None)

@@ -114,6 +114,11 @@ class Progress(Struct, kw_only=True):
     files: dict[str, None] = field(default_factory=dict[str, None])
     calls: list[str] = field(default_factory=list[str])
 
+    @property
+    def spent(self) -> Used:
+        """What was used; what summaries and answers that were thrown away took is known at the end alone."""
+        return self.used if self.end is None else Used.of(self.end.steps, self.end.usage)
+
     def add(self, event: Event) -> None:
         """Take an event."""
         self.doing = _doing(event) or self.doing

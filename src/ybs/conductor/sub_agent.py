@@ -62,9 +62,8 @@ class SubAgent:
 
     @property
     def used(self) -> Used:
-        """What it has used so far; what summaries within its turn took is known at its end."""
-        end = self.progress.end
-        return Used.of(end.steps, end.usage) if end is not None else self.progress.used
+        """What it has used so far."""
+        return self.progress.spent
 
     def wait(self) -> None:
         """Note that it waits for its turn in this task, so that a stop ends that."""
@@ -152,7 +151,7 @@ class SubAgent:
                 Spending(self.budget, next_tokens),
                 LastWord(own.config.agent.max_iterations),
             ),
-            last_guards=home.last_guards(),
+            last_guards=home.last_guards(self.name, self.kind.name),
             hooks=home.hooks,
             tools=home.tools,
             toolboxes=home.toolboxes,

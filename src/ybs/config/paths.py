@@ -1,6 +1,8 @@
 """The names of ybs's files in a project, and of the one that counts for everybody on the machine."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 PROJECT_FILE = ".ybs.json"
 #: The folders of a project that hold skills.
@@ -16,6 +18,20 @@ PROJECT_SIGNS = (
         ".claude/skills",
         ".agents/skills",
         ".claude/settings.json",
+        ".claude/settings.local.json",
     ),
 )
 SYSTEM_FILE = Path("/etc/ybs/config.json")
+
+#: How the file ends that describes a tool beside its program.
+SIDECAR: Final = ".tool.json"
+
+
+def sidecar_of(program: str, is_there: Callable[[str], bool]) -> str:
+    """Return the file that describes a program: `deploy.sh.tool.json` or, where no program `deploy` is there, `deploy.tool.json`; empty where neither is."""
+    if is_there(f"{program}{SIDECAR}"):
+        return f"{program}{SIDECAR}"
+    folder, slash, name = program.rpartition("/")
+    stem = f"{folder}{slash}{name.partition('.')[0] or name}"
+    is_meant = stem != program and not is_there(stem) and is_there(f"{stem}{SIDECAR}")
+    return f"{stem}{SIDECAR}" if is_meant else ""

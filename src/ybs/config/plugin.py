@@ -6,9 +6,10 @@ from msgspec import Struct
 
 
 class PluginFolder(Struct, frozen=True, kw_only=True):
-    """Where the plugin lies, and the files of its commands and its kinds of sub-agents, as paths within it."""
+    """Where the plugin lies, and the files of its commands and its kinds of sub-agents and the folders of its skills, as paths within it."""
 
     name: str
     folder: Path
     commands: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    skill_folders: tuple[str, ...] = ()

@@ -105,7 +105,10 @@ class Context(Struct, frozen=True, kw_only=True):
         Count, Meta(description="The size of the map of the project; 0 leaves it out.")
     ] = 1024
     max_tool_output_chars: Annotated[
-        Positive, Meta(description="A tool's output beyond this is cut in the middle.")
+        Positive,
+        Meta(
+            description="A tool's output beyond this is cut in the middle. Where it is not set, a window over 33,000 tokens has room for more: up to 60,000."
+        ),
     ] = 10_000
 
 
@@ -153,11 +156,16 @@ class Safety(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="Files and folders that tools never touch.")
     ] = ("~/.ssh", "~/.aws", "~/.config")
     require_confirmation: Annotated[
-        tuple[str, ...], Meta(description="Tools that ask first in mode `ask`.")
+        tuple[str, ...],
+        Meta(
+            description="Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change something; in your own settings for each command."
+        ),
     ] = ("write_file", "run_shell", "delete_file")
     ask_before_edits: Annotated[
         bool,
-        Meta(description="In mode `ask`, ask before each edit, also of files that the model has read."),
+        Meta(
+            description="In mode `ask`, ask before each edit, also of files that the model has read."
+        ),
     ] = False
     blocked_commands: Annotated[
         tuple[str, ...],
@@ -165,18 +173,21 @@ class Safety(Struct, frozen=True, kw_only=True):
             description="Commands that are refused in every mode where they are recognised: a seat belt, not a wall."
         ),
     ] = ("rm -rf /", "sudo", "chmod 777")
-    # With options that write or run something (`sort -o`, `find -exec`, `rg --pre`) they are asked about all the same.
     safe_commands: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Programs of the system that need no question: they run with the project read-only."
-        ),
+        Meta(description="Programs that the mode `deny` lets run, with the project read-only."),
     ] = (
         *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
         *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),
         *("readlink", "realpath", "rg", "seq", "sha256sum", "sort", "stat", "tail", "tr", "true"),
         *("uname", "uniq", "wc", "which", "whoami"),
     )
+    outside_sandbox: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and `gh *`. Only your own settings can name them."
+        ),
+    ] = ()
     allow: Annotated[
         tuple[str, ...],
         Meta(description="Rules such as `run_shell(pytest *)`: what needs no question."),
@@ -272,6 +283,12 @@ class Ui(Struct, frozen=True, kw_only=True):
     show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
     show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
     stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
+    answer_shell: Annotated[
+        bool,
+        Meta(
+            description="Have the model answer to the output of a !command at once; false keeps it for your next prompt."
+        ),
+    ] = True
     editing_mode: Annotated[
         Literal["emacs", "vi"], Meta(description="Which editor's keys the prompt has.")
     ] = "emacs"

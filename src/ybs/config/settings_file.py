@@ -76,16 +76,22 @@ def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
         tree[name] = value
 
 
-def fitting_value(key: str, text: str) -> Any:
-    """Return a text as the value of a setting: as it stands where the setting is a text, else read as JSON.
-
-    Raises ConfigError where there is no such setting, or the value does not fit it.
-    """
+def refuse_unknown(key: str) -> Any:
+    """Return the type of a setting. Raises ConfigError where there is none of that name."""
     path = tuple(key.split("."))
     annotation = annotation_at(path)
     if annotation is None or not all(path):
         guess = suggest(path)
         raise ConfigError(f"There is no setting {key!r}{guess}" + "." * (not guess))
+    return annotation
+
+
+def fitting_value(key: str, text: str) -> Any:
+    """Return a text as the value of a setting: as it stands where the setting is a text, else read as JSON.
+
+    Raises ConfigError where there is no such setting, or the value does not fit it.
+    """
+    annotation, path = refuse_unknown(key), tuple(key.split("."))
     if path[-1] == "api_key":
         raise ConfigError(
             "A key on the command line would stay in the history of your shell.",

@@ -4,7 +4,7 @@
 
 - the machine and the folder: `machine.py`, `project.py`, `commits.py`, and `detect.py` with `kinds/`;
 - documents: `documents.py`, over `document_places.py` (where), `document_text.py` (how) and `preferences.py`;
-  `focus.py` and `identity.py` write two of them, `first_agents.py` with `conventions.py` proposes another;
+  `focus.py` and `identity.py` write two of them;
 - memories: `memory.py`, over `memory_file.py` and `memory_names.py`; `memory_recent.py` is the section.
 
 The map of the project, `repo_map/`, is a message of its own.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FOCUS_FILE = ".ybs/FOCUS.md"
 LONGEST_FOCUS = 1_000  # characters
+_RULES = "# Written with the focus, and removed with it\n/FOCUS.md\n/.gitignore\n"
 
 
 def read_focus(folder: Path) -> str:
@@ -34,6 +35,7 @@ def write_focus(folder: Path, text: str) -> None:
         )
     data = f"{text.strip()}\n".encode("utf-8", "replace")
     with _place(folder, makes=True) as place:
+        _keep_untracked(folder.resolve() / FOCUS_FILE)
         fresh = place.beside(f".FOCUS.md.{os.urandom(6).hex()}")
         handle = fresh.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -53,7 +55,18 @@ def clear_focus(folder: Path) -> bool:
             place.unlink()
     except FileNotFoundError:
         return False
+    rules = (folder.resolve() / FOCUS_FILE).with_name(".gitignore")
+    with suppress(OSError):  # whatever else is in the folder stays
+        if rules.read_text(encoding="utf-8") == _RULES:
+            rules.unlink()
+        rules.parent.rmdir()
     return True
+
+
+def _keep_untracked(file: Path) -> None:
+    """Have git pass over the focus, which is one person's; rules that are there are somebody's own."""
+    with suppress(OSError), file.with_name(".gitignore").open("x", encoding="utf-8") as rules:
+        rules.write(_RULES)  # "x" follows no link
 
 
 @contextmanager

@@ -142,8 +142,10 @@ class Question(Struct, frozen=True, kw_only=True):
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
     network_grant: str = ""  # what "always" stores then
+    outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
+    takes_reason: bool = True  # somebody reads why a no was said
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -155,6 +157,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     is_unattended: bool = False
     with_network: bool = False  # for the command, where the question offers it
+    is_outside: bool = False  # the sandbox, for this once, where the question offers it
 
 
 #: Asks the person. A frontend that has nobody to ask answers no, says so in `reason` and sets `is_unattended`.
@@ -165,11 +168,9 @@ class Turn:
     """One turn as guards see it: the conversation, what was used so far, and a way to say something."""
 
     def __init__(self, conversation: Conversation, emit: Emit) -> None:
-        self.conversation = conversation
-        self.emit = emit
+        self.conversation, self.emit = conversation, emit
         self._first: UserMessage | None = None
-        self.steps = 0
-        self.usage = Usage()
+        self.steps, self.usage = 0, Usage()
         self._started_at = monotonic()
 
     @property

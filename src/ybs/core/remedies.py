@@ -28,6 +28,7 @@ RemedyKind: TypeAlias = Literal[
     "raise_step_limit",
     "allow_call",  # the rule
     "allow_call_with_network",  # the rule
+    "allow_outside",
     "choose_mode",  # the mode
     "add_folder",  # the folder; empty where its name is not known
     "run_without_sandbox",

@@ -66,7 +66,8 @@ def menu_lines(menu: Menu) -> list[str]:
 def _aligned(tables: Sequence[Table]) -> list[Table]:
     """Give the first columns of tables of plain texts one width."""
     plain = [table for table in tables if all(each.kind == "text" for each in table.columns)]
-    widest = max((len(str(row.cells[0])) for each in plain for row in each.rows), default=0)
+    rows = [row for each in plain for row in each.rows if len(row.cells) > 1]
+    widest = max((len(str(row.cells[0])) for row in rows), default=0)
 
     def padded(row: Row) -> Row:
         return replace(row, cells=(str(row.cells[0]).ljust(widest), *row.cells[1:]))
@@ -79,7 +80,10 @@ def _aligned(tables: Sequence[Table]) -> list[Table]:
 
 def _table_lines(table: Table, width: int, *, has_bars: bool) -> list[str]:
     if all(column.kind == "text" for column in table.columns):
-        return in_columns([("", *map(str, row.cells)) for row in table.rows])
+        whole = [row for row in table.rows if len(row.cells) == len(table.columns)]
+        drawn = iter(in_columns([("", *map(str, row.cells)) for row in whole]))
+        # A lone cell says what the rows below are about.
+        return [next(drawn) if row in whole else str(row.cells[0]).rstrip() for row in table.rows]
     return list(_Figures(table, width, has_bars=has_bars).lines())
 
 

@@ -48,7 +48,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 TIMEOUT_SECONDS = 30.0
 MOST_OUTPUT_BYTES = 8_000_000
 _MOST_ERROR_CHARS = 2000
-_PERSONAL = r"^(user\.(name|email)|core\.(excludesfile|hookspath))$"
+_PERSONAL = r"^(user\.(name|email)|core\.(excludesfile|hookspath)|commit\.gpgsign)$"
 
 
 class Change(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Git:
     async def is_bare(self) -> bool:
         """Return whether the settings say that there is no work tree."""
         settings = dict(await self._settings_of(self.repository()))
-        return settings.get("core.bare", "false").lower() not in ("false", "no", "off", "0")
+        return _is_true(settings.get("core.bare", ""))
 
     async def branch(self) -> str:
         """Return the branch, or an empty string where HEAD is on none."""
@@ -268,6 +268,10 @@ class Git:
         own = {**await self._person(), **dict(await self._settings_of(self.repository()))}
         return own.get(name, "")
 
+    async def signs(self) -> bool:
+        """Return whether git itself would sign commits here."""
+        return _is_true(await self.setting("commit.gpgsign"))
+
     def repository(self, *, is_write: bool = False) -> Repository:
         """Return where the repository is; with `is_write`, one in which git can write safely. Raises GitError."""
         found = self._tried(find_repository, self.folder)
@@ -292,8 +296,7 @@ class Git:
             text = b"\n".join(self._tried(_content, file) for file in files)
             words = ["config", "--file", "-", "--no-includes", "--null", "--list"]
             printed = await self.start(words, environment(None, {}), text, None)
-            rows = [entry.partition("\n") for entry in _text(printed).split("\0") if entry]
-            self._settings, self._stamp = [(key, value) for key, _, value in rows], stamp
+            self._settings, self._stamp = _settings_in(printed), stamp
         return self._settings
 
     async def _who(self, settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -315,10 +318,10 @@ class Git:
             own = {"HOME": home, "GIT_CONFIG_GLOBAL": ""} if home.startswith("/") else {}
             own |= {n: v for n, v in self.environ.items() if n == "XDG_CONFIG_HOME"}
             try:
-                printed = _text(await self.start(words, environment(None, own), None, None))
+                printed = await self.start(words, environment(None, own), None, None)
             except GitError:  # there are none
-                printed = ""
-            self._own = dict(each.split("\n", 1) for each in printed.split("\0") if "\n" in each)
+                printed = b""
+            self._own = dict(_settings_in(printed))
         return self._own
 
     async def _ignored(self) -> str:
@@ -367,6 +370,10 @@ class Git:
             raise GitError(f"git failed: {said}") from error
 
 
+def _is_true(value: str) -> bool:
+    return value.lower() not in ("", "false", "no", "off", "0")
+
+
 def _real_file(path: str) -> str:
     is_file = path.startswith("/") and Path(path).is_file()
     return os.path.realpath(path) if is_file else ""
@@ -388,6 +395,12 @@ def _content(file: Path) -> bytes:
 def _stamp(file: Path) -> tuple[int, ...]:
     facts = file.stat()
     return (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
+def _settings_in(printed: bytes) -> list[tuple[str, str]]:
+    """Return the names and values that `git config --null` printed; a name without a value means true."""
+    rows = (entry.partition("\n") for entry in _text(printed).split("\0") if entry)
+    return [(key, value if equals else "true") for key, equals, value in rows]
 
 
 def _line(data: bytes) -> str:

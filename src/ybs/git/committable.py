@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from ybs.core.folder_names import OTHERS
 from ybs.core.lazy import lazy
 from ybs.git.hardening import GitError
 from ybs.security.paths.repository import under_way
@@ -20,6 +21,8 @@ _NESTED = "they lie in a repository of their own"
 _SHARED = "somebody else changed them as well"
 _FILTERED = "they go through a filter, such as LFS"
 _SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 - a reason
+#: Why files are left out that commands made: caches, build folders, downloads; `git add` is the person's word on them.
+MADE = "commands made them"
 _SECRET_NAME = lazy(
     r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)"
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
@@ -35,12 +38,13 @@ Named: TypeAlias = Mapping[str, str | Path]
 class Seen(Struct, frozen=True):
     """A look at the work tree: the letters of each path that differs, and why nothing can be committed.
 
-    `shared` are paths that somebody else has changed since, `branch` is what git says of the branch.
+    `shared` are paths that somebody else has changed since, `made` are files that commands made, `branch` is what git says of the branch.
     """
 
     changes: Mapping[str, str]
     trouble: str = ""
     shared: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
     branch: str = ""
 
 
@@ -135,6 +139,7 @@ async def sorted_out(
         _SHARED: [n for n in changed if n in before.shared and n not in before.changes],
         _NESTED: [n for n in names if n not in before.changes and elsewhere(top, n)],
         _SECRET: [name for name in changed if letters.get(name) == "??" and _is_secret(name)],
+        MADE: [n for n in changed if n in before.made and letters.get(n) == "??"],
     }
     out = {name for each in left.values() for name in each}
     mine = [name for name in changed if name not in out]
@@ -145,6 +150,12 @@ async def sorted_out(
         filtered = await git.filtered(mine)
     left[_FILTERED] = list(filtered)
     return [name for name in mine if name not in filtered], left
+
+
+def is_build_product(path: str) -> bool:
+    """Return whether its folder says that a file is a cache, or was built or installed."""
+    folders = path.split("/")[:-1]
+    return any(name in OTHERS or name.startswith(".") for name in folders) or path.endswith(".pyc")
 
 
 def _is_secret(path: str) -> bool:

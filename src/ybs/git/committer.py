@@ -14,9 +14,11 @@ from ybs.config.schema import Git as Settings
 from ybs.core.wording import listed
 from ybs.git.client import Git
 from ybs.git.committable import (
+    MADE,
     Named,
     Seen,
     is_as_head,
+    is_build_product,
     look,
     names_within,
     sorted_out,
@@ -24,7 +26,16 @@ from ybs.git.committable import (
 )
 from ybs.git.consent import Consent
 from ybs.git.hardening import GitError, plain_message
-from ybs.git.hooks import HookFailed, RunScript, checked, digest_of, hooks_folder, hooks_in
+from ybs.git.hooks import (
+    AFTER_COMMIT,
+    HookFailed,
+    RunScript,
+    checked,
+    digest_of,
+    hooks_folder,
+    hooks_in,
+    left_undone,
+)
 from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
@@ -113,20 +124,23 @@ class Committer:
         describe: Describe,
         *,
         shared: Sequence[str | Path] = (),
+        made: Sequence[str | Path] = (),
         are_edits: bool = False,
     ) -> Commit | None:
         """End the turn (each one, also with no paths) and commit these files; None: there is nothing to tell.
 
-        The paths are absolute or relative to the project's folder. The `shared` ones are not committed; `describe`
-        makes a message for those that are. `are_edits`: none of them is new or gone.
+        The paths are absolute or relative to the project's folder. The `shared` ones are not committed, nor those that
+        commands `made` where git does not know them; `describe` makes a message for those that are. `are_edits`: none of them is new or gone.
         """
         before = self._before
         self.forget()
         if before is None or not paths or (git := self._repository()) is None:
             return None
         try:
-            others = frozenset(names_within(git, self._folder, shared))
-            before = replace(before, shared=others)
+            others, generated = (
+                frozenset(names_within(git, self._folder, each)) for each in (shared, made)
+            )
+            before = replace(before, shared=others, made=generated)
             names = names_within(git, self._folder, paths)
             hooks = hooks_in(await hooks_folder(git))
             is_quick = are_edits and not hooks
@@ -179,7 +193,7 @@ class Committer:
             return None
         message = self._message(describe, paths.values())
         commit = await git.commit(message, *names, status=status)
-        return self._made(commit, message, names) if commit else None
+        return self._made(commit, message, names, await self._undone(git)) if commit else None
 
     async def _commit(
         self,
@@ -197,17 +211,21 @@ class Committer:
         if trouble:
             return self._refused(trouble) if changed or now.trouble else None
         mine, left = await sorted_out(git, list(paths), changed, before, now.changes)
+        made = left.pop(MADE, [])
         notices = self._left_out(left)
         if not mine:
             return Commit(notice=notices) if notices else None
         if not await self._is_wanted(git, hooks):
             return None
+        told = {MADE: [name for name in made if not is_build_product(name)]}
+        notices = "\n".join(filter(None, [notices, self._left_out(told)]))
         message = self._message(describe, [paths[name] for name in mine])
         if hooks:
             if problem := await self._problem_of(git, hooks):
                 return self._refused(problem)
             message = await self._checked(git, hooks, mine, message)
         commit = await git.commit(message, *mine, is_sorted_out=is_as_head(git, now.changes))
+        notices = f"{notices}\n{await self._undone(git)}".strip()
         return self._made(commit, message, mine, notices)
 
     async def _is_wanted(self, git: Git, hooks: Sequence[Path] = ()) -> bool:
@@ -269,6 +287,14 @@ class Committer:
 
         self._told.add(reason)
         return Commit(notice=f"Not committed: {printable(reason)}.", is_about_all=True)
+
+    async def _undone(self, git: Git) -> str:
+        """Say once what git itself would have done with the commit."""
+        said = await left_undone(git, (AFTER_COMMIT,))
+        if said in self._told:
+            return ""
+        self._told.add(said)
+        return said
 
     def _left_out(self, left: Mapping[str, list[str]]) -> str:
         """Name, once each, the files that are not in a commit."""

@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
+from ybs.core.wording import listed
 
 if TYPE_CHECKING:
     from ybs.git.client import Git
 
 _NAMES = ("pre-commit", "prepare-commit-msg", "commit-msg")
+AFTER_COMMIT, AFTER_CHECKOUT = "post-commit", "post-checkout"
+#: All that git itself runs for a commit.
+COMMIT_HOOKS = (*_NAMES, AFTER_COMMIT)
 _MOST_LINES = 12
 _MOST_BYTES = 1_000_000
 CONFINED = "It ran in the sandbox: no network, an empty home folder, the project read-only."
@@ -49,10 +53,21 @@ async def hooks_folder(git: "Git") -> Path:
     return repository.work_tree / (home + named[1:] if named.startswith("~/") else named)
 
 
-def hooks_in(folder: Path) -> list[Path]:
+def hooks_in(folder: Path, names: Sequence[str] = _NAMES) -> list[Path]:
     """Return the hooks in a folder that git would run, in the order in which it does."""
-    paths = (folder / name for name in _NAMES)
+    paths = (folder / name for name in names)
     return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
+
+
+async def left_undone(git: "Git", names: Sequence[str]) -> str:
+    """Say what git itself would do and ybs's own git does not: run these hooks, sign a commit; empty if nothing."""
+    hooks = [path.name for path in hooks_in(await hooks_folder(git), names)]
+    said: list[str] = []
+    if AFTER_COMMIT in names and await git.signs():
+        said.append("The commit is not signed, although commit.gpgSign is set")
+    if hooks:
+        said.append(f"{listed(hooks)} did not run, for ybs's own git starts no hook")
+    return "".join(f"{each}. " for each in said).rstrip()
 
 
 def digest_of(hooks: Sequence[Path]) -> str:

@@ -1,11 +1,15 @@
 """Loop detection: the same calls with the same results count only while the workspace stays as it is.
 
 A cycle of up to five calls that repeats is answered step by step: a reminder, then the demand to change the
-approach, then the end of the turn with reason `loop`.
+approach, then the end of the turn with reason `loop`. One that waits, such as `sleep 5; cat state`, may repeat more
+often: time passes, and what it waits for may not be in the project.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct, json
 
 from ybs.core.errors import StopTurn
 from ybs.core.lazy import lazy
@@ -15,6 +19,8 @@ from ybs.core.remedies import Remedy
 
 LONGEST_CYCLE = 5
 REMIND_AT, PIVOT_AT, STOP_AT = 3, 5, 7
+#: As many times as often where a call waits.
+PATIENCE = 6
 
 REMINDER = (
     "You have made the same call {count} times and got the same result each time; nothing in the project "
@@ -27,6 +33,11 @@ PIVOT = (
 STOPPED = "Stopped: the same {what} came back {count} times with no change in the project."
 DIFFERENTLY = (Remedy("change_model"), Remedy("do", "say what to do differently"))
 #: Times differ from run to run and make no difference.
+_WAITS = lazy(
+    r"(?:^|[;&|(\n]|\b(?:do|then|else)\s)\s*(?:sleep|wait|inotifywait)\b"
+    r"|\b(?:kubectl|oc|docker|podman|gh)\s[^;&|\n]*\b(?:wait|watch)\b"
+)
+_WAITING_TOOL = "shell_job"
 DURATION = lazy(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
@@ -42,7 +53,7 @@ class Loops(Guard):
 
     def _begin(self, turn: Turn | None) -> None:
         self._turn = turn
-        self._steps: list[int] = []
+        self._steps: list[Step] = []
         self._read: Message | None = None
         self._mark: str | None = None
         self._since = 0
@@ -73,16 +84,18 @@ class Loops(Guard):
         self._act(turn, count, length)
 
     def _act(self, turn: Turn, count: int, length: int) -> None:
-        if count >= STOP_AT:
+        waits = any(step.waits for step in self._steps[-length:])
+        times = PATIENCE if waits else 1
+        if count >= STOP_AT * times:
             what = "call" if length == 1 else f"{length} calls"
             text = STOPPED.format(what=what, count=count)
             raise StopTurn("loop", text, remedies=DIFFERENTLY)
         if count == self._told:
             return
         self._told = count
-        if count == REMIND_AT:
+        if count == REMIND_AT * times:
             turn.say(UserMessage.of(REMINDER.format(count=count), origin="guard"))
-        elif count == PIVOT_AT:
+        elif count == PIVOT_AT * times:
             turn.say(UserMessage.of(PIVOT.format(count=count), origin="guard"))
 
 
@@ -96,8 +109,15 @@ def said_since(read: Message | None, messages: Sequence[Message]) -> Sequence[Me
     return None
 
 
-def steps_of(messages: Sequence[Message]) -> list[int]:
-    """Describe each step's calls and their results by one number; equal steps have equal numbers."""
+class Step(Struct, frozen=True):
+    """The calls of a step with their results, as a number: equal ones have equal numbers. `waits`: one of them does."""
+
+    number: int
+    waits: bool
+
+
+def steps_of(messages: Sequence[Message]) -> list[Step]:
+    """Describe each step."""
     results = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
 
     def described(call: ToolCall) -> tuple[str, str | bytes, str]:
@@ -105,13 +125,21 @@ def steps_of(messages: Sequence[Message]) -> list[int]:
         return call.name, call.invalid or bytes(call.arguments), output
 
     return [
-        hash(tuple(map(described, message.calls)))
+        Step(hash(tuple(map(described, message.calls))), any(map(_waits, message.calls)))
         for message in messages
         if isinstance(message, AssistantMessage) and message.calls
     ]
 
 
-def repetitions(steps: Sequence[int]) -> tuple[int, int]:
+def _waits(call: ToolCall) -> bool:
+    """Return whether a call lets time pass, by what it runs."""
+    if call.name == _WAITING_TOOL:
+        return True
+    command = json.decode(call.arguments, type=dict[str, Any]).get("command")
+    return isinstance(command, str) and bool(_WAITS().search(command))
+
+
+def repetitions(steps: Sequence[object]) -> tuple[int, int]:
     """Return how often the cycle at the end repeats, and its length; the highest count wins."""
     best = (1, 1)
     for length in range(1, LONGEST_CYCLE + 1):

@@ -6,7 +6,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
 
 HOW = (
-    "The mode is plan: you can read, and nothing is changed or run. Ask first what you cannot find out. When you know what to do, "
+    "The mode is plan: you can read, and run commands that change nothing; nothing is changed. Ask first what you cannot find out. When you know what to do, "
     "end your answer with the heading `Plan:` and numbered steps: the files, what changes, how it is checked. The person then decides."
 )
 

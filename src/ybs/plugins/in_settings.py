@@ -27,13 +27,9 @@ def with_added(loaded: Loaded) -> Loaded:
     used = [each for each in plugins if each.is_used]
     config = loaded.config
     tools = tuple(str(each.folder / "tools") for each in used if each.parts.tools)
-    skills = tuple(
-        str(each.folder / folder) for each in used for folder in each.parts.skill_folders
-    )
     config = replace(
         config,
         tools=replace(config.tools, search_paths=(*config.tools.search_paths, *tools)),
-        skills=replace(config.skills, search_paths=(*config.skills.search_paths, *skills)),
         hooks=_with_hooks(config.hooks, used),
         mcpServers=with_servers(config.mcpServers, used),
     )
@@ -43,6 +39,7 @@ def with_added(loaded: Loaded) -> Loaded:
             folder=each.folder,
             commands=each.parts.commands,
             agents=each.parts.agents,
+            skill_folders=each.parts.skill_folders,
         )
         for each in used
     )

@@ -1,18 +1,24 @@
 """What a plugin would do, in plain words for the person who decides about it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from ybs.agent.user_hooks.definitions import Hook, read
 from ybs.config.document import visible
+from ybs.config.front_matter import BadFrontMatter, fields, split, without_effect
+from ybs.config.paths import sidecar_of
+from ybs.config.template import commands_in
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import Content
 from ybs.plugins.parts import Parts
 from ybs.plugins.servers import server_needs
 from ybs.tools.external.definition import BadDefinition, defined
 
+#: Nothing may hide behind a cut.
+_LONGEST_COMMAND = 20_000
 _COMMAND = re.compile(r"!`([^`\n]+)`")
-_MOST_SHOWN = 20
+_USED_OF_AGENTS = ("model",)
 
 
 def needs_of(content: Content, parts: Parts) -> Iterator[str]:
@@ -24,14 +30,16 @@ def needs_of(content: Content, parts: Parts) -> Iterator[str]:
         yield f"adds {plural(len(parts.commands), 'command')}: {names}"
     yield from _programs_in_commands(content, parts)
     if parts.agents:
-        names = listed((each.rpartition("/")[2].removesuffix(".md") for each in parts.agents), 12)
+        names = listed((_full(parts, each) for each in parts.agents), 12)
         yield f"adds {plural(len(parts.agents), 'kind')} of sub-agents: {names}"
     if parts.skills:
-        yield f"adds {plural(len(parts.skills), 'skill')} for the model: {listed(parts.skills, 12)}"
+        names = listed((f"{parts.name}:{each}" for each in parts.skills), 12)
+        yield f"adds {plural(len(parts.skills), 'skill')} for the model: {names}"
     found = read(parts.hooks, source="plugin")
     yield from dict.fromkeys(map(_hook, found.hooks))
     yield from (_tool(content, path) for path in parts.tools)
     yield from server_needs(parts.servers)
+    yield from _idle(content, parts)
     yield from (f"ignored: {problem}" for problem in (*parts.problems, *found.problems))
     if parts.unused:
         yield f"not used by ybs yet: {', '.join(parts.unused)}"
@@ -43,15 +51,38 @@ def _hook(hook: Hook) -> str:
     return f"runs at {where}, in the sandbox: {visible(hook.command)}"
 
 
+def _full(parts: Parts, path: str) -> str:
+    return f"{parts.name}:{path.rpartition('/')[2].removesuffix('.md')}"
+
+
 def _programs_in_commands(content: Content, parts: Parts) -> Iterator[str]:
     for path in parts.commands:
-        text = content.files[path].data.decode(errors="replace")
-        for found in _COMMAND.findall(text)[:_MOST_SHOWN]:
-            yield f"runs when you type the command of {path}, in the sandbox: {visible(found)}"
+        for command in commands_in(content.files[path].data.decode(errors="replace")):
+            shown = visible(command, _LONGEST_COMMAND)
+            yield f"runs when you type the command of {path}, where the mode allows it: {shown}"
+
+
+def _idle(content: Content, parts: Parts) -> Iterator[str]:
+    """Yield a line about the front matter that cannot be read, and one about what has no effect."""
+    counts: Counter[str] = Counter()
+    for path in (*parts.commands, *parts.skill_files, *parts.agents):
+        used = _USED_OF_AGENTS if path in parts.agents else ()
+        try:
+            head, body = split(content.files[path].data.decode(errors="replace"))
+            said = fields(head)
+        except BadFrontMatter as error:
+            if path not in parts.commands:
+                yield f"ignored: {path} {error}"
+            continue
+        counts.update(without_effect(said, used))
+        counts["!`commands`"] += path in parts.skill_files and bool(_COMMAND.search(body))
+    if counts := +counts:
+        each = (f"{name} ({plural(count, 'file')})" for name, count in sorted(counts.items()))
+        yield f"without effect in ybs: {', '.join(each)}"
 
 
 def _tool(content: Content, path: str) -> str:
-    described = content.files.get(f"{path}.tool.json")
+    described = content.files.get(sidecar_of(path, content.files.__contains__))
     if described is None:
         return f"lets the model run {path}; its needs are asked about before it runs"
     try:

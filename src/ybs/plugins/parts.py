@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config.document import visible
+from ybs.config.paths import sidecar_of
 from ybs.config.tree import is_list, is_object
 from ybs.plugins.content import BadPlugin, Content, PluginFile, checked_path
 
@@ -56,6 +57,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     skill_folders: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    skill_files: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     hooks: dict[str, list[Any]] = {}
     servers: dict[str, Any] = {}
@@ -124,7 +126,7 @@ class _Inspection:
         named = _ODD.sub("-", _text(said.get("name") or name).lower()).strip("-_")
         if not _NAME.fullmatch(named):
             raise BadPlugin("it has no name that could be used")
-        skill_folders, skills = self._skills()
+        skill_folders, skill_files = self._skills()
         return Parts(
             name=named,
             description=_text(said.get("description")),
@@ -132,7 +134,8 @@ class _Inspection:
             commands=tuple(self._texts("commands")),
             agents=tuple(self._texts("agents")),
             skill_folders=skill_folders,
-            skills=skills,
+            skills=tuple(PurePosixPath(path).parent.name for path in skill_files),
+            skill_files=skill_files,
             tools=tuple(self._tools()),
             hooks=self._hooks(),
             servers=self._servers(),
@@ -154,12 +157,12 @@ class _Inspection:
             pure = PurePosixPath(path)
             above = str(pure.parent.parent)
             if pure.name == "SKILL.md" and above in folders:
-                found.setdefault(above, []).append(pure.parent.name)
-        return tuple(found), tuple(name for names in found.values() for name in names)
+                found.setdefault(above, []).append(path)
+        return tuple(found), tuple(path for paths in found.values() for path in paths)
 
     def _tools(self) -> Iterator[str]:
         for path, file in self._files.items():
-            is_described = f"{path}.tool.json" in self._files
+            is_described = bool(sidecar_of(path, self._files.__contains__))
             is_python = path.endswith(".py") and b"from ybs import" in file.data
             is_tool = file.is_executable or is_described or is_python
             if re.fullmatch(r"tools/[^/.][^/]*", path) and is_tool:

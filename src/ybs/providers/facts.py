@@ -122,11 +122,12 @@ def in_props(answer: Mapping[str, Any]) -> ModelFacts:
 
 
 def in_row(row: Mapping[str, Any]) -> ModelFacts:
-    """Read what a list of models says of one of them, as far as the servers named above do."""
+    """Read what a list of models says of one of them, as far as the servers named above do; an alias of vLLM's has its model as `root`."""
     takes = as_list(row.get("supported_parameters"))
     sees = as_list(at(row, "architecture.input_modalities"))
     return ModelFacts(
         window=count_at(row, *_WINDOWS) or None,
+        billions=billions_of(PurePath(as_text(row.get("root"))).name),
         max_output=count_at(row, *_OUTPUTS) or None,
         price=_price_in(as_object(row.get("pricing"))),
         sees_images="image" in sees if sees else None,

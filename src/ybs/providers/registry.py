@@ -4,7 +4,8 @@ Built-in providers are found by a table; modules are imported and entry points (
 for the one that is asked for.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from ybs.config.addresses import is_local, is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import place_of, stored_key
-from ybs.config.keys import find_key
+from ybs.config.keys import find_key, find_variable
 from ybs.config.schema import Config, Endpoint
 from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
@@ -69,8 +70,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     `quirks` hold for the provider's own address; at another address, given by the person, an unknown
     server of the same wire format is assumed (`is_moved`). `key_variables` are read in this order.
     `is_installed` says of a provider with a `make` whether the program or package behind it is there.
-    `locate` reads another address from the environment; empty means that it names none. `wire_elsewhere` is what servers
-    at other addresses are taken to speak, where that is not the same.
+    `endpoint_variables` may hold another address; the first that is set counts. `locate` reads one that is not written
+    as a URL. `wire_elsewhere` is what servers at other addresses are taken to speak, where that is not the same.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     endpoint: str
     model: str = ""
     key_variables: tuple[str, ...] = ()
+    endpoint_variables: tuple[str, ...] = ()
     needs_key: bool = True
     api_key: str | None = None
     headers: dict[str, str] = {}
@@ -190,6 +192,16 @@ def chosen_name(config: Config) -> str | None:
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
 
 
+def with_only_key(host: Host, config: Config) -> str | None:
+    """Return the one provider whose key stands in the environment; None where there are several or none."""
+    found: list[str] = []
+    for name in provider_names(config):
+        with suppress(ConfigError):  # one that cannot be read is not chosen
+            if find_variable(find_provider(name, config).key_variables, host.environ):
+                found.append(name)
+    return found[0] if len(found) == 1 else None
+
+
 def chosen_provider(host: Host, config: Config, name: str | None = None) -> Provider:
     """Return a provider as it is used: where it is the one of `llm`, with the address and key given there.
 
@@ -244,12 +256,18 @@ def _with_settings(provider: Provider, config: Config) -> Provider:
     """Apply `llm.endpoint` and `llm.api_key`."""
     llm = config.llm
     if llm.endpoint:
-        is_same = host_of(llm.endpoint) == host_of(provider.endpoint)
-        wire = provider.wire if is_same else provider.wire_elsewhere or provider.wire
-        given = clean_endpoint(llm.endpoint, wire)
-        if not is_same or given != clean_endpoint(provider.endpoint, wire):
-            provider = _moved(provider, given, is_own=provider.name in config.providers)
+        provider = _at(provider, llm.endpoint, is_own=provider.name in config.providers)
     return replace(provider, api_key=llm.api_key) if llm.api_key else provider
+
+
+def _at(provider: Provider, endpoint: str, *, is_own: bool = False) -> Provider:
+    """Put a provider at an address, unless it is there already."""
+    is_same = host_of(endpoint) == host_of(provider.endpoint)
+    wire = provider.wire if is_same else provider.wire_elsewhere or provider.wire
+    given = clean_endpoint(endpoint, wire)
+    if is_same and given == clean_endpoint(provider.endpoint, wire):
+        return provider
+    return _moved(provider, given, is_own=is_own)
 
 
 def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
@@ -270,11 +288,26 @@ def _moved(provider: Provider, endpoint: str, *, is_own: bool) -> Provider:
 
 
 def _located(provider: Provider, environ: Mapping[str, str]) -> Provider:
-    """Put a provider where the environment says that its server is: the person's own server, with their key for it."""
-    endpoint = provider.locate(environ) if provider.locate is not None else ""
-    if not endpoint or endpoint == provider.endpoint:
-        return provider
-    return replace(provider, endpoint=endpoint, is_moved=True)
+    """Put a provider where the environment says that its server is, as if the settings said it. Raises ConfigError."""
+    if provider.locate is not None:
+        endpoint = provider.locate(environ)
+    else:
+        endpoint = _address_in(provider.endpoint_variables, environ)
+    return _at(provider, endpoint) if endpoint else provider
+
+
+def _address_in(names: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return the address in the first of these variables that is set; empty where none is. Raises ConfigError for what is not one."""
+    variable = find_variable(names, environ)
+    endpoint = environ.get(variable, "").strip()
+    try:
+        if endpoint:
+            host_of(endpoint)
+    except ConfigError as error:
+        raise ConfigError(
+            f"The variable {variable} is not an address. Set it like https://HOST/v1, or unset it; nothing was sent."
+        ) from error
+    return endpoint
 
 
 def _check_readable(address: str | None) -> None:

@@ -26,7 +26,7 @@ from ybs.providers.http.failures import (
     may_be_a_picture,
     names_a_picture,
 )
-from ybs.providers.probe import find_facts, find_models, find_props
+from ybs.providers.probe import find_facts, find_models
 from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
@@ -171,28 +171,26 @@ class RemoteModel:
         await self._client.aclose()
 
     async def ask_server(self) -> None:
-        """Ask a server on this machine which model it has, as llama.cpp's tells, and how large that is. Never fails."""
+        """Ask a server on this machine which model it has, and how large that is. Never fails."""
         self._has_asked = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FACTS_SECONDS):
-                self._take(await find_props(self._client))
+        await self._ask()
 
     async def detect_window(self) -> int:
         """Ask the server what it tells of the model, use that and return the window. Failures leave all as it was.
 
         A server elsewhere is asked only where the window or the price is not known.
         """
-        is_near, terms = is_local(host_of(self.endpoint)), self._terms
-        if is_near or terms.asks:
-            most = terms.window_limit or LOCAL_WINDOW
-            adapter = self._adapter
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FACTS_SECONDS):
-                    told = await find_facts(
-                        self._client, adapter.name, adapter.listing, self.name, most
-                    )
-                    self._take(told)
+        if is_local(host_of(self.endpoint)) or self._terms.asks:
+            await self._ask()
         return self.window
+
+    async def _ask(self) -> None:
+        most, adapter = self._terms.window_limit or LOCAL_WINDOW, self._adapter
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FACTS_SECONDS):
+                self._take(
+                    await find_facts(self._client, adapter.name, adapter.listing, self.name, most)
+                )
 
     def _take(self, told: ModelFacts) -> None:
         """Use what the server tells, where the person does not say otherwise."""
@@ -259,8 +257,8 @@ class RemoteModel:
         if self._calls.is_preferred and self.quirks.takes_tools:
             self._options = replace(self._options, quirks=replace(self.quirks, takes_tools=False))
 
-    async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Send a request as it is and yield what comes of it."""
+    def _options_for(self, request: Request) -> RequestOptions:
+        """Return what this one request is sent with."""
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
@@ -271,7 +269,7 @@ class RemoteModel:
         takes_schema = quirks.answer_schema == "with_tools" or (
             quirks.answer_schema == "alone" and not request.tools
         )
-        options = replace(
+        return replace(
             self._options,
             max_tokens=most,
             window=window,
@@ -280,10 +278,14 @@ class RemoteModel:
             grammar=request.grammar if quirks.takes_grammar and not request.tools else "",
             account=self._client.account if self._adapter.name in _SEALING else "",
         )
+
+    async def _exchange(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Send a request as it is and yield what comes of it."""
+        options = self._options_for(request)
         draft = Assembly(
             self.name,
             self._adapter.name,
-            quirks=quirks,
+            quirks=self.quirks,
             messages=request.messages,
             max_tokens=options.max_tokens,
             account=options.account,

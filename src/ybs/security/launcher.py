@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DEVNULL: Final = -3
 #: Never looked for along PATH: the project may have put a folder of its own there.
 BUBBLEWRAP: Final = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
+#: Not `/bin/sh`, which is dash on Debian: there `[[`, `{1..3}` and `set -o pipefail` fail, and `&>` means something else.
+BASH: Final = ("/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash")
 #: Looked through first, whatever PATH says.
 SYSTEM_FOLDERS = (
     "/usr/bin",
@@ -99,6 +101,17 @@ def system_program(paths: Iterable[str]) -> str | None:
 def named_system_program(name: str) -> str | None:
     """Return the path of a program that comes with the system, and that only root can have put there."""
     return system_program(f"{folder}/{name}" for folder in (*SYSTEM_FOLDERS, *_MORE_SYSTEM_FOLDERS))
+
+
+def bash() -> str | None:
+    """Return the path of the system's bash, in which the commands of a model run where there is one."""
+    return system_program(BASH)
+
+
+def shell_command(command: str) -> list[str]:
+    """Return what runs a command of a model: the system's bash without anybody's startup files, or else sh."""
+    program = bash()
+    return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 
 
 def python(*words: str) -> list[str]:

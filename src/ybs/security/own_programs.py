@@ -23,7 +23,7 @@ IN_PROJECT: Final = "project"
 #: The end of a message about a program that failed where it had no project around it.
 WHY_APART: Final = (
     "it started outside of the project, which is not trusted: "
-    '`ybs trust give` or "cwd": "project" in its entry changes that'
+    'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
 _BETWEEN = lazy(r"[\s;,='\"@()]+")
 #: Enters the folder that stands before the command.

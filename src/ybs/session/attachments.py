@@ -22,13 +22,7 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
 from ybs.security.policy.confirm import nobody
 from ybs.security.policy.policy import Deny, Policy, Subject
-from ybs.session.mentions import (
-    Reading,
-    is_picture_name,
-    looks_like_path,
-    mentions_in,
-    pictures_in,
-)
+from ybs.session.mentions import Mention, Named, is_picture_name, looks_like_path
 from ybs.session.reply import NotSent
 from ybs.tools.calls.cut import cut
 from ybs.tools.workspace import Workspace
@@ -78,17 +72,17 @@ class Attacher:
         self._workspace, self._policy, self._resources = workspace, policy, resources
         self._firewall, self._tell, self._ask = firewall, tell, ask
 
-    async def parts(self, words: str) -> list[UserPart]:
-        """Return what to send behind the words; the person is told what was attached.
+    async def parts(self, named: Named) -> list[UserPart]:
+        """Return what to send behind words that name this; the person is told what was attached.
 
         Raises NotSent where something was not, and they do not want to send their words without it.
         """
         servers = () if self._resources is None else self._resources.servers
         finder = Finder(self._workspace.roots, servers)
-        targets = await asyncio.to_thread(finder.targets, words)
+        targets = await asyncio.to_thread(finder.targets, named)
         parts, names, problems = await self._attached(targets)
         if self._resources is not None:
-            await self._attach_resources(self._resources, words, parts, names, problems)
+            await self._attach_resources(self._resources, named, parts, names, problems)
         failures = list(dict.fromkeys([*problems, *finder.problems[:MOST_FILES]]))
         if finder.missing:
             missing = ", ".join(finder.missing[:_MOST_MISSING])
@@ -130,13 +124,13 @@ class Attacher:
     async def _attach_resources(
         self,
         resources: "ServerResources",
-        words: str,
+        named: Named,
         parts: list[UserPart],
         names: list[str],
         problems: list[Failure],
     ) -> None:
         """Attach what MCP servers have under the addresses that the words name."""
-        for server, uri in resources.named_in(words):
+        for server, uri in resources.named_in(named.mentions):
             shown = f"{server}:{uri}"
             try:
                 output = await resources.read(server, uri)
@@ -241,22 +235,22 @@ class Finder:
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
 
-    def targets(self, words: str) -> list[Target]:
+    def targets(self, named: Named) -> list[Target]:
         """Return what exists and may be read, each once; `problems` says what exists and may not."""
-        targets = [self._mentioned(readings) for readings in mentions_in(words)]
-        targets += [self._pictured(path) for path in pictures_in(words)]
+        targets = [self._mentioned(mention) for mention in named.mentions]
+        targets += [self._pictured(path) for path in named.pictures]
         found: dict[tuple[Path, int, int], Target] = {}
         for target in targets:
             if target is not None:
                 found.setdefault((target.path, target.first, target.last), target)
         return list(found.values())
 
-    def _mentioned(self, readings: Sequence[Reading]) -> Target | None:
+    def _mentioned(self, mention: Mention) -> Target | None:
         """Return what the first reading means that fits something which exists."""
-        for reading in readings:
+        for reading in mention.readings:
             name = self._roots.host.with_home(reading.path)
             try:
-                path, doubt = self._found(name)
+                path, doubt = self._found(name, is_confined=mention.is_confined)
             except Refused as error:
                 if not self._exists(name):
                     continue
@@ -268,11 +262,13 @@ class Finder:
                 if is_picture_name(name) and not reading.first and not self._roots.holds(path):
                     return Target(path, is_picture=True, doubt=doubt)
                 return Target(path, reading.first, reading.last, path.is_dir(), doubt=doubt)
-        self._miss(readings[-1].path)
+        self._miss(mention.readings[-1].path)
         return None
 
-    def _found(self, name: str) -> tuple[Path, str]:
+    def _found(self, name: str, *, is_confined: bool) -> tuple[Path, str]:
         """Return where a name leads, and why the person is asked about it. Raises ToolError."""
+        if is_confined:
+            return self._roots.resolve(name), ""
         try:
             return self._roots.resolve(name), ""
         except OutsideRoots as error:

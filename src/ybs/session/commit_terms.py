@@ -62,6 +62,7 @@ def question_of(wish: Wish) -> Question:
         call=ToolCall(id="commits", name="ybs", arguments=Raw(b"{}")),
         effect="read",
         preview=Preview(title=title, body=body),
+        takes_reason=False,
     )
 
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, Event, Noticed
-from ybs.core.messages import Image, UserMessage
-from ybs.session.mentions import names_files
+from ybs.core.messages import Image, Text, UserMessage
+from ybs.session.mentions import NOTHING, Named, named_in
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -37,12 +37,21 @@ class Composer:
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
         self._news: list[Event] = []
+        #: Goes with the next words: what commands printed that the person typed.
+        self.waiting: list[Text] = []
 
     async def compose(
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
-        message = await self._with_files(UserMessage.of(words, *images), typed, self._tell)
+        named = named_in(words if typed is None else typed)
+        return await self.compose_naming(UserMessage.of(words, *images), named)
+
+    async def compose_naming(self, message: UserMessage, named: Named) -> UserMessage:
+        """Make a message of words in which nothing is looked for; `named` is what goes with them."""
+        message = await self._with_files(message, named, self._tell)
+        message = replace(message, content=(*message.content, *self.waiting))
+        self.waiting.clear()
         self.heard.append(Heard(message, monotonic()))
         return message
 
@@ -50,7 +59,8 @@ class Composer:
         """Make a message for a running turn; what is to be told about it waits for `tell_news`. None: it is not to be sent."""
         self._news.clear()
         try:
-            message = await self._with_files(UserMessage.of(words), typed, self._news.append)
+            named = named_in(words if typed is None else typed)
+            message = await self._with_files(UserMessage.of(words), named, self._news.append)
         except NotSent as error:
             notice = Noticed(level="warning", text=str(error), remedies=error.remedies)
             self._tell(notice)
@@ -64,13 +74,10 @@ class Composer:
             self._tell(event)
         self._news.clear()
 
-    async def _with_files(self, message: UserMessage, typed: str | None, tell: Emit) -> UserMessage:
-        named_in = message.text if typed is None else typed
-        if "@" not in named_in and "/" not in named_in:
+    async def _with_files(self, message: UserMessage, named: Named, tell: Emit) -> UserMessage:
+        if named == NOTHING:
             return message
-        if not names_files(named_in):
-            return message
-        parts = await self._attacher(tell).parts(named_in)
+        parts = await self._attacher(tell).parts(named)
         return replace(message, content=(*message.content, *parts))
 
 

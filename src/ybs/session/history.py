@@ -10,7 +10,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Emit, FilesRestored, Replaced, Rewound
 from ybs.core.messages import AssistantMessage, Message, UserMessage
 from ybs.core.remedies import Remedy
-from ybs.session.injection import as_typed
+from ybs.session.injection import to_type
 from ybs.session.journal import Journal
 from ybs.session.recorder import TurnRecorder
 from ybs.session.running_task import RunningTask
@@ -150,7 +150,7 @@ class History:
             await self._recover()
             turns = self.since(place)
             gone = self._conversation.messages[place : place + 1]
-            words = next((each.words for each in gone if isinstance(each, UserMessage)), "")
+            words = next((to_type(each) for each in gone if isinstance(each, UserMessage)), "")
             return await self._go_back(turns, place, words, what, force=force)
 
     async def undo(self, count: int = 1, *, force: bool = False) -> WayBack:
@@ -161,7 +161,7 @@ class History:
             if not turns:
                 raise self._why_not()
             place = next((turn.place for turn in turns if turn.place >= 0), -1)
-            words = as_typed(turns[0].message.words)
+            words = to_type(turns[0].message)
             return await self._go_back(turns, place, words, "both", force=force)
 
     async def _recover(self) -> None:

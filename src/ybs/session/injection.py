@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ybs.core.lazy import lazy
+from ybs.core.messages import UserMessage
 
 #: What the model gets begins with one of these.
 DONE, FAILED = "[Shell command output]", "[Shell command failed]"
@@ -23,6 +24,22 @@ def injection(command: str, result: str, *, has_run: bool = True) -> str:
 def command_of(content: str) -> str:
     """Read the first line of the command from an injection."""
     return content.partition("\nCommand: ")[2].partition("\n")[0]
+
+
+#: Stands before words that would be a command if they were typed: a paste, or a message that is put into the prompt again.
+NO_COMMAND = "(pasted)\n"
+
+
+def to_type(message: UserMessage) -> str:
+    """Return what is put into the prompt of a message that is taken back: sent again, it is what it was."""
+    return as_typed(message.words) if message.origin == "shell" else as_words(message.words)
+
+
+def as_words(words: str) -> str:
+    """Return words so that they are no command where they are put into the prompt."""
+    first = words.split(maxsplit=1)[0] if words.strip() else ""
+    is_order = first.startswith("!") or (first.startswith("/") and "/" not in first[1:])
+    return NO_COMMAND + words if is_order else words
 
 
 def as_typed(words: str) -> str:

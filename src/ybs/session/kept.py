@@ -7,7 +7,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     """What a turn changed and was kept under a name.
 
     `unkept` are changed paths that no undo brings back, `shared` those that somebody else changed during the turn as well.
-    `are_edits`: all of them were files before, and are files now.
+    `are_edits`: all of them were files before, and are files now. `made` are files that commands made and no tool named.
     """
 
     name: str
@@ -15,6 +15,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     unkept: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     are_edits: bool = False
+    made: tuple[str, ...] = ()
 
 
 class Restored(Struct, frozen=True, kw_only=True):

@@ -43,9 +43,31 @@ class Reading(Struct, frozen=True):
     last: int = 0
 
 
-def names_files(words: str) -> bool:
-    """Return whether there is a mention or the path of a picture in the words."""
-    return next(mentions_in(words), None) is not None or bool(pictures_in(words))
+class Mention(Struct, frozen=True):
+    """What is to be attached: the ways to read it, the likeliest first.
+
+    `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read.
+    """
+
+    readings: tuple[Reading, ...]
+    is_confined: bool = False
+
+
+class Named(Struct, frozen=True):
+    """What words name: mentions, and the paths of pictures."""
+
+    mentions: tuple[Mention, ...] = ()
+    pictures: tuple[str, ...] = ()
+
+
+NOTHING = Named()
+
+
+def named_in(words: str) -> Named:
+    """Return what the person's words name."""
+    if "@" not in words and "/" not in words:
+        return NOTHING
+    return Named(tuple(map(Mention, mentions_in(words))), tuple(pictures_in(words)))
 
 
 def mentions_in(words: str) -> Iterator[tuple[Reading, ...]]:

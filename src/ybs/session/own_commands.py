@@ -78,6 +78,6 @@ class OwnCommands:
         command, ran = self._last
         environment = self._environment()
         result = {"exit_code": ran.exit_code, "timed_out": False, "stdout": ran.output}
-        text = injection(command, spoken(result, environment.config.context.max_tool_output_chars))
+        text = injection(command, spoken(result, environment.workspace.max_output_chars))
         text = environment.mask(text, f"the output of !!{command}")
         return UserMessage.of(f"{text}\n\n{words}".rstrip(), origin="shell")

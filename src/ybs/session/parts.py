@@ -37,15 +37,13 @@ from ybs.guards.planning import Planning
 from ybs.guards.steering import Steering
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer, attacher_in
-from ybs.session.journal import Journal, Syncing, named
+from ybs.session.journal import Journal, Syncing, begun_ns, named
 from ybs.session.options import Options, read_prompt
 from ybs.session.recorder import TurnRecorder
 from ybs.session.warming import Warming
 from ybs.transcripts.store import Store
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from ybs.agent.hooks import TurnHook
     from ybs.agent.routed import RoutedTurns
     from ybs.agent.user_hooks.hooks import UserHooks
@@ -111,13 +109,12 @@ class SessionParts:
         )
         if notes := environment.secure_code(environment.roots.folders):
             self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, *notes))
+        if remark := environment.place_remark:
+            self.loaded = loaded = replace(loaded, warnings=(*loaded.warnings, remark))
         check_place(loaded.host, environment.incognito, provider, model, loaded.config)
         own_prompt = read_prompt(options, loaded)
-        self.context = PromptContext(
-            environment,
-            own_prompt=own_prompt,
-            commands=options.commands.pointed_to if options.commands else (),
-        )
+        pointed_to = options.commands.pointed_to if options.commands else ()
+        self.context = PromptContext(environment, own_prompt=own_prompt, commands=pointed_to)
         self.journal = Journal(
             self.store,
             lambda: environment.secrets.firewall,
@@ -147,6 +144,8 @@ class SessionParts:
         """Let those of another conversation take the place: sub-agents end, as what they tell is of this one."""
         await self.delegating.aclose()
         parts.is_after_another = True
+        now, before = parts.environment.workspace, self.environment.workspace
+        now.since_ns = min(now.since_ns, before.since_ns)
 
     def _delegating(self) -> Delegating:
         options, ports = self._options, self._ports
@@ -159,7 +158,7 @@ class SessionParts:
             tell=ports.emit,
             hooks=self.hooks,
             hooks_in=self._hooks_in,
-            last_guards=lambda: self._hook_guards("SubagentStop"),
+            last_guards=self._hook_guards,
             prepare=self._before_compaction,
             own_model=options.model,
             tools=options.tools,
@@ -182,12 +181,15 @@ class SessionParts:
         def facts() -> SessionFacts:
             fresh = "clear" if self.is_after_another else "startup"
             source = "resume" if self.journal.earlier else fresh
-            return SessionFacts(name=self.journal.name, transcript=self.journal.path, source=source)
+            messages = self.conversation.messages
+            return SessionFacts(name=self.journal.name, source=source, messages=messages)
 
         return UserHooks(found.hooks, self.environment, self._ports.emit, facts)
 
     async def _ask(self, question: Question) -> Answer:
         if self.user_hooks is not None:
+            if (answer := await self.user_hooks.answer_to(question)) is not None:
+                return answer
             self.user_hooks.notify("permission_prompt", f"ybs asks: {question.preview.title}")
         with self.delegating.paused():
             return await self._ports.confirm(question)
@@ -302,12 +304,12 @@ class SessionParts:
         if self.user_hooks is not None:
             agent.compaction.before = self.user_hooks.before_compaction
 
-    def _hook_guards(self, event: 'Literal["Stop", "SubagentStop"]' = "Stop") -> tuple[Guard, ...]:
+    def _hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
         if self.user_hooks is None:
             return ()
         from ybs.agent.user_hooks.guard import HookGuard
 
-        return (HookGuard(self.user_hooks, event),)
+        return (HookGuard(self.user_hooks, agent, kind),)
 
     def _hooks_in(self, environment: ToolEnvironment) -> tuple[CallHook, ...]:
         """Return the hooks of an agent that works in a copy of the project; what reaches the project is recorded then."""
@@ -366,6 +368,7 @@ class SessionParts:
     def take_up(self, name: str, *, is_fork: bool) -> None:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""
         self.journal.take_up(name, is_fork=is_fork)
+        self.environment.workspace.since_ns = begun_ns(name)
         self.conversation.replace(self.journal.replay.messages)
         self.call_ids.reserve(self.journal.replay.call_ids)
 

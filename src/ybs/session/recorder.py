@@ -261,6 +261,7 @@ class TurnRecorder(TurnHook):
                         kept.paths,
                         partial(self.checkpoints.message, kept.name),
                         shared=kept.shared,
+                        made=kept.made,
                         are_edits=kept.are_edits,
                     )
         finally:

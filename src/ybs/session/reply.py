@@ -1,6 +1,6 @@
 """What a frontend gets back for a line of input: the reply of a command, or the outcome of a turn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -70,6 +70,13 @@ class Table(Struct, frozen=True):
         return cls(tuple(Column() for _ in made[0].cells) if made else (), made)
 
 
+class Prompt(Struct, frozen=True):
+    """What a command sends to the model. `make` gives the message, as part of the turn; `words` is what is known of it before."""
+
+    words: str
+    make: Callable[[], Awaitable[UserMessage]]
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """What a command answers, as data: lines of text, tables below them, and notes below those.
 
@@ -78,7 +85,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
     `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text;
     those of sub-agents are in envelopes.
-    `shared` is sent to the model as the person's message; then the turn's outcome takes the place of the reply.
+    `shared` is sent to the model as the person's message, as is what `prompt` makes; then the turn's outcome takes the place of the reply.
     """
 
     text: str = ""
@@ -94,6 +101,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     program: Literal["", "doctor", "setup"] = ""
     events: tuple[Event | Envelope, ...] = ()
     shared: UserMessage | None = None
+    prompt: Prompt | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -122,6 +130,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 class NotSent(YbsError):
     """The person's words were not sent, because something that they name could not be attached."""
+
+
+class NotAllowed(NotSent):
+    """The person's words were not sent, because a command that belongs to them was refused and nobody was there to be asked."""
 
 
 class Commands(Protocol):

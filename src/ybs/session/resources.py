@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ybs.core.ports import ToolOutput
-from ybs.session.mentions import MOST_MENTIONS, Reading, mentions_in
+from ybs.session.mentions import MOST_MENTIONS, Mention, Reading
 from ybs.tools.mcp.servers import Servers
 
 
@@ -19,9 +19,9 @@ class ServerResources:
         connections = self._servers.connections.items()
         return [name for name, each in connections if each.state != "off"]
 
-    def named_in(self, words: str) -> list[tuple[str, str]]:
+    def named_in(self, mentions: Sequence[Mention]) -> list[tuple[str, str]]:
         """Return server and address of each, once."""
-        found = (self._named(readings) for readings in mentions_in(words))
+        found = (self._named(each.readings) for each in mentions if not each.is_confined)
         return list(dict.fromkeys(each for each in found if each))[:MOST_MENTIONS]
 
     def _named(self, readings: Sequence[Reading]) -> tuple[str, str] | None:

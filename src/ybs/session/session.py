@@ -182,6 +182,8 @@ class Session:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
             reply = await self.commands.run(self, line)
+            if reply.prompt:
+                return await self._take(reply.prompt.words, reply.prompt.make)
             return await self._hand_on(reply.shared) if reply.shared else reply
         if not line.strip():
             return Reply(text="")
@@ -201,12 +203,16 @@ class Session:
         return await self._take(text, lambda: self.composer.compose(text, typed, images))
 
     async def send_shell(self, command: str) -> Reply | Outcome:
-        """Run a command that the person typed and let the model answer to its output."""
+        """Run a command that the person typed; the model answers to its output, or reads it with the next words."""
         from ybs.session.shell import USAGE, TypedCommands  # few are typed
 
         if not command:
             return Reply(text=USAGE, is_error=True)
         typed = TypedCommands(self.environment, self.recorder, self.emit)
+        if not self.config.ui.answer_shell:
+            return await self.running.working(
+                typed.kept(command, self.composer.waiting), "A command is still running."
+            )
         return await self._take(f"!{command}", lambda: typed.injected(command))
 
     async def _hand_on(self, message: UserMessage) -> Outcome:

@@ -1,17 +1,25 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
+from pathlib import Path
+from typing import Final
+
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.agent.model_choice import AUTO
+from ybs.config.files import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import Origin
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
-from ybs.providers.registry import chosen_name, provider_names
+from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
+
+#: Of the person: the hooks in it count, and nothing else.
+_CLAUDE_SETTINGS: Final = ".claude/settings.json"
 
 
 def load_settings(options: Options) -> Loaded:
@@ -28,11 +36,28 @@ def load_settings(options: Options) -> Loaded:
         profile=options.profile,
         trusts_project=options.trust,
     )
+    if (file := options.host.home / _CLAUDE_SETTINGS).exists():
+        loaded = _with_hooks_of(file, loaded)
     if not (options.host.config_folder / "plugins.json").exists():
         return loaded
     from ybs.plugins.in_settings import with_added  # few have plugins
 
     return with_added(loaded)
+
+
+def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:
+    """Return the settings with the hooks that the person has in the settings of Claude Code."""
+    from ybs.trust.grants import hooks_in, in_lists, joined
+
+    try:
+        with open_regular(file) as opened:
+            hooks = hooks_in(opened.read(LARGEST_BYTES))
+    except OSError:
+        return loaded
+    if not hooks:
+        return loaded
+    config = loaded.config
+    return replace(loaded, config=replace(config, hooks=joined(in_lists(config.hooks), hooks)))
 
 
 def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
@@ -47,6 +72,8 @@ def ready_settings(options: Options) -> Loaded:
     loaded = load_settings(options)
     if options.warnings:
         loaded = replace(loaded, warnings=(*loaded.warnings, *options.warnings))
+    if loaded.config.llm.model and chosen_name(loaded.config) is None:
+        loaded = _with_provider_of_key(options, loaded)
     if loaded.config.router.enabled:
         loaded = _without_router_for_chosen(loaded)
     if not _has_more_than_shipped(options, loaded.config):
@@ -54,6 +81,23 @@ def ready_settings(options: Options) -> Loaded:
     from ybs.session.checking import checked
 
     return checked(options, loaded)
+
+
+def _with_provider_of_key(options: Options, loaded: Loaded) -> Loaded:
+    """Return the settings with the provider whose key is the only one in the environment, where an option names a model alone.
+
+    A model that a project's file names chooses none: words and a key would go where the person did not send them.
+    """
+    llm, origin = loaded.config.llm, loaded.origins["llm.model"]
+    if origin.layer != "option" or llm.model == AUTO:
+        return loaded
+    if (name := with_only_key(options.host, loaded.config)) is None:
+        return loaded
+    return replace(
+        loaded,
+        config=replace(loaded.config, llm=replace(llm, provider=name)),
+        origins={**loaded.origins, "llm.provider": Origin("option", "the key in the environment")},
+    )
 
 
 def _without_router_for_chosen(loaded: Loaded) -> Loaded:

@@ -7,9 +7,10 @@ from msgspec import Raw, json
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolPrinted
-from ybs.core.messages import ToolCall, UserMessage
-from ybs.session.injection import injection, spoken
+from ybs.core.messages import Text, ToolCall, UserMessage
+from ybs.session.injection import ending_of, injection, spoken
 from ybs.session.recorder import TurnRecorder
+from ybs.session.reply import Reply
 
 USAGE = "Usage: !COMMAND   run COMMAND in the sandbox; the model sees its output"
 _ids = count(1)
@@ -28,6 +29,15 @@ class TypedCommands:
         except ToolError as error:
             text = injection(command, str(error), has_run=False)
         return UserMessage.of(text, origin="shell")
+
+    async def kept(self, command: str, waiting: list[Text]) -> Reply:
+        """Run the command, and put what the model is to read of it with what waits for the person's next words."""
+        text = (await self.injected(command)).text
+        waiting.append(Text(text=text))
+        ending, is_good = ending_of(text)
+        return Reply(
+            text=f"{ending}; the model reads it with your next words", is_error=not is_good
+        )
 
     async def _run(self, command: str) -> str:
         from ybs.tools.builtin.run_shell import Arguments, RunShell

@@ -18,6 +18,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import Usage, UserMessage
+from ybs.session.injection import as_words
 from ybs.session.parts import SessionParts
 from ybs.session.reply import Outcome
 from ybs.session.running_task import RunningTask, is_passed_on
@@ -204,7 +205,7 @@ class TurnRunner:
         unsent = parts.agent.firewall_model.take_out_refused(parts.conversation)
         if len(parts.conversation.messages) != len(parts.journal.replay.messages):
             self._emit(Replaced(messages=tuple(parts.conversation.messages)))
-        return unsent
+        return as_words(unsent)
 
     def _start(self, words: str) -> None:
         parts = self._parts

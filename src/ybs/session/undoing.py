@@ -287,8 +287,14 @@ class Checkpoints:
         spelled_changes = [self._spelled(change) for change in changes]
         since_ns = keeper.commands_since_ns
         kept = self._add(spelled_changes, running, beyond=beyond, since_ns=since_ns)
-        spelled = {self._roots.show(Path(path)) for path in shared}
-        return replace(kept, shared=tuple(path for path in kept.paths if path in spelled))
+        spelled, made = (
+            {self._roots.show(Path(path)) for path in paths} for paths in (shared, keeper.made)
+        )
+        return replace(
+            kept,
+            shared=tuple(path for path in kept.paths if path in spelled),
+            made=tuple(path for path in kept.paths if path in made),
+        )
 
     def _kept(self, record: "Record") -> Kept:
         unkept = tuple(change.path for change in record.changes if not change.can_be_undone)

@@ -3,7 +3,6 @@
 The names of all of them are told. What was found stands behind the rest, so that the beginning of a request changes as rarely as can be.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -14,12 +13,12 @@ from ybs.core.events import Emit
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox, ToolSpec
 from ybs.tools.composite import CompositeToolbox, Named
+from ybs.tools.listing import fitting, names_within
 
 NAME: Final = "find_tool"
 #: Up to this size all are offered as they are: about 1,200 tokens.
 MOST_CHARS: Final = 4_800
 _MOST_NAMED: Final = 3_000  # characters
-_MOST_FOUND = 5
 _PARAMETERS = Raw(
     b'{"type":"object","properties":{"query":{"type":"string","description":"its name, or what it is to do"}},"required":["query"]}'
 )
@@ -109,36 +108,14 @@ class DeferredToolbox(Toolbox):
         return ToolResult(call_id=call.id, name=NAME, output=text, summary=summary)
 
 
-def fitting(query: str, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """Return the tools that fit a query, the best first: words in the name count more than those in the description."""
-    wanted = _words(query)
-
-    def rank(tool: ToolSpec) -> int:
-        name, described = _words(tool.name), _words(tool.description)
-        is_named = tool.name.lower() in query.lower()
-        return 100 * is_named + 10 * len(wanted & name) + len(wanted & described)
-
-    ranked = sorted(((rank(tool), -place) for place, tool in enumerate(tools)), reverse=True)
-    return [tools[-place] for points, place in ranked[:_MOST_FOUND] if points]
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a text, without the ending of a plural."""
-    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
-    return {word.removesuffix("s") for word in words if len(word) > 1}
-
-
 def _size(tool: ToolSpec) -> int:
     return len(tool.name) + len(tool.description) + len(bytes(tool.parameters))
 
 
 def _finder(tools: Collection[str]) -> ToolSpec:
-    named = ", ".join(tools)
-    if len(named) > _MOST_NAMED:
-        named = named[:_MOST_NAMED].rpartition(", ")[0] + ", …"
     return ToolSpec(
         name=NAME,
-        description=f"Find more tools, by name or by what they do; then they can be called. There are: {named}",
+        description=f"Find more tools, by name or by what they do; then they can be called. There are: {names_within(tools, _MOST_NAMED)}",
         parameters=_PARAMETERS,
         effect="read",
     )

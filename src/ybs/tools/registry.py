@@ -35,13 +35,18 @@ _AS_SHIPPED = BuiltinTool()
 RARE = frozenset({"shell_job", "git"})
 
 
-def builtin_tools(config: Config, workspace: Workspace, *, is_short: bool = False) -> list[Tool]:
-    """Make the built-in tools that are not switched off; `is_short`, for a small model, leaves the rare ones out."""
+def builtin_tools(
+    config: Config, workspace: Workspace, *, is_short: bool = False, keeps_unread: bool = False
+) -> list[Tool]:
+    """Make the built-in tools that are not switched off.
+
+    `is_short`, for a small model, leaves the rare ones out; `keeps_unread` is for one that reads with these tools.
+    """
     settings = config.tools.builtin
     shell = settings.get("run_shell", _AS_SHIPPED)
     tools: list[Tool] = [
         ReadFile(workspace),
-        WriteFile(workspace),
+        WriteFile(workspace, keeps_unread=keeps_unread),
         EditFile(workspace, checks_syntax=is_short),
         ListFiles(workspace),
         SearchFiles(workspace),

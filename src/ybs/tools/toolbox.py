@@ -4,10 +4,10 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
@@ -30,6 +30,7 @@ from ybs.tools.specs import short_spec, spec
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
 
+_Value = TypeVar("_Value")
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
@@ -57,11 +58,20 @@ class Judged(Protocol):
 
 
 @runtime_checkable
-class Networked(Protocol):
+class Networked(Judged, Protocol):
     """A tool whose calls can be given the network."""
 
     def with_network(self, arguments: Any) -> Any:
         """Return the arguments of the same call with the network open."""
+        ...
+
+
+@runtime_checkable
+class Unconfined(Protocol):
+    """A tool whose calls can be let run outside the sandbox."""
+
+    def outside(self, arguments: Any) -> Any:
+        """Return the arguments of the same call, which runs outside: nothing else does so."""
         ...
 
 
@@ -235,7 +245,13 @@ class LocalToolbox(Toolbox):
             changed = replace(call, arguments=verdict.arguments, invalid="")
             ready = await called(lambda: self._prepare(changed), call.name, PREPARE_SECONDS)
         with self._gate.wishing(call.id, verdict.wish, verdict.reason):
-            result = await self._run_checked(call, ready, emit)
+            try:
+                result = await self._run_checked(call, ready, emit)
+            except Refused:
+                raise
+            except ToolError as error:
+                failed = replace(self._failed(call, str(error)), remedies=error.remedies)
+                result = await judges.look_at(ready.call, failed)
         note = f"\n\n{verdict.note}" if verdict.note else ""
         return replace(result, output=result.output + note)
 
@@ -243,14 +259,11 @@ class LocalToolbox(Toolbox):
         return result if self._judges is None else await self._judges.look_at(ready.call, result)
 
     async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.supervise import awaited
-
         tool, notes = ready.tool, ready.decoded.notes
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
             return replace(self._failed(call, verdict.reason, "refused"), is_refused=True)
-        if verdict.with_network and isinstance(tool, Networked):
-            ready = self._with_network(ready, tool)
+        ready = self._widened(ready, verdict)
         if verdict.by == "reading":
             read = await self._read_only(ready, emit)
             if not isinstance(read, Ready):
@@ -264,7 +277,7 @@ class LocalToolbox(Toolbox):
             return output  # a cancellation that comes just now changes nothing about it
 
         try:
-            output = await awaited(act, tool.name, self._limit_of(tool))
+            output = await self._awaited(act, tool)
             # What a judge changes now is still part of the call, and is undone with it.
             return await self._looked_at(ready, self._result(call, output, notes))
         except asyncio.CancelledError:
@@ -280,16 +293,12 @@ class LocalToolbox(Toolbox):
 
         Where that is not enough the person is asked. Returns what is to be run as any other call where they agree.
         """
-        from ybs.tools.calls.supervise import awaited
-
         tool, value, notes = ready.tool, ready.decoded.value, ready.decoded.notes
         ran, started = ReadOnlyRun(output=ToolOutput(output=""), need=UNHELD), monotonic()
         if isinstance(tool, ReadOnlyFirst):
             live = LiveOutput(ready.call.id, emit)
             try:
-                ran = await awaited(
-                    lambda: tool.run_read_only(value, live), tool.name, self._limit_of(tool)
-                )
+                ran = await self._awaited(lambda: tool.run_read_only(value, live), tool)
             except asyncio.CancelledError:
                 if live.left is None:
                     raise
@@ -308,22 +317,30 @@ class LocalToolbox(Toolbox):
             needs += f"; it was stopped after {seconds:.0f} s, and begins again"
         if need.network and isinstance(tool, Networked):
             ready = self._with_network(ready, tool)
+        if need.outside:
+            ready = replace(ready, subject=replace(ready.subject, needs_outside=True))
         verdict = await self._admit(ready, emit, needs=needs)
         if isinstance(verdict, Allow):
-            if verdict.with_network and isinstance(tool, Networked):
-                ready = self._with_network(ready, tool)
-            return ready
+            return self._widened(ready, verdict)
         output = held_back(ran, need, verdict.reason)
         result = self._result(ready.call, output, ready.decoded.notes)
         return replace(result, is_refused=True)
+
+    def _widened(self, ready: Ready, verdict: Allow) -> Ready:
+        """Return the call with what it was given beyond what it has by itself."""
+        tool = ready.tool
+        if verdict.is_outside and isinstance(tool, Unconfined):
+            value = tool.outside(ready.decoded.value)
+            return replace(ready, decoded=replace(ready.decoded, value=value))
+        if verdict.with_network and isinstance(tool, Networked):
+            return self._with_network(ready, tool)
+        return ready
 
     @staticmethod
     def _with_network(ready: Ready, tool: Networked) -> Ready:
         """Return the same call with the network open, as the person is asked about it."""
         value = tool.with_network(ready.decoded.value)
         ready = replace(ready, decoded=replace(ready.decoded, value=value))
-        if not isinstance(tool, Judged):
-            return ready
         return replace(ready, preview=_preview_of(ready.tool, value), subject=tool.subject(value))
 
     def _prepare(self, call: ToolCall) -> Ready:
@@ -396,8 +413,12 @@ class LocalToolbox(Toolbox):
             if not has_result:
                 raise
 
-    def _limit_of(self, tool: Tool) -> float:
-        return self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
+    async def _awaited(self, act: Callable[[], Awaitable[_Value]], tool: Tool) -> _Value:
+        """Return what a tool's work comes to, within its time. Raises ToolError."""
+        from ybs.tools.calls.supervise import awaited
+
+        limit = self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
+        return await awaited(act, tool.name, limit)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
         from ybs.tools.calls.results import result_of  # not before the first call

@@ -3,6 +3,7 @@
 import os
 from functools import cached_property
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
@@ -79,6 +80,8 @@ class Workspace:
         own_programs: OwnPrograms | None = None,
     ) -> None:
         self.roots = roots
+        #: When the session began, in nanoseconds since the epoch; set anew where a saved one is taken up.
+        self.since_ns = time_ns()
         self.own_programs = own_programs or OwnPrograms(roots, lambda: False)
         self.reads = reads or ReadLog()
         self.shells = shells or Shells(roots)
@@ -89,13 +92,15 @@ class Workspace:
 
     def apart(self) -> "Workspace":
         """Return one for another agent of the session: the same folders, with a log and commands of its own."""
-        return Workspace(
+        other = Workspace(
             self.roots,
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
             has_sandbox=self.has_sandbox,
             own_programs=self.own_programs,
         )
+        other.since_ns = self.since_ns
+        return other
 
     @cached_property
     def git_sandbox(self) -> "GitSandbox":

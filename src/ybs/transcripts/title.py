@@ -29,17 +29,52 @@ _POLITE_BEGINS: Final = (
 )  # fmt: skip
 _MARKS: Final = lazy(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 _SENTENCE_ENDS: Final = (". ", "! ", "? ", "。", "！", "？")  # noqa: RUF001 - other writings have their own
+_SENTENCES: Final = lazy(r"(?<=[.!?:])\s+")
 _PLEASE_ENDS: Final = ("please", "thanks", "thank you")
 _PLEASE: Final = lazy(r",?\s+(?:please|thanks|thank you)$", re.IGNORECASE)
 
 
+#: How a request begins, in the midst of a prompt; what stands before it is why.
+_REQUEST: Final = lazy(
+    r"(?:^|[.!?;:,\u2013-]\s+|\s(?=so\s|and\s|then\s))(?:(?:so|and|then|now),?\s+)*"
+    r"(?:please|kindly|(?:can|could|would|will) you|(?:i want|i need|i would like|i['\u2019]d like) you to)\s+(?=\w)",
+    re.IGNORECASE,
+)
+#: Verbs of work to be done, and those of a look that only prepares it.
+_WORK: Final = frozenset({
+    "add", "build", "change", "clean", "convert", "create", "debug", "delete", "describe", "document", "drop", "explain",
+    "extend", "extract", "find", "fix", "implement", "improve", "install", "list", "make", "merge", "migrate", "move",
+    "optimise", "optimize", "port", "refactor", "remove", "rename", "replace", "review", "rewrite", "run", "show",
+    "simplify", "sort", "speed", "split", "summarise", "summarize", "test", "tidy", "translate", "update", "upgrade", "use",
+    "write", "why", "how", "what", "where", "which", "who", "when",
+})  # fmt: skip
+
+
 def title_of(words: str, answer: str) -> str:
-    """Name a session after its first words; with what was answered where they are few. Empty for nothing."""
-    asked = _first_sentence(words)
+    """Name a session after what was asked; with what was answered where that is little. Empty for nothing."""
+    asked = _request(words) or _first_sentence(words)
     if _says_enough(asked):
         return _cut(asked)
     answered = _first_sentence(_MARKS().sub("", answer[:_READ].lstrip()))
     return _cut(f"{asked.rstrip('?')}: {answered}" if asked and answered else asked or answered)
+
+
+def _request(text: str) -> str:
+    """Return the sentence that asks for something, where others stand before it; "" where there is none."""
+    text = " ".join(printable(text[:_READ]).split())
+    first = _first_sentence(text)
+    if not first or first.split(" ", 1)[0].lower() in _WORK:
+        return ""
+    found = _REQUEST().search(text)
+    if found and found.start() and _says_enough(asked := _first_sentence(text[found.end() :])):
+        return asked
+    before, *sentences = _SENTENCES().split(text)
+    for each in sentences if any(map(str.isalnum, before)) else ():
+        asked = _first_sentence(each)
+        is_asked = each.rstrip().endswith("?") or asked.split(" ", 1)[0].lower() in _WORK
+        if is_asked and _says_enough(asked):
+            return asked
+    return ""
 
 
 def _first_sentence(text: str) -> str:

@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from ybs.config.document import visible
-from ybs.config.paths import PROJECT_SKILLS
+from ybs.config.paths import PROJECT_SKILLS, SIDECAR
 from ybs.config.review import ProjectFile
 
 MCP_FILE = ".mcp.json"
-#: The hooks in it count, and nothing else.
-CLAUDE_SETTINGS = ".claude/settings.json"
+#: The hooks in them count, and nothing else.
+CLAUDE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 #: Everything below these counts.
 FOLDERS = (
     *(".ybs/agents", ".ybs/commands", ".ybs/hooks", ".ybs/skills", ".ybs/tools"),
@@ -27,7 +27,6 @@ SHARED_SKILLS = PROJECT_SKILLS[1:]
 SKILL_FILE = "SKILL.md"
 #: A folder of this name is common, so only programs and descriptions of tools right in it count.
 TOOLS_FOLDER = "tools"
-SIDECAR = ".tool.json"
 
 MOST_FILES = 400
 MOST_BYTES_OF_FILE = 1_000_000
@@ -52,8 +51,9 @@ def gather(
     reader = _Reader(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     try:
         reader.add(MCP_FILE)
-        with suppress(Untrustable):  # most have nothing for ybs in them
-            reader.add(CLAUDE_SETTINGS)
+        for name in CLAUDE_SETTINGS:
+            with suppress(Untrustable):  # most have nothing for ybs in them
+                reader.add(name)
         for name in FOLDERS:
             reader.add_folder(name)
         for name in SHARED_SKILLS:

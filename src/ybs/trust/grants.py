@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ybs.config.addresses import origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
-from ybs.config.review import ProjectFile, VariableUse
+from ybs.config.review import VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
 from ybs.config.variables import has_reference, names_in
 from ybs.trust.project_settings import needing_trust, rule_of
@@ -22,7 +22,7 @@ from ybs.trust.wording import plain, words_in
 NEVER = {
     *("llm.api_key", "llm.fallback", "llm.fallback_elsewhere"),
     "safety.mode",
-    "safety.safe_commands",
+    *("safety.safe_commands", "safety.outside_sandbox"),
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
     "skills.search_paths",
@@ -105,10 +105,9 @@ def _has_reference(value: Any) -> bool:
 
 def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
     """Return a project's hooks with the mark that they are the project's, so that they run in the sandbox."""
-    groups = {event: each if is_list(each) else [each] for event, each in hooks.items()}
     return {
         event: [{**each, ORIGIN_MARK: "project"} if is_object(each) else each for each in several]
-        for event, several in groups.items()
+        for event, several in in_lists(hooks).items()
     }
 
 
@@ -138,20 +137,27 @@ def _address_in(entry: Any) -> str:
     return next((entry[name] for name in names if isinstance(entry.get(name), str)), "")
 
 
-def joined(hooks: dict[str, list[Any]], more: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return hooks of two places, event by event."""
-    events = dict.fromkeys([*hooks, *more])
-    return {event: [*hooks.get(event, []), *more.get(event, [])] for event in events}
+def joined(*places: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return hooks of several places, event by event."""
+    events = dict.fromkeys(event for hooks in places for event in hooks)
+    return {event: [g for hooks in places for g in hooks.get(event, [])] for event in events}
 
 
-def hooks_in(file: ProjectFile | None) -> dict[str, Any]:
-    """Return the hooks that a settings file of another agent has; none where it has none, or cannot be read."""
+def hooks_in(data: bytes) -> dict[str, list[Any]]:
+    """Return the hooks that a settings file of another agent has; none where it has none, turns them off, or cannot be read."""
     try:
-        tree: Any = None if file is None else msgspec.json.decode(file.data)
+        tree: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     hooks: Any = tree.get("hooks") if is_object(tree) else None
-    return hooks if is_object(hooks) else {}
+    if not is_object(hooks) or tree.get("disableAllHooks") is True:
+        return {}
+    return in_lists(hooks)
+
+
+def in_lists(hooks: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return hooks with a list of groups for each event."""
+    return {event: each if is_list(each) else [each] for event, each in hooks.items()}
 
 
 def add_to(user: Tree, project: Tree) -> tuple[Tree, list[tuple[str, ...]]]:

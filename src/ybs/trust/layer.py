@@ -52,7 +52,8 @@ class ProjectLayer:
         self._early: list[str] = []
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
-        self._claude_hooks: dict[str, Any] = {}
+        #: By the file that they stand in.
+        self._claude_hooks: dict[str, dict[str, Any]] = {}
         self.powerful = take_powerful(self.document)
         self.review = self._review(text or "", once=is_trusted, host=host)
 
@@ -107,8 +108,8 @@ class ProjectLayer:
         if added := values.get("tools", {}).get("search_paths"):
             known = current_of(user, _SEARCH_PATHS)
             put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
-        also = self._claude_hooks if document is self.document else {}
-        if hooks := joined(marked(values.get("hooks", {})), marked(also)):
+        also = self._claude_hooks.values() if document is self.document else ()
+        if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
         if _SERVERS in values:
             granted = self._granted(values[_SERVERS], document)
@@ -178,12 +179,13 @@ class ProjectLayer:
         if items:
             files[self.file.name] = ProjectFile(text.encode())
         items += items_of_commands(self.file.name, self.powerful.values, find)
-        if hooks := self._claude_hooks:
-            wanted = [*items_of_settings(CLAUDE_SETTINGS, {"hooks": hooks})]
-            wanted += items_of_commands(CLAUDE_SETTINGS, {"hooks": hooks}, find)
-            items += [replace(item, asks=False) for item in wanted]  # common, as its commands are
-        else:
-            files.pop(CLAUDE_SETTINGS, None)
+        for name in CLAUDE_SETTINGS:
+            if hooks := self._claude_hooks.get(name):
+                wanted = [*items_of_settings(name, {"hooks": hooks})]
+                wanted += items_of_commands(name, {"hooks": hooks}, find)
+                items += [replace(item, asks=False) for item in wanted]  # common, as commands are
+            else:
+                files.pop(name, None)
         if not files:
             return None
         if self.servers is not None:
@@ -201,9 +203,11 @@ class ProjectLayer:
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""
         self.servers = self._parse_servers(files.get(MCP_FILE))
-        self._claude_hooks = hooks_in(files.get(CLAUDE_SETTINGS))
+        found = {name: files[name].data for name in CLAUDE_SETTINGS if name in files}
+        self._claude_hooks = {n: hooks for n, data in found.items() if (hooks := hooks_in(data))}
         servers = self.servers.tree if self.servers else {}
-        for tree in (self.powerful.values, {"hooks": self._claude_hooks}, servers):
+        also = [{"hooks": hooks} for hooks in self._claude_hooks.values()]
+        for tree in (self.powerful.values, *also, servers):
             for words in commands_in(tree):
                 yield from find(words).files
 

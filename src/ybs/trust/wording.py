@@ -6,11 +6,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ybs.config import template
 from ybs.config.document import dotted, visible
+from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
-from ybs.trust.files import FOLDERS, SIDECAR, TOOLS_FOLDER, is_skill
+from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import Reach
 
 #: Finds what the words of a command reach.
@@ -109,11 +111,21 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            yield Item(place=visible(path), words=_KINDS[folder], asks=asks)
+            words = _KINDS[folder] + _commands_of(path, folder, files[path])
+            yield Item(place=visible(path), words=words, asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
-            described = path.endswith(SIDECAR) or path + SIDECAR in files
+            described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
             words = "is a program that ybs would offer to the model as a tool"
             yield Item(place=visible(path), words=words, asks=described)
+
+
+def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
+    """Name the shell commands that a template runs where it is used."""
+    if not folder.endswith("/commands") or not path.endswith(".md"):
+        return ""
+    commands = template.commands_in(file.data.decode(errors="replace"))
+    named = "; ".join(visible(each, 20_000) for each in commands)
+    return f", which runs: {named}" if commands else ""
 
 
 def lines_of(review: Review) -> list[str]:

@@ -96,3 +96,18 @@ def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     write_table([("a", "bb", "c\x1b[2J"), ("aaa", "b", "")])
     write_table([])
     assert capsys.readouterr().out == "a    bb  c␛[2J\naaa  b\n"
+
+
+def test_one_setting_is_printed_bare_and_a_section_by_its_names(
+    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text(
+        '{"llm": {"model": "a"}, "providers": {"x": {"api_key": "sk-not-a-key-1"}}}'
+    )
+    assert printed(capsys, "config", "get", "llm.model") == "a\n"
+    assert printed(capsys, "config", "get", "ui.color") == "true\n"
+    assert printed_json(capsys, "config", "get", "llm.model", "--json") == "a"
+    assert 'safety.mode = "ask"' in printed(capsys, "config", "get", "safety").splitlines()
+    assert "not-a-key" not in printed(capsys, "config", "get", "providers.x")
+    assert cli.main(["config", "get", "llm.modle"]) == 3
+    assert "There is no setting 'llm.modle'" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_a_start_that_is_impossible_is_an_error_with_the_code_of_that_start(
     found = found_by_the_doctor(capsys, "-p", "opneai", code=3)
     assert "There is no provider 'opneai'" in found["provider"]["detail"]
     found = found_by_the_doctor(capsys, "-p", "llamacpp", code=3)
-    assert found["provider"]["fix"] == "ybs models install"
+    assert found["provider"]["fix"] == "ybs models download starter"
     user_file.write_text(
         '{"llm": {"provider": "own"}, "providers": {"own": {"endpoint": "ftp://x"}}}'
     )
@@ -186,7 +186,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert found["provider ollama"]["fix"] == "ollama serve"
     assert not found["provider ollama"]["is_needed"]
     assert "not running" in found["provider ollama"]["detail"]
-    assert found["provider llamacpp"]["fix"] == "ybs models install"
+    assert found["provider llamacpp"]["fix"] == "ybs models download starter"
     monkeypatch.setattr("ybs.providers.local.models.starter_installed", lambda _host: True)
     found = found_by_the_doctor(capsys)
     assert found["provider llamacpp"]["detail"] == "not running; it starts with the first request"
@@ -240,7 +240,9 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     assert machine.fix_for_backend(broken, tmp_path) == fix
     restricted.write_text("0\n")
     assert "user namespaces" in machine.fix_for_backend(broken, tmp_path)
-    assert machine.fix_for_backend("no filter for this machine", tmp_path) == "see docs/security.md"
+    assert (
+        machine.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
+    )
     monkeypatch.setattr("ybs.frontends.headless.finding.is_installed", lambda _name: False)
     assert install("git") == "install git"
 

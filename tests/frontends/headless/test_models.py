@@ -44,7 +44,7 @@ def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.integration
 def test_the_starter_model_is_listed_before_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "not installed; `ybs models install` fetches it" in printed(capsys)
+    assert "not installed; `ybs models download starter` fetches it" in printed(capsys)
     (starter,) = msgspec.json.decode(printed(capsys, "list", "--format", "json"))["files"]
     assert starter["is_installed"] is False
 
@@ -272,7 +272,7 @@ def test_a_model_that_is_not_there_is_named(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("use",), ("stop", "x"), ("list", "x"), ("install", "x")])
+@pytest.mark.parametrize("words", [("use",), ("stop", "x"), ("list", "x")])
 def test_a_name_too_many_or_too_few_is_bad_usage(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:

@@ -35,11 +35,16 @@ def test_they_are_listed_and_checked(project: Path, home: Path, capsys: pytest.C
         "license": "MIT",
         "compatibility": "",
         "allowed_tools": [],
+        "sub_agent": None,
     }
     assert check_skills(options, is_json=False) == 1
     said = capsys.readouterr().err
     assert f"~/{OWN}/other: its name 'odd' is not that of its folder" in said
-    assert f"~/{OWN}/broken cannot be used: SKILL.md does not begin with a head" in said
+    assert f"~/{OWN}/broken cannot be used: SKILL.md does not begin with front matter" in said
+    (home / ".claude/commands").mkdir(parents=True)
+    (home / ".claude/commands/go.md").write_text("---\nmodel: opus\n---\nGo.")
+    assert check_skills(options, is_json=False) == 1
+    assert "~/.claude/commands/go.md: without effect in ybs: model" in capsys.readouterr().err
     assert check_skills(options, is_json=True) == 1
     checked = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in checked["skills"]] == ["good", "odd"]

@@ -153,7 +153,7 @@ def test_what_is_drawn_whole_has_an_end() -> None:
     page.draw(started(command="seq"), ran(display=shown))
     lines = unfolded(page).strip("\n").split("\n")
     assert len(lines) == MOST_ROWS + 2
-    assert lines[1].strip() == f"… {5_001 - MOST_ROWS} lines before these"
+    assert lines[1].strip() == f"… {5_001 - MOST_ROWS} lines before these   ctrl-o again shows all"
     assert lines[-2].strip() == "line 4999"
     assert lines[-1].strip() == "(all of it: /tmp/all.txt)"
 

@@ -215,6 +215,14 @@ def test_the_time_of_a_question_is_not_the_sub_agents() -> None:
     assert page.text.rstrip().endswith(" 3.0 s")
 
 
+def test_the_last_line_counts_what_summaries_took_too() -> None:
+    page = Page()
+    *events, _ = TOLD["one-1"]
+    whole = Usage(input_tokens=39_000, output_tokens=1_000)
+    page.draw(*events, TurnFinished(reason="done", steps=4, usage=whole), agent="one-1")
+    assert "4 steps · 40k tokens" in page.text
+
+
 def test_what_comes_after_the_end_begins_nothing() -> None:
     page = Page(width=78)
     page.draw(UserSaid(content="do it"), TurnFinished(reason="interrupted"), agent="one-1")

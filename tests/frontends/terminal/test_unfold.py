@@ -53,12 +53,12 @@ def test_a_long_diff_is_drawn_without_its_middle_and_whole_afterwards() -> None:
     changed = "--- a\n+++ b\n@@ -1,90 +1,90 @@\n" + "\n".join(f"+new {n}" for n in range(90))
     page.draw(started("edit_file", path="a"), ran("edit_file", display={"diff": changed}))
     lines = page.text.split("\n")
-    assert len(lines) == 1 + 40 + 3
-    assert "    … 51 lines" in lines
-    assert "    +new 89" in lines
+    assert len(lines) == 1 + 40 + 2
+    assert "    … 50 lines   ctrl-o shows all" in lines
+    assert "    90 +new 89" in lines
     assert "ctrl-o" in page.text
     whole = unfolded(page)
-    assert whole.startswith("\n  edit a\n    @@ -1,90 +1,90 @@\n    +new 0\n")
+    assert whole.startswith("\n  edit a\n     1 +new 0\n")
     assert whole.count("+new") == 90
 
 
@@ -181,3 +181,17 @@ def test_a_diff_that_is_drawn_whole_leaves_nothing_to_unfold() -> None:
     assert "+new" in page.text
     assert "ctrl-o" not in page.text
     assert not page.renderer.unfold()
+
+
+def test_of_a_very_long_output_the_end_comes_first_and_all_of_it_at_the_next_press() -> None:
+    page = Page()
+    lines = "\n".join(f"line {number}" for number in range(2_000))
+    page.draw(started("read_file", path="b"), ran("read_file", output=LINES))
+    page.draw(started(command="seq"), ran(display={"stdout": lines, "stderr": "", "exit_code": 0}))
+    end = unfolded(page)
+    assert "  … 1500 lines before these   ctrl-o again shows all" in end
+    assert "line 1499\n" not in end
+    whole = unfolded(page)
+    assert "    line 0\n" in whole
+    assert whole.count("line ") == 2_000
+    assert "line 29" in unfolded(page)  # then what was drawn before it

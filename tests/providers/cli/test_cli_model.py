@@ -85,6 +85,9 @@ async def test_the_program_gets_an_empty_folder_few_variables_and_no_tools(
     assert argv[argv.index("--tools") + 1] == ""
     assert argv[argv.index("--model") + 1] == "m"
     assert run["system"] == "Be brief."
+    assert run["mode"] == 0o600
+    file = Path(argv[argv.index("--system-prompt-file") + 1])
+    assert not await asyncio.to_thread(file.exists)
     assert "Be brief." not in argv
     sent = msgspec.json.decode(run["stdin"])
     assert sent["message"]["content"] == [{"type": "text", "text": "hi"}]

@@ -162,7 +162,7 @@ class TestWithTheStarter:
 def test_without_the_starter_model_the_message_says_how_to_get_it():
     with pytest.raises(ConfigError, match="not installed") as caught:
         create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
-    assert "`ybs models install`" in told(caught.value)
+    assert "`ybs models download starter`" in told(caught.value)
 
 
 async def test_with_an_endpoint_no_server_is_managed():

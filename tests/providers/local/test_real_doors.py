@@ -46,7 +46,8 @@ pytestmark = [
     pytest.mark.real,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
-        not IS_THERE, reason="the starter model is not installed: `ybs models install` fetches it"
+        not IS_THERE,
+        reason="the starter model is not installed: `ybs models download starter` fetches it",
     ),
 ]
 

@@ -28,6 +28,45 @@ async def test_the_tools_of_the_persons_folders_are_offered(project: Path, home:
         assert (await played.run("beside", x=1)).output == 'argument: {"x":1}'
 
 
+@pytest.mark.parametrize("sidecar", ["deploy.tool.json", "deploy.sh.tool.json"])
+async def test_a_program_with_an_ending_has_its_description_beside_it_and_is_not_asked(
+    sidecar: str, project: Path, home: Path
+):
+    body = '#!/bin/sh\n[ "$1" = --schema ] && exit 7\necho "ran $1"\n'
+    put(home, f"{FOLDER}/deploy.sh", body, 0o755)
+    put(home, f"{FOLDER}/{sidecar}", json.dumps({"description": "Deploys."}))
+    async with playing(project) as played:
+        assert played.names == ["deploy"]
+        assert not played.notices
+        assert (await played.run("deploy", to="x")).output == 'ran {"to":"x"}'
+    cache = home / ".cache/ybs/tools.json"
+    assert not cache.exists() or "exit code 7" not in cache.read_text()
+
+
+async def test_a_description_that_is_broken_does_not_have_the_program_asked(project: Path, home: Path):  # fmt: skip
+    put(home, f"{FOLDER}/deploy.sh", '#!/bin/sh\necho \'{"description": "By itself."}\'', 0o755)
+    put(home, f"{FOLDER}/deploy.tool.json", "{")
+    async with playing(project) as played:
+        assert played.names == []
+        assert "deploy.sh cannot be used: its description is not a JSON object" in str(played.notices)  # fmt: skip
+
+
+async def test_the_description_of_a_program_is_not_that_of_its_neighbour(project: Path, home: Path):
+    put(home, f"{FOLDER}/deploy", "#!/bin/sh\necho mine", 0o755)
+    put(home, f"{FOLDER}/deploy.tool.json", json.dumps({"description": "Mine."}))
+    install(home, "deploy.sh", "echo theirs", {"name": "theirs", "description": "Theirs."})
+    async with playing(project) as played:
+        assert played.names == ["deploy", "theirs"]
+
+
+async def test_a_project_describes_its_programs_so_too(project: Path, home: Path):
+    put(project, "tools/deploy.sh", "#!/bin/sh\necho ran", 0o755)
+    put(project, "tools/deploy.tool.json", json.dumps({"description": "Deploys."}))
+    give_trust(project)
+    async with playing(project) as played:
+        assert played.names == ["deploy"]
+
+
 async def test_a_program_is_asked_once_as_long_as_it_is_the_same(project: Path, home: Path):
     body = "date +%N"
     tool = install(home, "now", body, {"description": "The first."})
@@ -90,6 +129,19 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
         assert "tools/check is not the program that the person trusts" in result.output
     async with playing(project) as played:
         assert played.names == []
+
+
+async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "the-key")
+    monkeypatch.setenv("MY_SETTING", "blue")
+    needs = {"environment": ["OPENAI_API_KEY", "MY_SETTING"]}
+    described = {"description": "A tool.", "needs": needs}
+    put(project, ".ybs/tools/own", script('echo "[$OPENAI_API_KEY] $MY_SETTING"', described), 0o755)
+    give_trust(project)
+    async with playing(project, "auto") as played:
+        assert (await played.run("own")).output == "[] blue"
 
 
 async def test_a_reload_finds_what_is_new_and_forgets_what_is_gone(project: Path, home: Path):

@@ -14,7 +14,7 @@ NODE_MODULE = """node:internal/modules/cjs/loader:1423
 Error: Cannot find module '@sap-ux/store/dist/services/backend-system'
 Require stack:
 - /home/u/.npm/_npx/dc88/node_modules/@sap-ux/fiori-mcp-server/dist/index.js
-    at Module._resolveFilename (node:internal/modules/cjs/loader:1420:15)
+    at Module.resolveFilename (node:internal/modules/cjs/loader:1420:15)
     at defaultResolveImpl (node:internal/modules/cjs/loader:1058:19) {
   code: 'MODULE_NOT_FOUND',
   requireStack: [
@@ -61,7 +61,7 @@ SyntaxError: Unexpected token ';'
 Node.js v22.14.0
 """
 NPX_404 = """npm error code E404
-npm error 404 Not Found - GET https://registry.npmjs.org/@mem0%2fmcp - Not found
+npm error 404 Not Found - GET https://registry.npm.example/@mem0%2fmcp - Not found
 npm error 404
 npm error 404  '@mem0/mcp@*' is not in this registry.
 npm error 404
@@ -76,7 +76,7 @@ npm error A complete log of this run can be found in: /home/u/.npm/_logs/x.log
 NPX_OFFLINE = """npm error code EAI_AGAIN
 npm error syscall getaddrinfo
 npm error errno EAI_AGAIN
-npm error request to https://registry.npmjs.org/mcp-server failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org
+npm error request to https://registry.npm.example/mcp-server failed, reason: getaddrinfo EAI_AGAIN registry.npm.example
 npm error A complete log of this run can be found in: /home/u/.npm/_logs/x.log
 """
 NOTICE_AFTER = """Error: GITHUB_TOKEN environment variable is required
@@ -132,8 +132,8 @@ UVX = """  \x1b[31m×\x1b[0m No solution found when resolving tool dependencies:
       unsatisfiable.
 """
 UVX_OFFLINE = """error: Request failed after 3 retries
-  Caused by: Failed to fetch: `https://pypi.org/simple/mcp-server-time/`
-  Caused by: error sending request for url (https://pypi.org/simple/mcp-server-time/)
+  Caused by: Failed to fetch: `https://index.example/simple/mcp-server-time/`
+  Caused by: error sending request for url (https://index.example/simple/mcp-server-time/)
   Caused by: client error (Connect)
   Caused by: dns error: failed to lookup address information: Name or service not known
 """
@@ -181,12 +181,12 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
         (NODE_SYNTAX, "SyntaxError: Unexpected token ';'"),
         (
             NPX_404,
-            "npm error 404 Not Found - GET https://registry.npmjs.org/@mem0%2fmcp - Not found; "
+            "npm error 404 Not Found - GET https://registry.npm.example/@mem0%2fmcp - Not found; "
             "npm error 404  '@mem0/mcp@*' is not in this registry",
         ),
         (
             NPX_OFFLINE,
-            "npm error request to https://registry.npmjs.org/mcp-server failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+            "npm error request to https://registry.npm.example/mcp-server failed, reason: getaddrinfo EAI_AGAIN registry.npm.example",
         ),
         (NOTICE_AFTER, "Error: GITHUB_TOKEN environment variable is required"),
         (PYTHON, "ModuleNotFoundError: No module named 'yaml'"),

@@ -51,7 +51,7 @@ def test_the_quick_ways_choose_what_the_glob_does(glob: str, names: list[str]):
     assert GlobChoice(glob).of(paths) == [path for path in paths if compiled(glob).fullmatch(path)]
 
 
-@every_row("glob", ["!/etc", "a*,!../x", "![z-a]"])
+@every_row("glob", ["!/etc", "a*,!../x", "!}x{"])
 def test_what_is_left_out_has_to_make_sense_too(glob: str):
     with pytest.raises(ToolError):
         GlobChoice(glob)

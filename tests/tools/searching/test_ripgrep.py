@@ -219,11 +219,12 @@ def test_rg_and_our_walk_look_at_the_same_files(tmp_path: Path):
     (outside / "o").write_text("word")
     (folder / "out").symlink_to(outside)
     (folder / "o").symlink_to(outside / "o")
-    (folder / "binary").write_bytes(b"word\n\0")
+    (folder / "0").write_bytes(b"word\n\0")
     for odd in (b"a\nb", b"\xff", b"n" * 255, b"-e", b"a b:1:2"):
         (folder / os.fsdecode(odd)).write_text("word")
     roots = Roots(this_host(), folder, ("./",), ("./c",))
     found = compared(folder, roots)
+    assert found.binary == ["0"]
     assert list(found.places) == ["#a", "-e", "a\nb", "a b:1:2", "a/keep.log"]
     assert found.files == 12
     assert compared(folder / "a", roots).files == 2

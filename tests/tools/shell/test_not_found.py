@@ -119,11 +119,11 @@ async def test_other_exit_codes_cost_nothing_and_a_look_that_fails_says_nothing(
         def __init__(self) -> None:
             self.commands = list[str]()
 
-        def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
-            self.commands.append(command)
+        def start(self, command: Any, folder: Path, environ: Any, access: Any) -> Launch:
+            self.commands.append(command[-1])
             if self.fails and len(self.commands) % 2 == 0:
                 raise ToolError("no more")
-            return super().launch(command, folder, environ, **how)
+            return super().start(command, folder, environ, access)
 
     starter = bench.workspace.shells.starter = Counting()
     for command in ("true", "exit 1", "no-such-program; exit 2", "exit 127"):

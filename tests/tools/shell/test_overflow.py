@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -232,6 +233,16 @@ def test_old_files_and_then_the_oldest_are_removed(
     monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 6)  # just enough
     sweep(outputs_folder(this_host()), now)
     assert {file.stem for file in outputs.folder.iterdir()} == kept - {"aged"}
+
+
+def test_a_file_of_a_name_of_its_own_is_private_and_goes_as_outputs_do(outputs: Outputs):
+    file = outputs.place_of("session-1.jsonl")
+    file.write_text("{}")
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    sweep(outputs_folder(this_host()))
+    assert file.exists()
+    sweep(outputs_folder(this_host()), time.time() + 8 * 86_400)
+    assert not file.exists()
 
 
 def test_an_output_of_just_a_week_is_kept(outputs: Outputs):

@@ -322,10 +322,10 @@ async def test_what_a_sandbox_says_is_what_starts(place: Place):
     reading_end, writing_end = os.pipe()
 
     class Sandboxed(Bare):
-        def launch(self, command: str, folder: Path, environ: Any, **how: Any) -> Launch:
+        def start(self, command: Any, folder: Path, environ: Any, access: Any) -> Launch:
             os.write(writing_end, b"through the pipe\n")
             return Launch(
-                ("/bin/sh", "-c", f"echo wrapped; cat /dev/fd/{reading_end}; {command}"),
+                ("/bin/sh", "-c", f"echo wrapped; cat /dev/fd/{reading_end}; {command[-1]}"),
                 {**environ, "IN_SANDBOX": "1"},
                 (reading_end, writing_end),
                 lambda: os.close(writing_end),

@@ -8,9 +8,10 @@ import pytest
 from rows import every_row
 from tools.skills.folders import skill
 from trusting import put
+from ybs.config.front_matter import Fork
 from ybs.core.errors import ToolError
+from ybs.tools.listing import fitting, listing
 from ybs.tools.skills.finding import Folder, Skills, find_skills
-from ybs.tools.skills.listing import fitting, listing
 from ybs.tools.skills.skill import MOST_BYTES, Skill
 
 
@@ -38,7 +39,7 @@ def test_what_its_head_says_is_known(tmp_path: Path):
         "needs git",
         ("Bash(git:*)", "Read"),
     )
-    assert one.remarks == ()
+    assert one.remarks == ("without effect in ybs: allowed-tools",)
     assert skills.by_name["deploy"].allowed_tools == ("Read",)
     assert not skills.unusable
 
@@ -77,9 +78,9 @@ def test_what_does_not_fit_the_format_and_does_no_harm_is_a_remark(name: str, te
         ("A B", "---\nname: A B\ndescription: x\n---\n", "neither its name nor its folder's is one"),
         ("a", "---\nname: a\n---\n", "has no description"),
         ("a", "---\nname: a\ndescription:\n---\n", "has no description"),
-        ("a", "words", "does not begin with a head"),
-        ("a", "", "does not begin with a head"),
-        ("a", f"---\nname: a\ndescription: x\n{'y: z' * 20_000}\n---\n", "head that does not end"),
+        ("a", "words", "does not begin with front matter"),
+        ("a", "", "does not begin with front matter"),
+        ("a", f"---\nname: a\ndescription: x\n{'y: z' * 20_000}\n---\n", "front matter without an end"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_said(name: str, text: str, reason: str, tmp_path: Path):
@@ -157,6 +158,44 @@ def many(count: int, size: int, name: str = "skill") -> list[Skill]:
     ]
 
 
+@every_row(
+    "body, head, given, filled",
+    [
+        ("See $ARGUMENTS.", "", "a b", "See a b."),
+        ("See $ARGUMENTS.", "", "", "See ."),
+        ("$0 for $ARGUMENTS[1], not $ARGUMENTS[7]$9", "", "a b", "a for b, not "),
+        ("$0 then $1", "argument-hint: '[from] [to]'\n", "a b", "a then b"),
+        ("awk '{print $1}'", "", "a b", "awk '{print $1}'"),
+        ("It costs $10.", "argument-hint: x\n", "a b", "It costs $10."),
+    ],
+)
+def test_words_go_to_their_places(body: str, head: str, given: str, filled: str, tmp_path: Path):
+    skill(tmp_path, "it", body, head=head)
+    text = found(tmp_path).by_name["it"].instructions(given, most_chars=1_000)
+    assert text.startswith(f"{filled}\n\n[The skill it")
+    assert text.endswith(f"\n\n{given}") is (filled == body)
+
+
+def test_what_has_no_effect_is_said(tmp_path: Path):
+    head = (
+        "model: opus\ncontext: fork\nagent: Explore\nhooks:\n  Stop: []\neffort: high\ncolor: red\n"
+    )
+    skill(tmp_path, "forks", "It is !`date`.", head=head)
+    skill(
+        tmp_path,
+        "stays",
+        head="model: opus\nagent: Explore\nuser-invocable: false\nwhen_to_use: At noon.\n",
+    )
+    skills = found(tmp_path)
+    forks, stays = skills.by_name["forks"], skills.by_name["stays"]
+    assert forks.remarks == ("without effect in ybs: hooks, effort, !`commands`",)
+    assert forks.fork == Fork(kind="Explore", model="opus")
+    assert stays.remarks == ("without effect in ybs: model, agent",)
+    assert stays.fork is None
+    assert stays.description == "Does it. At noon."
+    assert skills.usable == [forks]
+
+
 def test_what_is_told_of_them_stays_within_its_budget():
     few = many(2, 5)
     assert listing(few) == "\n".join(f"- {each.name}: {each.description}" for each in few)
@@ -171,6 +210,13 @@ def test_what_is_told_of_them_stays_within_its_budget():
     assert "Handles" not in hundred
     assert hundred.count("skill-") == 100
     assert listing(many(100, 1), 100).endswith("to find others)")
+
+
+def test_words_find_names_in_one_piece(tmp_path: Path):
+    skill(tmp_path, "sheets", description="Reads them.")
+    skill(tmp_path, "other", description="Reads sheets, and fills sheets.")
+    offered = found(tmp_path).offered
+    assert [each.name for each in fitting("readSheets", offered)] == ["sheets", "other"]
 
 
 def test_words_find_some(tmp_path: Path):

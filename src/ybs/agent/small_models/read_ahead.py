@@ -33,7 +33,7 @@ from ybs.agent.small_models.topics import names_in, terms_in, topics_in
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
-from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Model, Request
 from ybs.core.unseen import UNSEEN, without_unseen
 from ybs.core.wrapper import ModelWrapper
@@ -54,6 +54,9 @@ _SIGN: Final = "ahead_"
 MOST_COUNTED: Final = 20
 #: How many lines a search shows.
 MOST_LINES: Final = 10
+
+#: How the title of an attached file begins.
+_FILE: Final = "[File "
 
 _IS_TEST = lazy(TEST)
 _OF_TESTS = lazy(r"(?i)\btests?\b")
@@ -76,8 +79,13 @@ class ReadAhead(ModelWrapper):
         """Yield the calls that look ahead, else stream the model's answer."""
         words, looks = _looks(request.messages)
         offered = {tool.name for tool in request.tools}
-        due = self._next(words, looks) if words else iter(())
-        if calls := tuple(islice((call for call in due if call.name in offered), MOST_CALLS)):
+        attached = _attached(request.messages)
+        due = (
+            call
+            for call in (self._next(words, looks) if words else ())
+            if call.name in offered and bytes(call.arguments) not in attached
+        )
+        if calls := tuple(islice(due, MOST_CALLS)):
             message = AssistantMessage(content=calls, stop_reason="tool_calls", model=self.name)
             yield AssistantSaid.of(message)
             return
@@ -233,6 +241,17 @@ def _looks(messages: Sequence[Message]) -> tuple[str, Sequence[_Look]]:
         elif message.origin == "person":
             return without_halves(message.words), looks
     return "", ()
+
+
+def _attached(messages: Sequence[Message]) -> frozenset[bytes]:
+    """Return what a call that reads a file would be given, for each whole file that stands behind the person's last words."""
+    said = next(
+        (m for m in reversed(messages) if isinstance(m, UserMessage) and m.origin == "person"), None
+    )
+    texts = [part.text for part in said.content if isinstance(part, Text)] if said else []
+    titles = (text.lstrip().partition("\n")[0] for text in texts[1:])
+    files = (title[len(_FILE) : -1] for title in titles if title.startswith(_FILE))
+    return frozenset(bytes(_call("read_file", path=path).arguments) for path in files)
 
 
 def _look_of(call: ToolCall, output: str) -> _Look:

@@ -20,7 +20,7 @@ _MOST_NOTE = 500
 _MOST_SAID = 240  # of its errors, so that the reason behind them is read too
 #: Events whose plain text is told to the model, and those at which nothing can be held up any more.
 _TELLING = ("SessionStart", "UserPromptSubmit")
-_ONLY_TOLD = ("SessionStart", "SessionEnd", "Notification")
+_ONLY_TOLD = ("SessionStart", "SessionEnd", "Notification", "SubagentStart")
 Permission: TypeAlias = Literal["", "allow", "ask", "deny"]
 
 
@@ -71,8 +71,13 @@ def _object(data: bytes) -> dict[str, Any] | None:
 def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
     own: Any = said.get("hookSpecificOutput")
     specific: dict[str, Any] = own if is_object(own) else {}
-    reason = _text(specific.get("permissionDecisionReason")) or _text(said.get("reason"))
-    permission = _permission(specific.get("permissionDecision") or said.get("decision"))
+    asked: Any = specific.get("decision")  # of PermissionRequest
+    decision: dict[str, Any] = asked if is_object(asked) else {}
+    why: Any = specific.get("permissionDecisionReason") or decision.get("message")
+    reason = _text(why) or _text(said.get("reason"))
+    permission = _permission(
+        decision.get("behavior") or specific.get("permissionDecision") or said.get("decision")
+    )
     if permission == "allow" and hook.source != "own":
         permission = ""  # what is not the person's own can only be stricter than they are
     blocked = None
@@ -80,6 +85,8 @@ def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
         blocked = reason or f"the hook {hook.shown} gives no reason"
     given = specific.get("updatedInput")
     ending = _text(said.get("stopReason")) if said.get("continue") is False else None
+    if decision.get("interrupt") is True:
+        ending = blocked
     message = _text(said.get("systemMessage"))[:_MOST_NOTE]
     return HookAnswer(
         blocked=blocked,

@@ -1,7 +1,7 @@
 """The hooks of a session: told what happens, asked what they say to it, and joined to calls, turns and compaction."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -15,11 +15,13 @@ from ybs.agent.user_hooks.answers import HookAnswer, merged
 from ybs.agent.user_hooks.definitions import EventName, Hook
 from ybs.agent.user_hooks.names import names_of, own_arguments, shown_arguments, shown_name
 from ybs.agent.user_hooks.running import run_hook
+from ybs.agent.user_hooks.transcript import Transcript
 from ybs.config.tree import is_object
 from ybs.core.errors import YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
 from ybs.core.hooks import CallVerdict
-from ybs.core.messages import Text, ToolCall, ToolResult, UserMessage
+from ybs.core.messages import Message, Text, ToolCall, ToolResult, UserMessage
+from ybs.core.ports import Answer, Question
 
 #: What hooks know the modes by.
 _MODES = {
@@ -39,8 +41,8 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     """What hooks are told of the session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
 
     name: str
-    transcript: str
     source: str
+    messages: Sequence[Message] = ()
 
 
 class _Ending(Struct):
@@ -66,6 +68,9 @@ class UserHooks(TurnHook):
         self._background = set[asyncio.Task[HookAnswer]]()
         self._has_begun = False
         self._ending = _Ending()
+        self._transcript = Transcript(
+            environment.folder, lambda text: environment.mask(text, "a transcript")
+        )
 
     def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
         """Return these hooks for an agent that works in a copy of the project; one that ends a turn there ends it for all."""
@@ -96,7 +101,7 @@ class UserHooks(TurnHook):
             fitting = {key: h for key, h in fitting.items() if h.allows(tool, arguments)}
         if not fitting:
             return HookAnswer()
-        given = self._input(event, facts)
+        given = await asyncio.to_thread(self._input, event, facts)
         tasks = [
             asyncio.create_task(run_hook(hook, given, self._environment))
             for hook in fitting.values()
@@ -125,12 +130,22 @@ class UserHooks(TurnHook):
         session, mode = self._session(), self._environment.policy.mode
         common = {
             "session_id": session.name,
-            "transcript_path": session.transcript,
+            "transcript_path": self._written(session),
             "cwd": str(self._environment.folder),
             "permission_mode": _MODES.get(mode, mode),
             "hook_event_name": event,
         }
         return msgspec.json.encode({**common, **facts})
+
+    def _written(self, session: SessionFacts) -> str:
+        """Return the path of the conversation as hooks read it; empty where nothing may be written."""
+        if not self._environment.incognito.may_write:
+            return ""
+        try:
+            path = self._environment.workspace.shells.outputs.place_of(f"{session.name}.jsonl")
+        except OSError:
+            return ""
+        return self._transcript.write(path, session.name, session.messages)
 
     async def before_turn(self, emit: Emit) -> None:
         """Begin without an end that an earlier turn was given."""
@@ -170,8 +185,28 @@ class UserHooks(TurnHook):
             note=answer.context and f"[hook] {answer.context}",
         )
 
+    async def answer_to(self, question: Question) -> Answer | None:
+        """Return what hooks answer to a question in the person's place; None where the person is to be asked.
+
+        An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed.
+        """
+        if question.choices is not None:
+            return None  # the model's own
+        call = question.call
+        facts, names = self._facts(call), names_of(call.name)
+        answer = await self.fire("PermissionRequest", facts, names, call)
+        if answer.blocked is not None:
+            return Answer(is_allowed=False, reason=f"a hook of the person says: {answer.blocked}")
+        is_allowed = answer.permission == "allow" and bool(question.grant)
+        return Answer(is_allowed=True) if is_allowed else None
+
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Tell the hooks of a call that was run, and add what they say to its result."""
+        if result.is_error:
+            error = {"error": result.output[:_MOST_IN_RESPONSE], "is_interrupt": False}
+            facts = {**self._facts(call), **error}
+            answer = await self.fire("PostToolUseFailure", facts, names_of(call.name), call)
+            return _with_said(result, answer)
         display: Any = msgspec.json.decode(result.display)
         facts, output = self._facts(call), result.output[:_MOST_IN_RESPONSE]
         response = {**(display if is_object(display) else {}), "success": True, "output": output}
@@ -179,8 +214,7 @@ class UserHooks(TurnHook):
             response["filePath"] = path
         facts["tool_response"] = response
         answer = await self.fire("PostToolUse", facts, names_of(call.name), call)
-        said = [f"[hook] {text}" for text in (answer.blocked, answer.context) if text]
-        return replace(result, output="\n\n".join((result.output, *said))) if said else result
+        return _with_said(result, answer)
 
     def _facts(self, call: ToolCall) -> dict[str, Any]:
         folder = self._environment.folder
@@ -213,6 +247,11 @@ class UserHooks(TurnHook):
             task.cancel()
         if left:
             await asyncio.wait(left)
+
+
+def _with_said(result: ToolResult, answer: HookAnswer) -> ToolResult:
+    said = [f"[hook] {text}" for text in (answer.blocked, answer.context) if text]
+    return replace(result, output="\n\n".join((result.output, *said))) if said else result
 
 
 def _decoded(call: ToolCall) -> dict[str, Any]:

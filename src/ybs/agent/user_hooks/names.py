@@ -33,6 +33,8 @@ KNOWN: Final = {
     "delegate": Known(("Task", "Agent")),
 }
 _NONE = Known()
+#: What hooks call the kinds of sub-agents that are built in.
+_KINDS = {"explore": "Explore", "general": "general-purpose"}
 #: Arguments that ybs has in seconds and hooks in thousandths.
 _SECONDS = {("run_shell", "timeout")}
 
@@ -40,6 +42,12 @@ _SECONDS = {("run_shell", "timeout")}
 def names_of(tool: str) -> tuple[str, ...]:
     """Return all names by which a hook may mean a tool."""
     return (tool, *KNOWN.get(tool, _NONE).names)
+
+
+def names_of_kind(kind: str) -> tuple[str, ...]:
+    """Return all names by which a hook may mean a kind of sub-agents, the one that it is told first."""
+    names = (_KINDS.get(kind, kind), kind, kind.rpartition(":")[2])
+    return tuple(dict.fromkeys(names)) if kind else ()
 
 
 def shown_name(tool: str) -> str:

@@ -25,6 +25,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "raise_step_limit": "allow more steps with --max-turns (or agent.max_iterations)",
     "allow_call": "--allow {}",
     "allow_call_with_network": "--allow {} and YBS_SAFETY__SANDBOX_NETWORK=true in the environment",
+    "allow_outside": "name such commands in safety.outside_sandbox of your own settings, which lets them run outside the sandbox unasked",
     "choose_mode": "--mode {}",
     "add_folder": "start ybs with --add-dir {}",
     "run_without_sandbox": "run it without the sandbox: --no-sandbox",
@@ -40,7 +41,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "restore_conversation": "",
     "change_commits": "set git.auto_commit in your own settings to turn commits on or off",
     "set_up": "run `ybs setup` to choose one",
-    "install_model": "fetch it with `ybs models install`",
+    "install_model": "fetch it with `ybs models download starter`",
     "remove_model": "remove the incomplete download with `ybs models remove`, then try again",
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {

@@ -150,11 +150,32 @@ def config(arguments: "Namespace", options: "Options") -> int:
             return 0
         case "check":
             return check_settings(settings(options), options, is_json=is_json)
+        case "get":
+            return get_setting(settings(options), arguments.key, is_json=is_json)
         case "set" | "unset":
             return change_setting(options, arguments.key, arguments.value)
         case _:
             show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
             return 0
+
+
+def get_setting(loaded: "Loaded", key: str, *, is_json: bool) -> int:
+    """Print the value of one setting as it is in force, or all of a section. Raises ConfigError."""
+    from ybs.config.report import show
+    from ybs.config.settings_file import refuse_unknown
+
+    rows = {row.key: row.value for row in show(loaded) if f"{row.key}.".startswith(f"{key}.")}
+    if not rows:
+        refuse_unknown(key)
+    if is_json:
+        write_json(rows.get(key, rows))
+    elif key in rows:
+        value = rows[key]
+        write(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+    else:
+        for name, value in rows.items():
+            write(f"{name} = {msgspec.json.encode(value).decode()}")
+    return 0
 
 
 def change_setting(options: "Options", key: str, text: str | None) -> int:

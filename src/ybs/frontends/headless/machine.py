@@ -89,7 +89,7 @@ def fix_for_backend(why: str, settings: Path = Path("/proc/sys")) -> str:
             return f"sudo sysctl -w {name}={good}"
     if "bwrap does not work" in why:
         return "allow user namespaces here (in a container: that is up to whoever started it)"
-    return "see docs/security.md"
+    return "see `ybs help sandbox`"
 
 
 def look_at_project(folder: Path) -> Finding:

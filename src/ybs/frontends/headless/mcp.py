@@ -252,7 +252,7 @@ def _entry(arguments: "Namespace", options: "Options") -> dict[str, Any]:
 
 def _access(arguments: "Namespace", options: "Options") -> dict[str, Any]:
     """Return what the options of `add` give to a server, or take from it."""
-    written = [str(options.host.expand(each, options.folder)) for each in arguments.write]
+    written = [str(options.host.expand(each, options.folder)) for each in arguments.writable]
     given: dict[str, Any] = {"write": written} if written else {}
     given |= {"project": arguments.project} if arguments.project else {}
     given |= {"network": False} if arguments.no_network else {}

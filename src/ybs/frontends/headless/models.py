@@ -104,6 +104,8 @@ def _advice(loaded: Loaded, machine: hardware.Machine) -> list[str]:
 
 async def fetch(name: str, loaded: Loaded) -> Report:
     """Download a model, into Ollama where that is the provider and the name is not that of a file."""
+    if name in ("starter", STARTER_NAME):
+        return await _install_starter(loaded)
     host, config, progress = loaded.host, loaded.config, Progress()
     try:
         if pulls(host, config, name):
@@ -135,7 +137,7 @@ async def use(name: str, loaded: Loaded) -> Report:
     return {"name": name, "settings": str(path)}, [f"ybs uses {name} from now on ({path})."], 0
 
 
-async def install(_name: str, loaded: Loaded) -> Report:
+async def _install_starter(loaded: Loaded) -> Report:
     """Fetch the starter model, with progress on standard error."""
     from ybs.providers.local.fetch import install_starter
 
@@ -240,7 +242,6 @@ ACTIONS: Final[dict[str, Callable[[str, Loaded], Coroutine[Any, Any, Report]]]] 
     "download": fetch,
     "use": use,
     "remove": remove,
-    "install": install,
     "status": status,
     "stop": stop,
 }

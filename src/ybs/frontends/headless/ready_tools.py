@@ -5,6 +5,7 @@ from pathlib import Path
 from ybs.config.host import Host
 from ybs.frontends.headless.output import tell, write
 
+WEB = ("web_search", "web_fetch")
 _FOLDER = Path(__file__).parents[2] / "ready_tools"
 
 
@@ -20,6 +21,8 @@ def install(host: Host, name: str | None) -> int:
             first = (_FOLDER / f"{each}.py").read_text("utf-8").partition("\n")[0]
             write(f"{each}: " + first.strip('"'))
         return 0
+    if name == "web":  # both that the web takes
+        return max(install(host, each) for each in WEB)
     wanted = name.replace("-", "_")
     if wanted not in names():
         tell(f"ybs: there is no tool {name!r} to install. There are: {', '.join(names())}.")

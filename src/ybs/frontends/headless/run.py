@@ -87,11 +87,13 @@ def code_of(error: YbsError) -> int:
     """Map an error to an exit code (design section 4)."""
     from ybs.agent.model_choice import NothingConfigured
     from ybs.session.options import BadOption
-    from ybs.session.reply import NotSent
+    from ybs.session.reply import NotAllowed, NotSent
 
     match error:
         case NothingConfigured():
             return 4
+        case NotAllowed():
+            return 5
         case BadOption() | NotSent():
             return 2
         case ConfigError():

@@ -23,7 +23,7 @@ name them.
 
 def list_skills(options: "Options", *, is_json: bool) -> int:
     """Print the skills."""
-    from ybs.tools.skills.listing import shortened
+    from ybs.tools.listing import shortened
 
     loaded = load_settings(options)
     skills = environment_of(options, loaded).skills
@@ -49,22 +49,29 @@ def _data(skill: "Skill") -> dict[str, object]:
         "license": skill.license,
         "compatibility": skill.compatibility,
         "allowed_tools": skill.allowed_tools,
+        "sub_agent": None if skill.fork is None else skill.fork.kind or "general",
     }
 
 
 def check_skills(options: "Options", *, is_json: bool) -> int:
-    """Print what can be used, what does not fit the format, and what cannot be used. 1: something cannot."""
+    """Print what can be used, what does not fit the format or has no effect, commands included, and what cannot be used. 1: something cannot."""
+    from ybs.commands.custom import templates
+
     loaded = load_settings(options)
-    skills = environment_of(options, loaded).skills
+    environment = environment_of(options, loaded)
+    skills = environment.skills
+    idle = {each.place: each.idle for each in templates(loaded, environment.folder) if each.idle}
     if is_json:
         found = [{**_data(each), "remarks": each.remarks} for each in skills.by_name.values()]
         wrong = [{"place": each.place, "problem": each.why} for each in skills.unusable]
-        write_json({"skills": found, "problems": wrong})
+        write_json({"skills": found, "problems": wrong, "commands": idle})
     else:
         write_table([("ok", each.name, each.place) for each in skills.by_name.values()])
         for skill in skills.by_name.values():
             for remark in skill.remarks:
                 tell(f"{skill.place}: {remark}")
+        for place, names in idle.items():
+            tell(f"{loaded.host.short(place)}: without effect in ybs: {', '.join(names)}")
         for each in skills.unusable:
             tell(f"{each.place} cannot be used: {each.why}")
         if not skills.by_name and not skills.unusable:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from ybs.frontends.headless.output import write, write_json
 from ybs.trust.decision import review_of, revoke
 from ybs.trust.settings import load
@@ -32,7 +34,8 @@ def trust(
         from ybs.trust.decision import grant
 
         grant(host, review, grants)
-        review = review_of(load(host, folder=folder), folder)
+        changes, review = review.changes, review_of(load(host, folder=folder), folder)
+        review = replace(review, changes=changes)
     _say(review, is_json=is_json, is_trusted=review.is_trusted)
     return 0
 

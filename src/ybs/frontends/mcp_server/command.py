@@ -131,7 +131,7 @@ def _user_hooks(environment: ToolEnvironment, options: Options, emit: Emit) -> S
         return ()
     found = read(section)
     warn(found.problems)
-    facts = SessionFacts(name="mcp", transcript="", source="startup")
+    facts = SessionFacts(name="mcp", source="startup")
     return [UserHooks(found.hooks, environment, emit, lambda: facts)]
 
 

@@ -28,6 +28,7 @@ ALWAYS: Final = "always"
 WITH_NETWORK: Final = "yes, with network"
 NO: Final = "no"
 _ANSWER: Final = "answer"
+_INSIDE: Final = "A yes runs it in the sandbox. Outside, with your keys, runs only what safety.outside_sandbox of your settings names."
 _PROGRAM: Final = "ybs mcp serve"
 _MOST_SHOWN: Final = 10_000  # characters of what a call would do
 #: So many questions may wait for a second call; the oldest is forgotten first.
@@ -57,6 +58,8 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     field: dict[str, Any] = {"type": "string", "title": "Answer"}
     if question.choices is None:
         field |= {"title": "May ybs do this?", "enum": _choices(question)}
+        if question.outside == "needed":
+            lines.append(_INSIDE)
         if question.grant:
             lines.append(f'"{ALWAYS}" also allows {question.grant} until this server ends.')
     elif question.choices:

@@ -110,7 +110,10 @@ class SubAgents:
                 _call(agent, event)
             case ConfirmationAsked() | ConfirmationAnswered():
                 self._ask(agent, event)
-            case TurnFinished():
+            case TurnFinished():  # it knows what summaries took as well
+                agent.steps = max(agent.steps, event.steps)
+                used = event.usage.input_tokens + event.usage.output_tokens
+                agent.tokens = max(agent.tokens, used)
                 del self.working[agent.name]
             case (
                 ToolPrinted()

@@ -77,7 +77,7 @@ class Terminal:
         self._output = put_out or quiet_output()
         colour = session.config.ui.color and has_colour()
         paint, signs = Paint(has_colour=colour), signs_for(sys.stdout)
-        self.canvas = Canvas(self._put, self._width, paint, signs)
+        self.canvas = Canvas(self._put, self._width, paint, signs, self._height)
         self.live = LiveArea(paint, signs, clock)
         self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
         self.asking, self.picking = Asking(self, clock), Picking(self, clock)
@@ -392,6 +392,9 @@ class Terminal:
 
     def _width(self) -> int:
         return max(4, self._output.get_size().columns)
+
+    def _height(self) -> int:
+        return self._output.get_size().rows
 
 
 def quiet_output() -> Output:

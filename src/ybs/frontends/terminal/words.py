@@ -1,7 +1,8 @@
 """Short words for calls, times, numbers and folders, as the terminal shows them."""
 
 import re
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -50,6 +51,8 @@ def subject(arguments: bytes) -> str:
         given = msgspec.json.decode(arguments, type=dict[str, Any])
     except msgspec.DecodeError:
         return ""
+    if isinstance(action := given.get("action"), str) and action:
+        return one_line(" ".join([action, *_texts_in(given, ("paths", "path", "text", "id"))]))
     for key in SUBJECTS:
         if isinstance(value := given.get(key), str) and value:
             if key in ("id", "job_id") and value.isdecimal():
@@ -58,6 +61,15 @@ def subject(arguments: bytes) -> str:
             place = given.get("path") if key in ("pattern", "query") else None
             return one_line(f"{text} in {place}" if isinstance(place, str) else text)
     return ""
+
+
+def _texts_in(given: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    """Yield the texts that stand there under these names, those of lists as well."""
+    for key in keys:
+        value = given.get(key)
+        for each in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(each, str) and each:
+                yield each
 
 
 def one_line(text: str) -> str:

@@ -1,12 +1,11 @@
 """CliModel: a Model behind the program of another agent, which answers with its own login and without its own tools."""
 
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryFile, mkdtemp
+from tempfile import NamedTemporaryFile, mkdtemp
 from typing import Final
 
 from msgspec.structs import replace
@@ -158,19 +157,16 @@ class CliModel:
             messages = (*examples, *messages)
         reader = READERS[self._agent.output]()
         draft = Assembly(self.name, self.provider, max_tokens=self.max_tokens)
-        with TemporaryFile() as system:
+        # A file and not a descriptor: launchers, as npm's, pass none on to the program that they start.
+        with NamedTemporaryFile(prefix="ybs-system-", suffix=".md") as system:
             system.write(written.system.encode(errors="replace"))
             system.flush()
-            system.seek(0)
-            descriptor = os.dup(system.fileno())  # closed when the program has it
-            argv, takes_system = self._argv(descriptor, session)
+            argv, takes_system = self._argv(system.name, session)
             environ = environ_away(self._environ, self._host.roots)
             program = Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
-                async with aclosing(
-                    self._read(program, words, (descriptor,), reader, draft)
-                ) as events:
+                async with aclosing(self._read(program, words, reader, draft)) as events:
                     async for event in events:
                         yield event
             finally:
@@ -185,14 +181,13 @@ class CliModel:
         self,
         program: Program,
         words: bytes,
-        files: Sequence[int],
         reader: Reader,
         draft: Assembly,
     ) -> AsyncGenerator[Event, None]:
         """Read the program's lines into the draft. Raises ModelError where no whole answer came of it."""
         silence = self._longest_silence
         try:
-            lines = program.run(words, silence_seconds=silence, files=files)
+            lines = program.run(words, silence_seconds=silence)
             async with aclosing(lines):
                 async for line in lines:
                     for event in reader.read(line, draft):
@@ -208,9 +203,8 @@ class CliModel:
         if not draft.has_ended:
             raise self._failure(Complaint(reader.trouble), program)
 
-    def _argv(self, system: int, session: str) -> tuple[list[str], bool]:
-        """Return the command line, and whether the program reads the system prompt from a file."""
-        file = f"/dev/fd/{system}"
+    def _argv(self, file: str, session: str) -> tuple[list[str], bool]:
+        """Return the command line, and whether the program reads the system prompt from `file`."""
         argv = [
             each.replace("{system_file}", file).replace("{model}", self._model)
             for each in self._agent.command

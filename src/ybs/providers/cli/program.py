@@ -38,14 +38,12 @@ class Program:
         """The end of what it wrote to its standard error."""
         return bytes(self._stderr).decode("utf-8", "replace").strip()
 
-    async def run(
-        self, words: bytes, *, silence_seconds: float, files: Sequence[int] = ()
-    ) -> AsyncGenerator[bytes, None]:
+    async def run(self, words: bytes, *, silence_seconds: float) -> AsyncGenerator[bytes, None]:
         """Start it with `words` as its standard input and yield its lines, the last one with or without an end.
 
-        `files` are descriptors for it; they are closed on this side. Raises OSError where it cannot be started, TimeoutError where it is silent for so long, and TooLong. Closing the generator kills it and all that it started.
+        Raises OSError where it cannot be started, TimeoutError where it is silent for so long, and TooLong. Closing the generator kills it and all that it started.
         """
-        launch = Launch(self._argv, self._environ, tuple(files))
+        launch = Launch(self._argv, self._environ)
         process = self._process = await start_in_loop(
             launch, folder=self._folder, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )

@@ -59,7 +59,8 @@ def run_program(job: ServerArguments, ended: Event) -> int:
     """Serve with a program of the person's until the end, or until it ends; return the exit code."""
     environ = {**os.environ, "LLAMA_API_KEY": job.key}
     launch = Launch(program_arguments(job), environ, before_exec=_end_with_parent)
-    child = start_program(launch, stdout=PIPE, stderr=STDOUT, has_own_group=False)
+    folder = Path(job.state_file).parent  # where its socket is
+    child = start_program(launch, folder=folder, stdout=PIPE, stderr=STDOUT, has_own_group=False)
     log = Thread(target=_keep_log, args=(child, job), daemon=True)
     log.start()
     Thread(target=lambda: (child.wait(), ended.set()), daemon=True).start()

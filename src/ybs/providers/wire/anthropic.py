@@ -313,5 +313,6 @@ PROVIDER = Provider(
     endpoint="https://api.anthropic.com",
     model="claude-sonnet-5-5",
     key_variables=("ANTHROPIC_API_KEY",),
+    endpoint_variables=("ANTHROPIC_BASE_URL",),
     quirks=AnthropicAdapter.quirks,
 )

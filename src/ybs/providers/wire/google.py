@@ -214,5 +214,6 @@ PROVIDER = Provider(
     endpoint="https://generativelanguage.googleapis.com",
     model="gemini-3.8-flash",
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    endpoint_variables=("GOOGLE_GEMINI_BASE_URL",),
     quirks=GoogleAdapter.quirks,
 )

@@ -22,5 +22,6 @@ PROVIDER = Provider(
     endpoint="https://api.mistral.ai/v1",
     model="mistral-medium-latest",
     key_variables=("MISTRAL_API_KEY",),
+    endpoint_variables=("MISTRAL_BASE_URL",),
     quirks=MistralAdapter.quirks,
 )

@@ -292,4 +292,5 @@ PROVIDER = Provider(
     model="gpt-6-sol",
     quirks=Quirks(answer_schema="with_tools"),
     key_variables=("OPENAI_API_KEY",),
+    endpoint_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
 )

@@ -43,6 +43,9 @@ _VERBS = {
     "apt-get": "install update upgrade",
     "brew": "install update upgrade",
 }
+_GIT = "writes to .git, which is read-only in the sandbox"
+#: Of git's verbs those that write elsewhere.
+_NOT_IN_GIT = frozenset(("apply", "clean", "clone", "init"))
 #: Programs that write with one of these options.
 _WITH_OPTION = {
     **dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), ("-i", "--in-place", "--inplace")),
@@ -62,7 +65,13 @@ _FORMATTERS = {
 
 def writes(reading: Reading) -> str:
     """Say which command is known to write or to need the network; nothing where none is known to."""
-    return next((reason for run in reading.runs for reason in _reasons(run)), "")
+    reasons = [reason for run in reading.runs for reason in _reasons(run)]
+    return next(filter(needs_git, reasons), next(iter(reasons), ""))
+
+
+def needs_git(reason: str) -> bool:
+    """Return whether what `writes` said is that the command writes in git's folder."""
+    return reason.endswith(_GIT)
 
 
 def _reasons(run: Command) -> Iterator[str]:
@@ -84,7 +93,8 @@ def _reasons(run: Command) -> Iterator[str]:
     verb = words[git_verb(words)] if name == "git" and git_verb(words) < len(words) else ""
     verb = verb or next(iter(operands), "")
     if verb in _VERBS.get(name, "").split() or (name == "git" and _changes_names(verb, operands)):
-        yield f"{name} {verb} changes something"
+        is_of_git = name == "git" and verb not in _NOT_IN_GIT
+        yield f"{name} {verb} {_GIT}" if is_of_git else f"{name} {verb} changes something"
     if (checks := _FORMATTERS.get(f"{name} {verb}") or _FORMATTERS.get(name)) and not (
         set(checks) & set(words)
     ):

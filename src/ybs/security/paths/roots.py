@@ -17,7 +17,7 @@ from ybs.security.paths import credentials
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
 from ybs.security.paths.later import part_of
 from ybs.security.paths.links import BlockedFiles
-from ybs.security.paths.names import shown_name
+from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import Place, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
 from ybs.security.paths.path_text import lies_in, path_of
@@ -105,10 +105,45 @@ class Roots:
     def resolve(self, path: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
         r"""Return the absolute path with links resolved; `\xNN` in the text of a model stands for a byte.
 
-        `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted.
-        Raises ToolError for a text that is not a path here, Refused for a path that tools may not touch.
+        `is_link_followed=False` leaves the last part as it is, so that a link itself can be deleted. Where nothing
+        is there, a path that looks the same is meant: the names of files from a Mac are decomposed, those of its
+        screenshots have other spaces. Raises ToolError for a text that is not a path here, Refused for a path that
+        tools may not touch, and where two look the same.
         """
-        return self.judge(path_of(path), is_write=is_write, is_link_followed=is_link_followed)
+        real = self.judge(path_of(path), is_write=is_write, is_link_followed=is_link_followed)
+        twin = self._twin_of(str(real))
+        if not twin:
+            return real
+        return self.judge(twin, is_write=is_write, is_link_followed=is_link_followed)
+
+    def _twin_of(self, path: str) -> str:
+        """Return the path that is there and looks the same; empty where this one is, or none. Raises Refused for two."""
+        if os.path.lexists(path):
+            return ""
+        found, is_other = "", False
+        parts = path.split("/")[1:]
+        for count, part in enumerate(parts):
+            name = part if os.path.lexists(f"{found}/{part}") else self._twin_in(found, part)
+            if not name:  # from here on all is new
+                return "/".join((found, *parts[count:])) if is_other else ""
+            found, is_other = f"{found}/{name}", is_other or name != part
+        return found
+
+    def _twin_in(self, folder: str, name: str) -> str:
+        """Return the one name in a folder that looks the same; empty where there is none. Raises Refused for two."""
+        if not may_have_twins(name):
+            return ""
+        try:
+            twins = sorted(twins_of(name, os.listdir(folder or "/")))  # noqa: PTH208 - a text
+        except OSError:  # it may not be looked into
+            return ""
+        twins = [each for each in twins if not self.is_blocked(f"{folder}/{each}")]
+        if len(twins) > 1:
+            raise Refused(
+                f"{shown_name(name)} is not there, and several names look like it: "
+                f"{', '.join(map(ascii, twins))}. The person can rename them."
+            )
+        return "".join(twins)
 
     def judge(self, name: str, *, is_write: bool = False, is_link_followed: bool = True) -> Path:
         """Do what `resolve` does for a name as the system has it. Raises Refused."""

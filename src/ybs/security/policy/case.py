@@ -1,5 +1,6 @@
 """One call on trial: what it is about, what is dangerous about it, and what "always" would store."""
 
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -26,6 +27,9 @@ Sandboxing: TypeAlias = Literal["full", "held", "reduced", "none", "off"]
 #: Why ybs's own files are asked about in every mode that asks at all.
 LASTS = "every later session will read it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
+#: Why a command that is to run outside is asked about in every mode but `bypass`.
+OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
+CHANGED = "outside the sandbox these files, changed in this session, would act with your keys: {}"
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -37,7 +41,9 @@ class Subject(Struct, frozen=True, kw_only=True):
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
     `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
-    here, so that "always" stands for all of them with the same `detail`.
+    here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
+    sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
+    that it would run, or names, and that were changed since the session began.
     """
 
     command: str = ""
@@ -54,6 +60,10 @@ class Subject(Struct, frozen=True, kw_only=True):
     in_background: bool = False
     asks: str = ""
     is_alike: bool = False
+    offers_outside: bool = False
+    outside: bool = False
+    needs_outside: bool = False
+    find_changed: Callable[[], tuple[str, ...]] = tuple
 
 
 class Case:
@@ -67,6 +77,7 @@ class Case:
         self.name = call.name
         self.wants_network = subject.network and not safety.sandbox_network
         self.offers_network = subject.offers_network and not safety.sandbox_network
+        self.wants_outside = subject.outside and subject.offers_outside
         #: Whether the person gave it the network, and the model did not ask for it.
         self.is_given_network = False
         self.command: CommandCase | None = None
@@ -106,6 +117,15 @@ class Case:
     def needs_exact_rule(self) -> bool:
         """Whether no pattern of a rule covers the call."""
         return bool(self.warnings)
+
+    @property
+    def outside(self) -> Literal["", "offered", "needed"]:
+        """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
+        subject = self.subject
+        if not subject.offers_outside:
+            return ""
+        is_of_git = self.command is not None and self.command.needs_git
+        return "needed" if subject.outside or subject.needs_outside or is_of_git else "offered"
 
     @property
     def withheld(self) -> str:
@@ -205,6 +225,10 @@ class Case:
         warnings = self.warnings + (self.command.notes if self.command else ())
         if by_rule or self.wants_network:
             warnings = (reason if by_rule else NETWORK, *warnings)
+        if self.wants_outside:
+            warnings = (OUTSIDE, *warnings)
+        if self.outside and (changed := self.subject.find_changed()):
+            warnings += (CHANGED.format(", ".join(changed)),)
         return Question(
             call=self.call,
             effect=self.effect,
@@ -217,9 +241,12 @@ class Case:
             network_grant=self.with_network().offered_grant
             if self.offers_network and grant
             else "",
+            outside=self.outside,
         )
 
     def _why_withheld(self, *, by_rule: bool) -> str:
         if by_rule:
             return "your rule says to ask each time"
+        if self.outside == "needed":
+            return "what runs outside the sandbox is asked about each time"
         return self.withheld or self._why_never

@@ -11,7 +11,7 @@ from ybs.core.lazy import lazy
 from ybs.security.commands.dangers import blocked_entry, stem_of, warnings_of
 from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import writes
+from ybs.security.commands.writers import needs_git, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.concerns import concerns_of, notes_of
 from ybs.security.policy.rules import Rule
@@ -45,6 +45,11 @@ class CommandCase:
     def writes(self) -> str:
         """Say which part is known to write, or to need the network; nothing where none is."""
         return writes(self.reading)
+
+    @property
+    def needs_git(self) -> bool:
+        """Whether a part is known to write in git's folder, which no command in the sandbox can."""
+        return needs_git(self.writes)
 
     @property
     def unlisted(self) -> str:
@@ -81,6 +86,17 @@ class CommandCase:
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
             or scopes.text_of([scopes.scope_of(part)]) in grants
             for part in parts
+        )
+
+    def may_leave(self, rules: Sequence[Rule]) -> bool:
+        """Return whether rules for running outside the sandbox name the command, or each of its parts."""
+        script = self.reading.script
+        if any(rule.is_exactly(self.reading.text) for rule in rules):
+            return True
+        if not self.reading.is_clear or not script.is_clear or script.has_variables:
+            return False
+        return bool(script.commands) and all(
+            any(rule.allows_part(part) for rule in rules) for part in script.commands
         )
 
 

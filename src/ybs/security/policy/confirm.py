@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ybs.security.policy.outside import Reading
 
 _UNATTENDED = "is_unattended"
+#: What would allow what is to run outside the sandbox.
+_FOR_OUTSIDE = (Remedy("allow_outside"),)
 #: What was said about one call before the policy judges it.
 Wish: TypeAlias = Literal["", "allow", "ask"]
 
@@ -153,7 +155,9 @@ class Gate:
                 decision = decide()  # the answer before may have granted this one too
                 if isinstance(decision, Ask):
                     keeps = bool(decision.question.grant) and self.policy.standing.can_keep
-                    question = replace(decision.question, remedies=remedies(), can_be_kept=keeps)
+                    question = replace(decision.question, can_be_kept=keeps)
+                    ways = _FOR_OUTSIDE if question.outside == "needed" else remedies()
+                    question = replace(question, remedies=ways)
                     if (wish := self._wishes.get(call.id)) and wish[0] == "ask":
                         warnings = (wish[1], *question.warnings[1:])  # in place of the rule's
                         question = replace(question, warnings=warnings)
@@ -191,6 +195,8 @@ class Gate:
         if grant := _granted(answer, question):
             is_kept = answer.is_for_project and question.can_be_kept
             await self._keep(grant, emit, is_kept=is_kept)
+        if answer.is_outside and question.outside:
+            return Allow("person", is_outside=True)
         return Allow("person", with_network=answer.with_network and question.offers_network)
 
     async def _answer(self, question: Question, emit: Emit) -> Answer:
@@ -235,7 +241,8 @@ class Gate:
 
 def _granted(answer: Answer, question: Question) -> str:
     """Return what an answer allows from now on; nothing where it was for this call alone."""
-    if not (answer.is_allowed and (answer.is_for_session or answer.is_for_project)):
+    is_lasting = answer.is_for_session or answer.is_for_project
+    if not (answer.is_allowed and is_lasting) or answer.is_outside:
         return ""
     is_with = answer.with_network and question.offers_network
     return question.network_grant if is_with else question.grant

@@ -21,11 +21,12 @@ from ybs.security.policy.case import (
     BY_MODE,
     LASTS,
     NETWORK,
+    OUTSIDE,
     Case,
     Sandboxing,
     Subject,
 )
-from ybs.security.policy.rules import Rule
+from ybs.security.policy.rules import Rule, outside_rules
 from ybs.security.policy.standing import Standing, StandingRule
 from ybs.trust.project_rules import ProjectRules
 
@@ -43,10 +44,14 @@ AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 
 
 class Allow(Struct, frozen=True):
-    """The call may run, and what lets it. `with_network`: the person gave its command the network."""
+    """The call may run, and what lets it.
+
+    `with_network`: the person gave its command the network. `is_outside`: it runs outside the sandbox, as in their own shell.
+    """
 
     by: AllowedBy = "mode"
     with_network: bool = False
+    is_outside: bool = False
 
 
 class Deny(Struct, frozen=True):
@@ -93,6 +98,7 @@ class Policy:
         self._chosen = _Chosen(safety.mode)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
+        self._outside = outside_rules(safety.outside_sandbox)
         #: The rules and grants in force.
         self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
@@ -171,7 +177,7 @@ class Policy:
         if reason := self._refusal(case):
             return Deny(reason)
         if self.mode == "bypass":
-            return Allow()
+            return Allow(is_outside=case.wants_outside or self._may_leave(case))
         if self.mode == "plan" and case.effect != "read":
             return self._planned(case, needs)
         if case.offers_network and self._granted_by(networked := case.with_network()) == "grant":
@@ -180,6 +186,8 @@ class Policy:
 
     def _verdict(self, case: Case, needs: str) -> Decision:
         rule = next((rule for rule in self.standing.ask if case.is_touched_by(rule)), None)
+        if rule is None and self._may_leave(case):
+            return Allow("grant", is_outside=True)
         if rule is None and (by := self._allowed_by(case, needs)):
             return Allow(by, with_network=case.is_given_network)
         reason = f"the rule {rule.text} in safety.ask says to ask" if rule else self._question(case)
@@ -189,7 +197,7 @@ class Policy:
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        grant = "" if rule else case.offered_grant
+        grant = "" if rule or case.outside == "needed" else case.offered_grant
         question = case.question(reason, grant, by_rule=rule is not None)
         return Ask(question, reason, bool(case.dangers))
 
@@ -221,13 +229,22 @@ class Policy:
     def _is_held(self, case: Case) -> bool:
         """Return whether the sandbox can keep this command from changing and sending anything."""
         is_shell = case.command is not None and case.name in BUILT_IN
-        return is_shell and not case.wants_network and self.sandbox in _HOLDING
+        is_more = case.wants_network or case.wants_outside
+        return is_shell and not is_more and self.sandbox in _HOLDING
 
     def _writes(self, case: Case) -> str:
         """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
         if case.subject.in_background:
             return "it goes on in the background"
         return case.command.writes if case.command is not None else ""
+
+    def _may_leave(self, case: Case) -> bool:
+        """Return whether the person's own settings let the command run outside the sandbox, and nothing in it has to be looked at."""
+        if not (self._outside and case.command and case.subject.offers_outside):
+            return False
+        if self.mode == "deny" or case.subject.detail or case.warnings:
+            return False
+        return case.command.may_leave(self._outside) and not case.subject.find_changed()
 
     def _question(self, case: Case) -> str:
         """Say why the call is asked about that no rule and no grant covers, or nothing."""
@@ -238,12 +255,16 @@ class Policy:
         warnings = case.dangers if self._runs_held(case) else case.warnings
         if warnings:
             return warnings[0]
+        if case.wants_outside:
+            return OUTSIDE
         if case.effect == "execute":
             return self._question_about_command(case, is_named=named)
         return self._question_about_file(case, is_named=named)
 
     def _allowed_by(self, case: Case, needs: str) -> AllowedBy | None:
         """Say what lets the call run without a question, if anything does."""
+        if case.wants_outside:
+            return None
         by = self._granted_by(case)
         if by is None and not self._question(case):
             by = self._unasked_by(case)

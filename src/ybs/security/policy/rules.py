@@ -5,6 +5,7 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 """
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -115,6 +116,14 @@ def rule_of(text: str) -> Rule:
     except re.error as error:
         raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule
+
+
+def outside_rules(patterns: Sequence[str]) -> list[Rule]:
+    """Read `safety.outside_sandbox`. Raises ConfigError for a pattern that does not name its program."""
+    for pattern in patterns:
+        if "*" in pattern.split(" ")[0] or not pattern.strip():
+            raise ConfigError(f"{pattern!r} in safety.outside_sandbox does not name a program; write `git push *`")  # fmt: skip
+    return [Rule("run_shell", pattern.strip()) for pattern in patterns]
 
 
 def _fits(pattern: str, text: str) -> bool:

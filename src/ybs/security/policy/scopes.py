@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ybs.core.lazy import lazy
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import Command, Script
+from ybs.security.commands.command import Command, Script, parse
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
@@ -74,6 +74,12 @@ def _is_harmless(part: Command) -> bool:
     if not part.words or part.words[0] not in _HARMLESS or not _goes_nowhere(part):
         return False
     return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
+
+
+def only_reads(text: str) -> bool:
+    """Return whether a text is a flat line of programs that only read, whatever their words."""
+    script = parse(text)
+    return script.is_clear and not script.has_variables and all(map(_is_harmless, script.commands))
 
 
 def why_never(reading: Reading) -> str:

@@ -69,7 +69,7 @@ class Landlock:
         self.places.check_folder(folder)
         private = self.private
         variables = environment.build(
-            {**self._toolchain_variables(), **environ},
+            {**self._toolchain_variables(), **environ, "PATH": self._seen_path(environ)},
             home=private.unshared if read_only else private.home,
             temporary=private.unshared if read_only else private.temporary,
             network=network,
@@ -91,6 +91,15 @@ class Landlock:
             before_exec=entry,
             scratch=self.private.path,
         )
+
+    def _seen_path(self, environ: Mapping[str, str]) -> str:
+        """Return PATH without folders that are not shown: bash takes a program there for the one that is meant, and fails."""
+        places = self.places
+        shown = [folder for folder, target in system_folders() if not target]
+        shown += [*places.toolchains, *places.seen, *places.tops]
+        entries = (each for each in environ.get("PATH", os.defpath).split(":") if each[:1] == "/")
+        real = ((each, os.path.realpath(each)) for each in entries)
+        return ":".join(e for e, r in real if any(lies_in(r, folder) for folder in shown))
 
     def _toolchain_variables(self) -> dict[str, str]:
         home = self.places.home

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
+
+#: Why git's own work goes outside.
+GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
 
 
 class Launch(Struct, frozen=True):
@@ -35,10 +38,14 @@ class Access(Struct, frozen=True, kw_only=True):
 
 
 class Need(Struct, frozen=True):
-    """Why a command that ran read-only could not do what it wanted; `network`: it wanted to reach another machine."""
+    """Why a command that ran read-only could not do what it wanted.
+
+    `network`: it wanted to reach another machine. `outside`: it cannot work in the sandbox at all.
+    """
 
     reason: str
     network: bool = False
+    outside: bool = False
 
 
 class Starter(Protocol):
@@ -49,23 +56,13 @@ class Starter(Protocol):
         """Whether commands have no network unless they are given it."""
         ...
 
+    @property
+    def may_be_left(self) -> bool:
+        """Whether something stands around commands that the person may let one run outside of."""
+        ...
+
     def check(self) -> None:
         """Raise Refused where no command can be run, so that nobody is asked about one."""
-
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> Launch:
-        """Return what starts the command, with the project read-only where that is wanted.
-
-        May raise OSError or ToolError.
-        """
-        ...
 
     def start(
         self,
@@ -74,7 +71,10 @@ class Starter(Protocol):
         environ: Mapping[str, str],
         access: Access,
     ) -> Launch:
-        """Return what starts a program. May raise OSError or ToolError."""
+        """Return what starts a program, with the project read-only where that is wanted.
+
+        May raise OSError or ToolError.
+        """
         ...
 
     def holds_reading(self) -> bool:
@@ -87,6 +87,10 @@ class Starter(Protocol):
 
     def expect_job(self) -> None:
         """Have later commands reach the servers of what is about to run in the background."""
+
+    def listening(self) -> list[int] | None:
+        """Return the ports of those servers; None where they are the machine's own. It may wait for a process."""
+        ...
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
@@ -109,26 +113,21 @@ class Starter(Protocol):
         ...
 
 
+def outside(command: str, environ: Mapping[str, str]) -> Launch:
+    """Return what starts a command as the person's own shell would: with all their variables, and nothing around it.
+
+    It is a plain shell, which reads the command as the policy has read it.
+    """
+    return Launch(("/bin/sh", "-c", command), environ)
+
+
 class Bare:
     """Starts the shell as it is, with nothing around it."""
 
-    closes_network = False
+    closes_network = may_be_left = False
 
     def check(self) -> None:
         """Let everything be run."""
-
-    def launch(
-        self,
-        command: str,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-    ) -> Launch:
-        """Return the command in a shell, without the secrets of ybs's own environment."""
-        del network, read_only  # nothing can be held back without a sandbox
-        return self.start(("/bin/sh", "-c", command), folder, environ, Access())
 
     def start(
         self,
@@ -156,6 +155,9 @@ class Bare:
 
     def expect_job(self) -> None:
         """Do nothing: all commands have the machine's network."""
+
+    def listening(self) -> None:
+        """Return None: the ports of servers are the machine's."""
 
     def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""

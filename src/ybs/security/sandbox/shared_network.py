@@ -126,6 +126,11 @@ class SharedNetwork:
         ways = (alone, whole) if os.geteuid() == 0 else (whole,)
         self._prefix = next((way for way in ways if _works(way, bubblewrap)), ())
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether commands have one that is not the machine's."""
+        return bool(self._prefix)
+
     def listening(self) -> list[int]:
         """Return the ports on which something inside takes connections; it may wait for a process."""
         if not self._prefix:
@@ -158,6 +163,8 @@ class SharedNetwork:
         if not self._prefix:
             raise ToolError("Nothing is running in the background in the sandbox.")
         with socket.socket() as taken:
+            # A port whose last connections have just ended is free.
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 taken.bind((_LOOPBACK, port))
             except OSError:

@@ -9,6 +9,8 @@ from msgspec import Raw, Struct, json
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect
 from ybs.core.schema import schema_of
+from ybs.security.paths.names import remark_on_name
+from ybs.security.paths.path_text import path_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.workspace import Workspace
 
@@ -75,6 +77,10 @@ class BuiltInTool:
             path = roots.resolve(arguments.path, is_write=self.effect != "read")
             known = self._resolved = arguments, path, roots.show(path)
         return known[1:]
+
+    def remark_on(self, arguments: Any) -> str:
+        """Say how the file's name is spelled where it is not as in the arguments; mostly nothing."""
+        return remark_on_name(path_of(arguments.path), self.target(arguments)[0])
 
 
 def positive(value: int, name: str, *, at_most: int) -> int:

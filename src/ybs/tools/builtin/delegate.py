@@ -14,7 +14,6 @@ from ybs.tools.calls.live import LiveOutput
 from ybs.tools.workspace import Workspace
 
 MOST_TASKS: Final = 20
-_MOST_KINDS: Final = 1_500  # characters
 _LONGEST_TITLE = 80  # characters
 #: Each byte is in every request, so what few tasks need stands in no schema; it is taken all the same.
 _PARAMETERS: Final = Raw(
@@ -58,6 +57,10 @@ class Delegates(Protocol):
         """The kinds that are not built in, as the model is told of them; empty where there are none."""
         ...
 
+    def kind_name(self, name: str) -> str:
+        """Return the whole name of the kind that is meant; of an unknown one what was given."""
+        ...
+
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
         """Have sub-agents do the tasks of the call with this id. Raises ToolError where no task can be begun."""
         ...
@@ -79,8 +82,8 @@ class DelegateTool(BuiltInTool):
     @property
     def description(self) -> str:
         """What it is for, and the kinds."""
-        own = self._agents.own_kinds[:_MOST_KINDS]
-        return f"{super().description} Also: {own}" if own else super().description
+        own = self._agents.own_kinds
+        return f"{super().description} Also:\n{own}" if own else super().description
 
     @property
     def parameters(self) -> Raw:
@@ -89,7 +92,7 @@ class DelegateTool(BuiltInTool):
 
     def subject(self, arguments: Arguments) -> Subject:
         """Name the kinds: a rule such as `delegate(test)` covers calls of this kind alone."""
-        kinds = sorted({task.kind for task in arguments.tasks})
+        kinds = sorted({self._agents.kind_name(task.kind) for task in arguments.tasks})
         return Subject(is_plain=True, paths=tuple(kinds))
 
     def preview(self, arguments: Arguments) -> Preview:
@@ -103,5 +106,9 @@ class DelegateTool(BuiltInTool):
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Have the tasks done. The events of sub-agents name the call that started them."""
-        call_id = print_live.call_id if isinstance(print_live, LiveOutput) else "call"
-        return await self._agents.delegate(arguments.tasks, call_id)
+        return await self._agents.delegate(arguments.tasks, call_of(print_live))
+
+
+def call_of(print_live: Callable[[str], None]) -> str:
+    """Return the id of the call that is run."""
+    return print_live.call_id if isinstance(print_live, LiveOutput) else "call"

@@ -12,8 +12,9 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
-from ybs.security.paths.names import shown_name
+from ybs.security.paths.names import remark_on_name, shown_name
 from ybs.security.paths.opening import Place
+from ybs.security.paths.path_text import path_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import text_diff
@@ -75,7 +76,7 @@ class DeleteFile(BuiltInTool):
             raise failure(error, shown) from error
         self.workspace.reads.forget(path)
         return ToolOutput(
-            output=f"Deleted {shown}.",
+            output=f"Deleted {shown}.{remark_on_name(path_of(arguments.path), path)}",
             summary=f"Deleted {shown}",
             display={"success": True, "path": shown},
         )

@@ -83,7 +83,7 @@ class EditFile(ChangingTool):
             f"Edited {change.shown}: {plural(count, 'replacement')} ({change.diff.counts} lines)."
         )
         return ToolOutput(
-            output=f"{done}{_now(change)}",
+            output=f"{done}{self.remark_on(arguments)}{_now(change)}",
             summary=f"Edited {change.shown} ({change.diff.counts}){change.fuzzy}",
             display=display,
         )

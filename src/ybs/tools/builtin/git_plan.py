@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
-from ybs.core.wording import plural
+from ybs.core.wording import listed, plural
 from ybs.git import moves as git_moves
 from ybs.git.client import Change
 from ybs.git.hardening import plain_message
+from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 from ybs.tools.builtin.work_tree import WorkTree
@@ -53,7 +54,7 @@ async def plan_of(tree: WorkTree, arguments: "Arguments") -> Plan:
     if action == "branch":
         return await _plan_branch(tree, text)
     if what := under_way(tree.git.repository()):
-        raise ToolError(f"{what} is under way; the person has to end it first")
+        raise ToolError(f"{what} is under way; end it with run_shell and outside: true first")
     if action == "commit":
         return await _plan_commit(tree, paths, text)
     if action == "add":
@@ -76,7 +77,7 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
         rows = await _changed(tree, paths)
     body = await tree.described(rows, is_staged=is_index)
     title = f"Commit {_files(tree, rows)}"
-    body = f"{printable(message)}\n\n{body}"
+    body = f"{printable(message)}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
     return Plan(action="commit", title=title, body=body, names=_names(rows))
 
 
@@ -140,7 +141,7 @@ async def done(tree: WorkTree, arguments: "Arguments", plan: Plan) -> str:
             said = f"Staged {files}."
         case "commit":
             commit = await git.commit(text, *(plan.names if paths else ()))
-            said = f"Committed {files} as {commit[:7]}."
+            said = f"Committed {files} as {commit[:7]}.{await tree.told_once(COMMIT_HOOKS)}"
         case "restore":
             await git_moves.restore(git, list(plan.names))
             said = f"Restored {files} to the last commit."
@@ -158,14 +159,15 @@ async def _branch(tree: WorkTree, name: str, plan: Plan) -> str:
     if plan.is_switch:
         changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
         await git_moves.switch_branch(tree.git, name, changed)
-        return f"Switched to {name}."
+        return f"Switched to {name}.{await tree.told_once((AFTER_CHECKOUT,))}"
     await git_moves.make_branch(tree.git, name)
-    return f"Made {name} and switched to it."
+    return f"Made {name} and switched to it.{await tree.told_once((AFTER_CHECKOUT,))}"
 
 
 async def _status(tree: WorkTree, scope: list[str]) -> str:
     branch, rows = await tree.changes(scope)
     lines = [f"{row.letters} {tree.show(row.path)}" for row in rows]
+    lines += [line for module in await tree.submodules(scope) for line in module.lines]
     what = under_way(tree.git.repository())
     heads = [f"## {branch}", *([f"{what} is under way"] if what else [])]
     return "\n".join([*heads, *(lines or ["no changes"])])
@@ -175,8 +177,9 @@ async def _diff(tree: WorkTree, scope: list[str]) -> str:
     text = await tree.diff(scope)
     _, rows = await tree.changes(scope)
     new = [row.path for row in rows if row.letters == "??"]
-    more = f"New, and not shown: {tree.listed(new)}" if new else ""
-    return f"{text}{more}".rstrip() or "No changes."
+    more = f"New, and not shown: {tree.listed(new)}\n" if new else ""
+    inner = [await module.diff() for module in await tree.submodules(scope)]
+    return f"{text}{more}{''.join(inner)}".rstrip() or "No changes."
 
 
 async def _log(tree: WorkTree, scope: list[str]) -> str:
@@ -195,7 +198,11 @@ async def _changed(
     rows = [row for row in rows if not row.path.endswith("/")]
     rows = [row for row in rows if tree.permits(row.path, is_write=is_write)]
     if not rows:
-        raise ToolError(f"Nothing has changed in {', '.join(paths) or 'the project'}.")
+        modules = await tree.submodules(tree.scope(paths))
+        inner = [module.shown for module in modules if module.rows]
+        but = f" The submodule {listed(inner)} has changes, and is a repository of its own."
+        where = ", ".join(paths) or "the project"
+        raise ToolError(f"Nothing has changed in {where}.{but if inner else ''}")
     return rows
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
@@ -90,7 +91,7 @@ class ReadFile(BuiltInTool):
             content = await in_thread(lambda: read(self.workspace.roots, path, asked, deadline))
             self.workspace.reads.note(path, content.status, content.whole)
             if picture := _picture(content, shown):
-                return picture
+                return self._remarked(picture, arguments)
             is_made = not arguments.raw and _may_be_made(path, content)
             made = await self._made(path, content, shown, deadline) if is_made else None
         finally:
@@ -104,7 +105,11 @@ class ReadFile(BuiltInTool):
             view = View(
                 made.lines[first - 1 :][: asked.limit], first, made.total, made.note, made.images
             )
-        return self._output(view, shown, is_tail=offset < 0)
+        return self._remarked(self._output(view, shown, is_tail=offset < 0), arguments)
+
+    def _remarked(self, output: ToolOutput, arguments: Arguments) -> ToolOutput:
+        remark = self.remark_on(arguments).strip()
+        return replace(output, output=f"{output.output}\n{remark}") if remark else output
 
     async def _made(
         self, path: Path, content: "Content", shown: str, deadline: Deadline

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from signal import SIGTERM
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.programs import NOT_FOUND
+from ybs.security.launcher import bash
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -30,8 +32,10 @@ FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. It may have done part of its work"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
+_ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefail."
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
 
@@ -43,6 +47,11 @@ class Arguments(Struct, frozen=True, kw_only=True):
     timeout: Annotated[int, Meta(description="seconds, at most 600")] = DEFAULT_SECONDS
     background: bool = False
     network: bool = False
+    outside: bool = False
+
+
+class OutsideArguments(Arguments, frozen=True, kw_only=True):
+    """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed."""
 
 
 class RunShell(BuiltInTool):
@@ -51,11 +60,21 @@ class RunShell(BuiltInTool):
     name: str = "run_shell"
     effect: Effect = "execute"
     arguments: ClassVar[type[Struct]] = Arguments
-    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network"})
+    rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network", "outside"})
 
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
         super().__init__(workspace)
         self.default_seconds = min(default_seconds or DEFAULT_SECONDS, MOST_SECONDS)
+
+    @property
+    def description(self) -> str:
+        """What the model is told: also that there is no bash, which it takes for granted."""
+        return super().description if bash() else f"{super().description} {_ONLY_SH}"
+
+    @property
+    def short_description(self) -> str:
+        """What a small model is told."""
+        return super().short_description if bash() else f"{super().short_description} {_ONLY_SH}"
 
     def subject(self, arguments: Arguments) -> Subject:
         """Give the command, what it would destroy and, where it is not the project's, the folder."""
@@ -64,15 +83,29 @@ class RunShell(BuiltInTool):
         folder = self._folder(arguments)
         elsewhere = folder != self.workspace.roots.folder
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
-        is_closed = self.workspace.shells.starter.closes_network
+        starter, in_background = self.workspace.shells.starter, _is_job(arguments)
+        is_closed = starter.closes_network
         return Subject(
             command=arguments.command.strip(),
             destroys=loss(arguments.command, folder, self.workspace.roots),
             detail=detail,
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
-            in_background=_is_job(arguments),
+            in_background=in_background,
+            offers_outside=starter.may_be_left and not in_background,
+            outside=arguments.outside,
+            find_changed=cache(lambda: self._changed(arguments, folder)),
         )
+
+    def _changed(self, arguments: Arguments, folder: Path) -> tuple[str, ...]:
+        from ybs.tools.shell.changed import changed_files  # where something may run outside
+
+        workspace = self.workspace
+        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns)
+
+    def outside(self, arguments: Arguments) -> OutsideArguments:
+        """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
+        return OutsideArguments(**asdict(arguments))
 
     def with_network(self, arguments: Arguments) -> Arguments:
         """Return the same call with the network open: the person gave it."""
@@ -86,13 +119,17 @@ class RunShell(BuiltInTool):
             raise ToolError("The command holds a NUL character, which no command can have.")
         if len(arguments.command) > _LONGEST_COMMAND:
             raise ToolError("The command is too long; put it into a script file and run that.")
-        self.workspace.shells.starter.check()
+        starter = self.workspace.shells.starter
+        starter.check()
+        is_outside = arguments.outside and starter.may_be_left
+        if is_outside and _is_job(arguments):
+            raise ToolError("Outside the sandbox nothing runs in the background; wait for its end.")
         folder = self._folder(arguments)
         if not folder.is_dir():
             raise ToolError(f"working_dir {self.workspace.roots.show(folder)} is not a folder")
         where = self.workspace.roots.show(folder)
         how = " in the background" if _is_job(arguments) else ""
-        how += " with the network open" if arguments.network else ""
+        how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
             title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
             body=arguments.command,
@@ -107,12 +144,13 @@ class RunShell(BuiltInTool):
         self, arguments: Arguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
         """Run the command with the project read-only; say what it lacked."""
+        from ybs.security.policy.scopes import only_reads
         from ybs.security.sandbox.attempts import (
             Attempts,  # the first request of a session needs none
         )
 
         starter = self.workspace.shells.starter
-        attempts = Attempts(starter.opened)
+        attempts = Attempts(starter.opened, is_needed=not only_reads(arguments.command))
         output = await self._run(arguments, print_live, attempts)
         ran: dict[str, Any] = output.display
         if ran["exit_code"] is None:  # it goes on in the background
@@ -158,9 +196,13 @@ class RunShell(BuiltInTool):
             attempts is not None,
         )
         shells, started = self.workspace.shells, monotonic()
-        launch, mark = shells.prepare(
-            arguments.command, folder, network=arguments.network, read_only=read_only
-        )
+        if isinstance(arguments, OutsideArguments):
+            launch, mark = shells.prepare_outside(arguments.command)
+        else:
+            network = arguments.network
+            launch, mark = shells.prepare(
+                arguments.command, folder, network=network, read_only=read_only
+            )
 
         def told(ended: Ended) -> ToolOutput:
             return self._output(ended, output, seconds, monotonic() - started)
@@ -185,8 +227,7 @@ class RunShell(BuiltInTool):
             live.close()
             job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
-        remarked = self._remarked(told(ended), network=arguments.network, read_only=read_only)
-        return await self._helped(remarked, arguments, read_only=read_only)
+        return await self._remarked(told(ended), arguments, read_only=read_only)
 
     async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
         jobs = self.workspace.shells.jobs
@@ -207,10 +248,20 @@ class RunShell(BuiltInTool):
             live.close()  # what comes later belongs to no call
         told = job.told(self.workspace.max_output_chars)
         if job.ended is None:
-            return told
+            hint = "" if arguments.network else await self._port_hint()
+            return replace(told, summary=f"{told.summary}{hint}")
         jobs.forget(job)
         told = replace(told, is_error=job.ended.exit_code != 0)
         return await self._helped(told, arguments, read_only=False)
+
+    async def _port_hint(self) -> str:
+        """Say to the person how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
+        ports = await asyncio.to_thread(self.workspace.shells.starter.listening)
+        if ports is None:
+            return ""
+        if len(ports) == 1:
+            return f"; port {ports[0]} is reached from outside only after /ports {ports[0]}"
+        return "; a port of it is reached from outside only after /ports"
 
     def _handed_over(self, job: "Job") -> ToolOutput:
         told = job.told(self.workspace.max_output_chars)
@@ -260,16 +311,24 @@ class RunShell(BuiltInTool):
             is_error=ended.timed_out or ended.exit_code != 0,
         )
 
-    def _remarked(self, told: ToolOutput, *, network: bool, read_only: bool) -> ToolOutput:
-        """Add what is to be said of the sandbox where the command failed: to the model, and to the person in a few words."""
+    async def _remarked(
+        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+    ) -> ToolOutput:
+        """Say where it ran, if outside, and of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
+        if isinstance(arguments, OutsideArguments):
+            text = f"{told.output}\n[it ran outside the sandbox]"
+            shown = {**ran, "outside": True}
+            return replace(told, output=text, summary=f"{told.summary},{OUTSIDE}", display=shown)
         if not ran["exit_code"]:
             return told
+        network = arguments.network
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
         if wall := starter.wall(said, network=network, read_only=read_only):
             told = replace(told, summary=f"{told.summary}; {wall}")
         remark = starter.remark(said, network=network, read_only=read_only)
-        return replace(told, output=f"{told.output}\n{remark}") if remark else told
+        told = replace(told, output=f"{told.output}\n{remark}") if remark else told
+        return await self._helped(told, arguments, read_only=read_only)
 
     async def _helped(
         self, told: ToolOutput, arguments: Arguments, *, read_only: bool

@@ -136,7 +136,7 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
     if found.slow:
         yield f"[not searched to the end, the pattern takes too long there: {names_of(found.slow)}]"
     if found.binary:
-        yield f"[not searched, it holds no text: {names_of(found.binary)}]"
+        yield f"[matches not shown, in binary files: {names_of(found.binary)}; use run_shell with grep -an]"
     if not found.total and r"\n" in pattern:
         yield r"[a match lies within one line, so `\n` never matches; context_lines shows the lines around it]"
     elif not found.total and (escaped := _ESCAPED().search(pattern)):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import Struct
 
@@ -11,8 +11,9 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.skills.finding import Skills
-from ybs.tools.skills.listing import fitting, listing
+from ybs.tools.builtin.delegate import Delegates, Task, call_of
+from ybs.tools.listing import listing, unknown
+from ybs.tools.skills.finding import Skills, named
 from ybs.tools.skills.skill import Skill
 from ybs.tools.workspace import Workspace
 
@@ -21,21 +22,28 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """What skill takes."""
 
     name: str
+    arguments: str = ""
 
 
 class SkillTool(BuiltInTool):
-    """Hands out the instructions, and has tools read the skill's folder from then on."""
+    """Hands out the instructions, and has tools read the skill's folder from then on. Where a skill asks for it, a sub-agent follows them."""
 
     name: str = "skill"
     effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = Arguments
+    #: A sub-agent has its own limits, which end it.
+    longest_seconds: Final = 86_400.0
 
     def __init__(
-        self, workspace: Workspace, skills: Skills, open_folder: Callable[[Path], None]
+        self,
+        workspace: Workspace,
+        skills: Skills,
+        open_folder: Callable[[Path], None],
+        agents: Delegates | None = None,
     ) -> None:
-        """`open_folder` lets tools read a folder."""
+        """`open_folder` lets tools read a folder; `agents` start sub-agents."""
         super().__init__(workspace)
-        self._skills, self._open_folder = skills, open_folder
+        self._skills, self._open_folder, self._agents = skills, open_folder, agents
 
     @property
     def description(self) -> str:
@@ -52,23 +60,19 @@ class SkillTool(BuiltInTool):
         return Preview(title=f"Load the skill {self._named(arguments.name).name}")
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
-        """Read it."""
-        del print_live
+        """Read it, or have a sub-agent follow it."""
         skill = self._named(arguments.name)
         most = self.workspace.max_output_chars
-        text = await asyncio.to_thread(skill.instructions, most_chars=most)
+        text = await asyncio.to_thread(skill.instructions, arguments.arguments, most_chars=most)
         if not skill.in_project:
-            self._open_folder(skill.folder)
-        return ToolOutput(output=text, summary=skill.name)
+            self._open_folder(skill.opened)
+        if skill.fork is None or self._agents is None:
+            return ToolOutput(output=text, summary=skill.name)
+        task = Task(task=text, kind=skill.fork.kind or "general", model=skill.fork.model)
+        return await self._agents.delegate((task,), call_of(print_live))
 
     def _named(self, name: str) -> Skill:
-        skills = {skill.name: skill for skill in self._skills.offered}
-        wanted = name.strip().lower().replace("_", "-")
-        if wanted in skills:
-            return skills[wanted]
-        found = fitting(name, list(skills.values()))
-        fits = "\n".join(f"- {each.name}: {each.description}" for each in found)
-        raise ToolError(
-            f"There is no skill {name!r}. "
-            + (f"These may fit:\n{fits}" if found else "None fits these words.")
-        )
+        offered = self._skills.offered
+        if (skill := named(offered, name)) is None:
+            raise ToolError(unknown("skill", name, offered))
+        return skill

@@ -10,6 +10,7 @@ from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
 from ybs.tools.editing.changes import ChangingTool, FileEdit, text_diff
 from ybs.tools.reading.document import TextFile, is_binary, printable
+from ybs.tools.workspace import Workspace
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -19,6 +20,10 @@ class Arguments(Struct, frozen=True, kw_only=True):
     content: str
 
 
+#: A file of so many lines and bytes may be written anew by a model that has not read it.
+_SMALL_LINES, _SMALL_BYTES = 50, 4_000
+
+
 class WriteFile(ChangingTool):
     """Writes."""
 
@@ -26,12 +31,19 @@ class WriteFile(ChangingTool):
     effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
+    def __init__(self, workspace: Workspace, *, keeps_unread: bool = False) -> None:
+        """Make the tool. With `keeps_unread` it refuses to replace a file that the session has not read, but for a small one."""
+        super().__init__(workspace)
+        self._keeps_unread = keeps_unread
+
     def change(self, arguments: Arguments) -> FileEdit:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
             raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
         path, shown = self.target(arguments)
         before = self.before(path, shown)
+        if before is not None and self._keeps_unread and not self.workspace.reads.knows(path):
+            _check_small(before, shown)
         document = TextFile(b"" if before is None or is_binary(before) else before)
         content = arguments.content
         if "<U+" in content and document.text:
@@ -57,9 +69,19 @@ class WriteFile(ChangingTool):
         how = "Created" if change.before is None else "Overwrote"
         was = "" if change.before is None else f", which had {plural(len(change.before), 'byte')}"
         return ToolOutput(
-            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}",
+            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}{self.remark_on(arguments)}",
             summary=f"{how} {change.shown} ({change.diff.counts})",
             display={"success": True, "bytes_written": size, **change.display},
+        )
+
+
+def _check_small(before: bytes, shown: str) -> None:
+    """Raise ToolError for a file that holds too much to be lost unread."""
+    lines = before.count(b"\n")
+    if lines > _SMALL_LINES or len(before) > _SMALL_BYTES:
+        raise ToolError(
+            f"{shown} is there already ({plural(lines, 'line')}, {plural(len(before), 'byte')}) and was not read in "
+            "this session; it was not written. Read it first, then change a part with edit_file or write it whole."
         )
 
 

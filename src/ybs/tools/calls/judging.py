@@ -35,8 +35,8 @@ class Judges:
         return said
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        """Return the result of a call that succeeded with what they add to it."""
-        if not (result.is_error or result.is_refused):
+        """Return the result of a call that was run with what they add to it."""
+        if not result.is_refused:
             for judge in self._judges:
                 run = judge.look_at
                 result = await awaited(

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.review import Review
 from ybs.config.schema import ExternalTool, Tools
 from ybs.security.paths.roots import Roots
 from ybs.tools.external.program import Program, is_python_tool
 
-SIDECAR = ".tool.json"
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
 MOST_FILES = 500  # of a folder
@@ -56,8 +56,8 @@ def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candi
     program = Program(path, entry.path, is_python=_is_python(path), in_project=inside)
     if inside and not _is_trusted(inside, review):
         return Candidate(program=program, entry=entry, problem=_NOT_TRUSTED)
-    sidecar = path.with_name(path.name + SIDECAR)
-    return Candidate(program=program, sidecar=sidecar if sidecar.is_file() else None, entry=entry)
+    sidecar = sidecar_of(str(path), os.path.isfile)
+    return Candidate(program=program, sidecar=Path(sidecar) if sidecar else None, entry=entry)
 
 
 def _is_trusted(path: str, review: Review | None) -> bool:
@@ -82,19 +82,16 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         inside = _in_project(real, roots)
         if (is_projects or inside) and not _is_trusted(inside, review):
             continue
-        sidecar = path.with_name(each + SIDECAR)
+        sidecar = sidecar_of(str(path), lambda name: Path(name).name in names)
         program = Program(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside
         )
-        has_sidecar = (
-            sidecar.name in names
-            and sidecar.is_file()
-            and (not is_projects or _is_trusted(_in_project(sidecar, roots), review))
-        )
+        if sidecar and is_projects and not _is_trusted(_in_project(Path(sidecar), roots), review):
+            continue  # it came later than the trust, and a program that has one is not asked
         yield Candidate(
             program=program,
-            sidecar=sidecar if has_sidecar else None,
-            is_expected=has_sidecar
+            sidecar=Path(sidecar) if sidecar else None,
+            is_expected=bool(sidecar)
             or not is_projects
             or folder.name != _COMMON
             or folder.parent.name == ".ybs",

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ybs.config.host import Host
+from ybs.config.paths import SIDECAR
 from ybs.config.schema import Tools
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
-from ybs.tools.external.finding import MOST_FILES, SIDECAR
+from ybs.tools.external.finding import MOST_FILES
 
 _MOST_BYTES = 200_000
 #: A program tells its name in quotes, Python code also by a function.

@@ -154,13 +154,21 @@ def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
         ),
         declared={
             **project_variables(folder),
-            **{name: environ[name] for name in needs.environment if name in environ},
+            **{name: environ[name] for name in _given(job) if name in environ},
         },
     )
     command = start.command(
         [*command_of(job.program, workspace.roots.folders, environ), *job.words]
     )
     return workspace.shells.starter.start(command, folder, environ, access)
+
+
+def _given(job: Run) -> list[str]:
+    """Return the variables that a run gets: a program of the project never has the key of a provider."""
+    from ybs.trust.grants import KEY_VARIABLES  # loaded with the settings
+
+    names = job.needs.environment
+    return [name for name in names if not (job.program.in_project and name in KEY_VARIABLES)]
 
 
 def input_of(given: bytes) -> BinaryIO | None:

@@ -118,6 +118,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     if is_costly:
         raise ToolError(f"The pattern {pattern[:100]!r} has too many * or {{}}. Write it simpler.")
     try:
-        return globs.compiled("/".join(parts))
+        return globs.compiled("/".join(parts), names_too=True)
     except re.error as error:
         raise ToolError(f"The pattern {pattern!r} makes no sense: {error}") from error

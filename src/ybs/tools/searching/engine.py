@@ -1,7 +1,7 @@
 """The search itself: `rg` walks and counts, and says where the first lines are; what may not be shown is taken out."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -24,7 +24,7 @@ class Found(Struct):
     """What a search found: how many lines match in how many files, and where the first ones are.
 
     Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones have a line too
-    long for memory, in `slow` ones the pattern was given up, `binary` ones were named and hold no text.
+    long for memory, in `slow` ones the pattern was given up, `binary` ones match and have a NUL byte at their beginning.
     """
 
     places: dict[str, Places] = field(default_factory=dict[str, Places])
@@ -65,15 +65,16 @@ def find_in_file(
     """Search one file, which may be an ignored one. Raises ToolError."""
     beginning = _beginning(roots, path)
     wide = wide_encoding(beginning)
-    if b"\0" in beginning and not wide.startswith("utf-16"):
-        return Found(binary=[path.name])
-    if not _is_text(beginning):
+    if wide.startswith("utf-32"):
+        return Found(skipped=[path.name])
+    is_text = _is_text(beginning) or bool(wide)
+    if wide and not _is_text(beginning):
         options = [*options, "--encoding", wide.replace("utf-16-", "utf-16")]
     search = Search(roots, path.parent, deadline, options, shown=path)
     counts = search.within([path.name])
     if counts is None:
         return Found(large=[path.name])
-    return _found(search, counts, [*counts.files], most)
+    return _found(search, counts, [*counts.files], most, lambda _: is_text)
 
 
 def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> Found:
@@ -93,7 +94,9 @@ def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline)
         named = [[p for p in each if not roots.is_blocked(f"{start}/{p}")] for each in named]
     chosen, skipped, slow = named
     chosen = sorted(path for path in chosen if not roots.is_blocked_link(f"{start}/{path}"))
-    found = _found(search, counts, chosen, scope.most)
+    found = _found(
+        search, counts, chosen, scope.most, lambda path: _is_text(_beginning(roots, start / path))
+    )
     found.skipped = sorted(path for path in skipped if not os.path.isdir(start / path))  # noqa: PTH112 - a path may be too long
     found.slow, found.large = sorted(slow), large
     return found
@@ -116,23 +119,37 @@ def _listed(
                 "The search broke off; narrow `path` or file_pattern, or use run_shell."
             )
         large = [path for path in large if search.within([path], counts) is None]
-    for path in list(counts.files):  # of a file that is named, `rg` takes what is binary for text
-        if not _is_text(_beginning(roots, scope.start / path)):
-            del counts.files[path]
     counts.was_cut |= walk.was_cut
     return counts, large
 
 
-def _found(search: Search, counts: Counts, paths: Sequence[str], most: int) -> Found:
-    shown = _first(paths, counts.files, most)
+def _found(
+    search: Search,
+    counts: Counts,
+    paths: Sequence[str],
+    most: int,
+    is_text: Callable[[str], bool],
+) -> Found:
+    """Return where the first matches are. Files are looked into until there are enough of them."""
+    shown, binary, lines = list[str](), list[str](), 0
+    for path in paths:
+        if lines >= most:
+            break
+        if is_text(path):
+            shown.append(path)
+            lines += counts.files[path]
+        else:
+            binary.append(path)
     places = search.places(shown, most)
     return Found(
         places=_bounded({path: places[path] for path in shown if path in places}, most),
-        total=sum(counts.files[path] for path in paths),
-        files=len(paths),
+        total=sum(counts.files[path] for path in paths)
+        - sum(counts.files[path] for path in binary),
+        files=len(paths) - len(binary),
         was_cut=counts.was_cut or search.deadline.is_over,
         skipped=counts.skipped,
         slow=counts.slow,
+        binary=binary,
     )
 
 
@@ -160,17 +177,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _first(paths: Iterable[str], counts: dict[str, int], most: int) -> list[str]:
-    """Return the first files that hold so many lines."""
-    first: list[str] = []
-    for path in paths:
-        if most <= 0:
-            break
-        first.append(path)
-        most -= counts[path]
-    return first
 
 
 def _bounded(places: dict[str, Places], most: int) -> dict[str, Places]:

@@ -31,7 +31,7 @@ _WALK = (
     *("--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-parent"),
 )
 #: Lines may be of any length: they are left out, and read where they are.
-_PLACES = ("--line-number", "--column", "--no-heading", "--max-columns", "1")
+_PLACES = ("--line-number", "--column", "--no-heading", "--max-columns", "1", "--text")
 #: A name may hold line ends; `--crlf` changes those of the output, in some versions.
 _COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
 #: A match of nothing at the end of a file without a last line end has no column.
@@ -106,12 +106,13 @@ class Search:
     def below(
         self, rules_in: str | None = "", endings: Sequence[str] | None = None
     ) -> Counts | None:
-        """Count the matching lines of every file, or of those whose names have one of these endings.
+        """Count the matching lines of every file, of binary ones too, or of those whose names have one of these endings.
 
         `rules_in` is a folder above, with a slash at its end, whose `.gitignore` holds here; it is None where
         ignored files count as well. Return None where `rg` breaks off: it waits at a pipe, or a line is too long.
         """
-        options = ["--count", *_WALK, *_kinds(endings)]
+        # Of itself it says nothing of a file that has a NUL byte.
+        options = ["--count", "--binary", *_WALK, *_kinds(endings)]
         if not (self._start / ".git").exists():  # with it, a repository within is one of its own
             options.append("--no-require-git")
         folder, here = str(self._start), "./"

@@ -43,15 +43,23 @@ class Outputs:
 
     def _create(self, most_bytes: int) -> tuple[int, Path]:
         """Make a file that gets so many bytes at most before the next look at the room on the disk."""
-        every = self.folder.parent
-        for folder in (every.parent, every, self.folder):
-            _make_private(folder)
+        self._make_folders()
         if most_bytes > self._swept_bytes:
             self.sweep()
             self._swept_bytes = _LOOK_BYTES
         self._swept_bytes -= most_bytes
         path = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}.txt"
         return os.open(path, _FLAGS, 0o600), path
+
+    def place_of(self, name: str) -> Path:
+        """Return where a file of this name belongs, which its writer keeps up to date. Raises OSError."""
+        self._make_folders()
+        return self.folder / name
+
+    def _make_folders(self) -> None:
+        every = self.folder.parent
+        for folder in (every.parent, every, self.folder):
+            _make_private(folder)
 
     def keep(self, text: str) -> str:
         """Write a whole text down and return its path; an empty one where that fails."""
@@ -194,7 +202,7 @@ def _files(every: Path) -> list[tuple[float, int, str]]:
             continue
         with suppress(OSError):  # another ybs removed it
             for file in _entries(folder.path):
-                if file.name.endswith(".txt"):
+                if file.name.endswith((".txt", ".jsonl")):
                     found += _looked_at(file)
     return found
 

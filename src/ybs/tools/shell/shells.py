@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.security.sandbox.launch import Bare, Launch, Starter
+from ybs.security.launcher import shell_command
+from ybs.security.sandbox.launch import Access, Bare, Launch, Starter, outside
 from ybs.tools.shell.overflow import Outputs, Spill
 
 if TYPE_CHECKING:
@@ -85,10 +86,14 @@ class Shells:
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
     ) -> "tuple[Launch, Mark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
-        launch = self.starter.launch(
-            command, folder, self._roots.host.environ, network=network, read_only=read_only
-        )
+        access = Access(network=network, read_only=read_only)
+        environ = self._roots.host.environ
+        launch = self.starter.start(shell_command(command), folder, environ, access)
         return self.marked(launch)
+
+    def prepare_outside(self, command: str) -> "tuple[Launch, Mark]":
+        """Say the same of a command that runs as the person's own shell would, outside of any sandbox."""
+        return self.marked(outside(command, self._roots.host.environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, Mark]":
         """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""

@@ -1,12 +1,13 @@
 """Where skills are: in folders of the person's own and, once the project is trusted, in those of the project."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from ybs.config.plugin import PluginFolder
 from ybs.config.review import Review
 from ybs.security.unicode import printable
 from ybs.tools.skills.skill import FILE, HEAD_BYTES, MOST_BYTES, BadSkill, Skill, described, read
@@ -28,17 +29,37 @@ class Skills(Struct, frozen=True):
     unusable: Sequence[Unusable]
 
     @property
+    def usable(self) -> list[Skill]:
+        """Those that the person may use by a command of their name."""
+        return [skill for skill in self.by_name.values() if skill.is_command]
+
+    def find(self, name: str) -> Skill | None:
+        """Return the skill of this name; one of a plugin has its name without the plugin's as well, where no other skill has it."""
+        return named(self.by_name.values(), name)
+
+    @property
     def offered(self) -> list[Skill]:
         """Those that a model may use by itself."""
         return [skill for skill in self.by_name.values() if skill.is_offered]
 
 
+def named(skills: Iterable[Skill], name: str) -> Skill | None:
+    """Return the skill of this name, or the first one of a plugin that is called so without the plugin's name."""
+    wanted = name.strip().lower().replace("_", "-")
+    skills = list(skills)
+    exact = (each for each in skills if each.name.replace("_", "-") == wanted)
+    return next(exact, None) or next(
+        (each for each in skills if each.name.endswith(f":{wanted}")), None
+    )
+
+
 class Folder(Struct, frozen=True):
-    """A folder of skills, and how the person knows it. `is_projects`: it belongs to the project."""
+    """A folder of skills, and how the person knows it. `is_projects`: it belongs to the project; `plugin`: to that plugin."""
 
     path: Path
     shown: str
     is_projects: bool = False
+    plugin: PluginFolder | None = None
 
 
 def find_skills(
@@ -48,7 +69,7 @@ def find_skills(
     only: Sequence[str] = (),
     may_open: Callable[[Path], bool] = lambda _: True,
 ) -> Skills:
-    """Look through the folders in their order; of two skills with one name the first one is used.
+    """Look through the folders in their order; of two skills with one name the first one is used. Those of plugins are called `PLUGIN:NAME`.
 
     `only` names the skills to use, where not all are meant. `may_open` says whether tools may read a folder that a link leads to.
     """
@@ -65,7 +86,7 @@ def find_skills(
                 if folder.is_projects:
                     skill = _of_project(path, place, review)
                 else:
-                    skill = _own(path, real, place, may_open)
+                    skill = _of_plugin(_own(path, real, place, may_open), folder.plugin)
             except BadSkill as error:
                 unusable.append(Unusable(place, str(error)))
                 continue
@@ -73,7 +94,11 @@ def find_skills(
             if first is not skill:
                 unusable.append(Unusable(place, f"{first.place} has the same name, and is used"))
     if only:
-        by_name = {name: skill for name, skill in by_name.items() if name in only}
+        by_name = {
+            name: skill
+            for name, skill in by_name.items()
+            if name in only or name.rpartition(":")[2] in only
+        }
     return Skills(by_name, unusable)
 
 
@@ -104,6 +129,13 @@ def _own(path: Path, real: Path, place: str, may_open: Callable[[Path], bool]) -
     except OSError as error:
         raise BadSkill(f"{FILE} cannot be read: {error.strerror or error}") from error
     return msgspec.structs.replace(described(data, path, place), folder=real)
+
+
+def _of_plugin(skill: Skill, plugin: PluginFolder | None) -> Skill:
+    if plugin is None:
+        return skill
+    name = f"{plugin.name}:{skill.name}"
+    return msgspec.structs.replace(skill, name=name, plugin=plugin.folder)
 
 
 def _of_project(path: Path, place: str, review: Review | None) -> Skill:

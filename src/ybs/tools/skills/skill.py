@@ -1,24 +1,37 @@
 """One skill: what its SKILL.md says of it, and what a model reads of it."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
 from msgspec import Struct
 
+from ybs.config.front_matter import (
+    BadFrontMatter,
+    Fork,
+    fields,
+    fork_of,
+    is_yes,
+    split,
+    text_of,
+    without_effect,
+)
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.security.unicode import printable
-from ybs.tools.skills.head import BadHead, Value, fields, split
 
 FILE = "SKILL.md"
 #: A longer SKILL.md is not a text that a model could read.
 MOST_BYTES = 1_000_000
-#: The head has to end within so many bytes; the rest is read when the skill is used.
+#: The front matter has to end within so many bytes; the rest is read when the skill is used.
 HEAD_BYTES = 32_000
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
 _MOST_FILES = 40
 _DEEPEST = 3
 _ROOM = 300  # characters for the note that it goes on
+_ARGUMENT = lazy(r"\$(?:ARGUMENTS(?:\[(\d{1,2})\])?|(\d))(?!\w)")
+_COMMAND = lazy(r"!`[^`\n]+`")
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -27,10 +40,12 @@ class BadSkill(Exception):
 
 
 class Skill(Struct, frozen=True, kw_only=True):
-    """A skill as its head describes it.
+    """A skill as its front matter describes it.
 
     `place` is its folder as the person knows it. `data` is the file's content where it was trusted as that; else it is read when it is needed.
-    `is_offered`: the model may use it by itself. `remarks` say what does not fit the format and does no harm.
+    `is_offered`: the model may use it by itself; `is_command`: the person may, by a command of its name, for which `hint` names the arguments.
+    `plugin` is the folder of the plugin that it is a part of. `fork`: a sub-agent is to do what it says. `remarks` say what does not fit
+    the format and does no harm, and what of it has no effect.
     """
 
     name: str
@@ -39,10 +54,19 @@ class Skill(Struct, frozen=True, kw_only=True):
     place: str
     data: bytes | None = None
     is_offered: bool = True
+    is_command: bool = True
+    plugin: Path | None = None
+    hint: str = ""
+    fork: Fork | None = None
     allowed_tools: tuple[str, ...] = ()
     compatibility: str = ""
     license: str = ""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def opened(self) -> Path:
+        """The folder that tools may read once it is used."""
+        return self.plugin or self.folder
 
     @property
     def in_project(self) -> bool:
@@ -50,14 +74,14 @@ class Skill(Struct, frozen=True, kw_only=True):
         return self.data is not None
 
     def body(self) -> tuple[str, int]:
-        """Return the words below the head, and the number of their first line. Raises ToolError."""
+        """Return the words below the front matter, and the number of their first line. Raises ToolError."""
         try:
             data = self.data if self.data is not None else read(self.folder, MOST_BYTES)
             head, text = split(data.decode(errors="replace"))
-        except (OSError, BadSkill, BadHead) as error:
+        except (OSError, BadSkill, BadFrontMatter) as error:
             raise ToolError(f"The skill {self.name} cannot be read: {error}") from error
         words = text.strip()
-        return words, len(head) + 3 + text.partition(words[:1] or "\n")[0].count("\n")
+        return words, head.count("\n") + 3 + text.partition(words[:1] or "\n")[0].count("\n")
 
     def instructions(self, given: str = "", *, most_chars: int) -> str:
         """Return what is sent of it: its words, where its files are, and the words that were `given` with it.
@@ -66,11 +90,27 @@ class Skill(Struct, frozen=True, kw_only=True):
         """
         text, line = self.body()
         text = text.replace("${CLAUDE_SKILL_DIR}", str(self.folder))
-        if "$ARGUMENTS" in text:
-            text, given = text.replace("$ARGUMENTS", given), ""
+        if self.plugin is not None:
+            text = text.replace("${CLAUDE_PLUGIN_ROOT}", str(self.plugin))
+        text, given = self._filled(text, given)
         note = f"[The skill {self.name} is in {self.folder}.{self._files(most_chars // 3)}]"
         text = self._cut(text, max(most_chars - len(note) - _ROOM, _ROOM), line)
         return f"{text}\n\n{note}\n\n{given}".rstrip()
+
+    def _filled(self, text: str, given: str) -> tuple[str, str]:
+        """Return the text with the words in their places, and the words where it has none. `$0` is one only where it says that it takes any."""
+        has_places = "$ARGUMENTS" in text
+        words = given.split()
+
+        def value(found: "re.Match[str]") -> str:
+            number = found[1] or found[2]
+            if number is None:
+                return given
+            return words[int(number)] if int(number) < len(words) else ""
+
+        if has_places or (self.hint and _ARGUMENT().search(text)):
+            return _ARGUMENT().sub(value, text), ""
+        return text, given
 
     def _cut(self, text: str, most_chars: int, line: int) -> str:
         if len(text) <= most_chars:
@@ -90,10 +130,12 @@ class Skill(Struct, frozen=True, kw_only=True):
 def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = False) -> Skill:
     """Return the skill whose SKILL.md begins with `data`. Raises BadSkill."""
     try:
-        said = fields(split(data.decode(errors="replace"))[0])
-    except BadHead as error:
+        head, body = split(data.decode(errors="replace"))
+        said = fields(head)
+    except BadFrontMatter as error:
         raise BadSkill(f"{FILE} {error}") from error
-    name, description = _line(said.get("name", "")), _line(said.get("description", ""))
+    name = _line(text_of(said, "name"))
+    description = _line(f"{text_of(said, 'description')} {text_of(said, 'when_to_use')}")
     if not description:
         raise BadSkill(f"{FILE} has no description, from which a model knows when to use it")
     remarks: list[str] = []
@@ -106,6 +148,9 @@ def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = 
             raise BadSkill(f"neither its name nor its folder's is one: {remarks[-1]}")
     if len(description) > LONGEST_DESCRIPTION:
         remarks.append(f"its description is longer than {LONGEST_DESCRIPTION} characters")
+    idle = without_effect(said) + ["!`commands`"] * bool(_COMMAND().search(body))
+    if idle:
+        remarks.append(f"without effect in ybs: {', '.join(idle)}")
     tools = said.get("allowed-tools", "")
     return Skill(
         name=name,
@@ -113,10 +158,13 @@ def described(data: bytes, folder: Path, place: str, *, is_trusted_text: bool = 
         folder=folder,
         place=place,
         data=data if is_trusted_text else None,
-        is_offered=said.get("disable-model-invocation") != "true",
+        is_offered=not is_yes(said, "disable-model-invocation"),
+        is_command="user-invocable" not in said or is_yes(said, "user-invocable"),
+        hint=_line(text_of(said, "argument-hint")),
+        fork=fork_of(said),
         allowed_tools=tuple(tools if isinstance(tools, list) else tools.replace(",", " ").split()),
-        compatibility=_line(said.get("compatibility", "")),
-        license=_line(said.get("license", "")),
+        compatibility=_line(text_of(said, "compatibility")),
+        license=_line(text_of(said, "license")),
         remarks=tuple(remarks),
     )
 
@@ -160,7 +208,6 @@ def is_name(name: str) -> bool:
     return is_plain and all(part.isalnum() for part in name.split("-"))
 
 
-def _line(value: Value) -> str:
-    """Return a text of the head as one legible line."""
-    text = " ".join(value) if isinstance(value, list) else value
+def _line(text: str) -> str:
+    """Return a text of the front matter as one legible line."""
     return " ".join(printable(text).split())

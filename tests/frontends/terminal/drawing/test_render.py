@@ -18,6 +18,7 @@ from ybs.core.events import (
     SessionStarted,
     SystemPrompted,
     TextStreamed,
+    ToolFinished,
     ToolPrinted,
     TurnFinished,
     UserSaid,
@@ -59,7 +60,9 @@ def test_a_call_that_is_stopped_shows_its_time_and_stands_apart_from_the_word_of
 def test_an_edit_shows_its_diff_but_not_after_a_question_that_showed_it() -> None:
     display = {"diff": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y"}
     page = Page()
-    assert "    +y" in page.draw(started("edit_file", path="a"), ran("edit_file", display=display))
+    assert "    1 +y" in page.draw(
+        started("edit_file", path="a"), ran("edit_file", display=display)
+    )
     page = Page()
     page.draw(started("edit_file", path="a"))
     page.draw(ConfirmationAsked(id="1", name="edit_file", title="t", preview="+y"))
@@ -156,6 +159,16 @@ def test_a_command_without_a_display_shows_the_end_of_what_it_printed() -> None:
     page = Page()
     page.draw(started(command="make"), ToolPrinted(id="1", text="one\ntwo\n"), ran())
     assert page.text == "• shell     make\n    one\n    two\n"
+
+
+def test_what_an_attempt_printed_that_was_stopped_is_not_shown_as_of_the_next_one() -> None:
+    page = Page()
+    page.draw(started(command="make"), ToolPrinted(id="1", text="Read-only file system\n"))
+    page.draw(ConfirmationAsked(id="1", name="run_shell", title="Run", preview="make"))
+    page.draw(ConfirmationAnswered(id="1", is_allowed=True))
+    page.draw(ToolPrinted(id="1", text="made\n"), ran())
+    assert "made" in page.text
+    assert "Read-only" not in page.text
 
 
 def test_the_time_of_a_turn_does_not_count_the_time_of_its_questions() -> None:
@@ -309,3 +322,32 @@ def test_many_calls_at_once_are_counted_and_the_first_says_how_to_stop() -> None
     assert lines[:2] == ["⠋ shell     job 0  2m 10s   esc to stop", "⠋ shell     job 1  2m 10s"]
     assert lines[6:] == ["  … 3 more"]
     assert "esc" not in "".join(page.passing(40))
+
+
+def noted(*steps: str) -> ToolFinished:
+    return ran("todo", summary="noted", display={"success": True, "steps": "\n".join(steps)})
+
+
+def test_the_list_of_steps_stands_once_in_the_live_area_and_is_drawn_when_the_turn_ends() -> None:
+    page = Page()
+    page.live.begin()
+    for steps in (
+        ("[>] **read** `a.py`", "[ ] test"),
+        ("[x] **read** `a.py`", "[>] test", "[ ] write"),
+    ):
+        page.draw(started("todo", steps="\n".join(steps)), noted(*steps))
+        shown = [line for line in page.passing() if "read" in line]
+        assert shown == [f"  {'›' if steps[0][1] == '>' else '☑'} read a.py"]
+    assert page.text == ""
+    page.draw(TurnFinished(reason="done"))
+    assert page.text == "  ☑ read a.py\n  › test\n  ☐ write\n"
+    assert page.passing() == []
+
+
+def test_a_long_list_of_steps_shows_those_around_the_one_at_work() -> None:
+    page = Page()
+    page.live.begin()
+    page.draw(started("todo"), noted(*["[x] done"] * 20, "[>] now", *["[ ] later"] * 9))
+    lines = page.passing()
+    assert "  › now" in lines
+    assert lines[-1] == "  … 21 lines"

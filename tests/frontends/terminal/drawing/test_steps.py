@@ -11,7 +11,6 @@ from ybs.frontends.terminal.drawing.steps import (
     call_text,
     detail_margin,
     detail_of,
-    diff_lines,
     diff_of,
     draw_detail,
     running_line,
@@ -49,13 +48,6 @@ def test_a_step_says_verb_subject_result_and_time() -> None:
     line = bare(step_line(done, "pytest -q", 60, PLAIN, UNICODE))
     assert line == "• shell     pytest -q   15 passed" + " " * 22 + "1.9 s"
     assert cells(line) == 60
-
-
-def test_the_steps_of_a_model_are_shown_whole() -> None:
-    steps = "\n".join(f"[{'x' if n < 3 else ' '}] step {n}" for n in range(9))
-    done = finished("todo", output="Noted.", summary="3 of 9 done", display={"steps": steps})
-    assert told(done).replace("    ", "") == steps
-    assert told(finished("other", display={"steps": steps})) == ""
 
 
 def test_a_summary_that_repeats_the_subject_is_not_said_twice() -> None:
@@ -140,6 +132,11 @@ def test_a_command_that_succeeded_does_not_say_exit_code_zero() -> None:
     assert bare(step_line(done, "ls", 60, PLAIN, UNICODE)) == "• shell     ls"
 
 
+def test_a_command_that_ran_outside_the_sandbox_says_so() -> None:
+    done = finished(summary="exit code 0", display={**streams(1, 0), "outside": True})
+    assert "outside the sandbox" in bare(step_line(done, "git push", 60, PLAIN, UNICODE))
+
+
 def test_a_success_without_output_has_no_detail() -> None:
     assert told(finished("read_file", output="much")) == ""
 
@@ -163,33 +160,6 @@ def test_a_running_call_shows_its_seconds() -> None:
         bare(running_line(call_text("run_shell", "pytest", 60), 0.4, 60, PLAIN, "|"))
         == "| shell     pytest"
     )
-
-
-def test_a_diff_is_whole_coloured_and_without_its_names() -> None:
-    text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\x07\n same\n"
-    lines = diff_lines(text, 60, COLOURED, UNICODE)
-    assert lines == [
-        "\x1b[2m    @@ -1 +1 @@\x1b[22m",
-        "\x1b[31m    -old\x1b[39m",
-        "\x1b[32m    +new␇\x1b[39m",
-        "     same",
-    ]
-
-
-def test_a_removed_line_that_looks_like_a_name_is_kept() -> None:
-    assert "    --- note" in diff_lines("@@ -1 +0 @@\n--- note\n", 60, PLAIN, UNICODE)
-
-
-def test_a_long_line_of_a_diff_is_folded_and_not_cut() -> None:
-    text = "+    total -= coupon.discount(total, " + "x" * 60 + ")"
-    for width, margin, marks in ((40, "  ", ("↳  ", ">  ")), (52, "    ", ("  ↳  ", "  >  "))):
-        for signs, mark in zip((UNICODE, ASCII), marks, strict=True):
-            first, *rest = diff_lines(text, width, PLAIN, signs)
-            assert rest
-            assert all(cells(line) <= width for line in (first, *rest))
-            assert all(line.startswith(mark) for line in rest)
-            parts = [first.removeprefix(margin), *(line.removeprefix(mark) for line in rest)]
-            assert "".join(parts) == text
 
 
 def test_the_diff_is_found_in_what_the_tool_hands_over() -> None:

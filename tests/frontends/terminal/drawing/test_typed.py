@@ -83,7 +83,9 @@ def test_many_thousand_lines_of_a_typed_command_keep_little() -> None:
     assert "  … 39984 lines …\n" in page.text
     page.pieces.clear()
     assert page.renderer.unfold()
-    assert re.match(r"\n  ! x\n  … \d+ lines before these\n    line 500\n", page.text)
+    assert re.match(
+        r"\n  ! x\n  … \d+ lines before these   ctrl-o again shows all\n    line 500\n", page.text
+    )
     assert page.text.endswith("    line 998\n    line 999\n")
 
 

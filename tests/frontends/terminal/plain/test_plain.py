@@ -319,6 +319,18 @@ async def test_a_word_gives_the_network(talking: Open, typed: str, answer: Answe
     assert session.answers == [answer]
 
 
+@pytest.mark.integration
+async def test_a_word_lets_it_run_outside_once(talking: Open) -> None:
+    session = FakeSession(asks(replace(question_of(), outside="offered")))
+    async with talking(session, "go") as talk:
+        await talk.sees("Answer yes, outside, no, always")
+        assert "outside: it runs outside the sandbox, once, as in your own shell" in talk.text
+        talk.clock.now += 1
+        talk.types("outside\n")
+        await talk.until(lambda: session.answers)
+    assert session.answers == [Answer(is_allowed=True, is_outside=True)]
+
+
 async def test_the_end_of_input_at_a_question_is_a_no_and_leaves(talking: Open) -> None:
     session = FakeSession(asks(question_of()))
     async with talking(session, "go") as talk:
@@ -353,6 +365,7 @@ async def test_a_signal_to_end_is_obeyed(talking: Open) -> None:
 def test_everything_that_is_not_clearly_a_yes_is_a_no(text: str) -> None:
     assert not as_answer(text, may_always=False).is_allowed
     assert not as_answer(f"{text} with network", may_always=False).is_allowed
+    assert not as_answer("outside", may_always=True, may_network=True).is_allowed
 
 
 def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:

@@ -5,7 +5,6 @@ from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
 from timing import takes_at_most
-from ybs.frontends.terminal.prompt.draft import NO_COMMAND
 from ybs.frontends.terminal.prompt.paste import (
     MOST_CHARACTERS,
     MOST_KEPT,
@@ -14,6 +13,7 @@ from ybs.frontends.terminal.prompt.paste import (
     clean,
     is_long,
 )
+from ybs.session.injection import NO_COMMAND
 
 LONG = "\n".join(f"line {number}" for number in range(30))
 MARK = "[pasted 30 lines #1]"

@@ -1,6 +1,7 @@
 """Questions: what is shown, and what counts as an answer."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from stage import FakeClock, staged
 from fake_session import FakeSession, asks, question_of
 from rows import every_row
 from ybs.config.host import Host
+from ybs.core.events import Noticed
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.questions.confirm import (
     NO_REASON,
     PendingQuestion,
@@ -47,8 +50,12 @@ def bare(text: str) -> str:
     return text.replace("\x1b[1m", "").replace("\x1b[22m", "").replace("\x1b[2m", "")
 
 
-def drawn(question: Question, width: int = 80) -> str:
-    return bare(question_text(question, STATE, HOST, width, PLAIN, ASCII))
+def canvas(width: int, height: int = 0) -> Canvas:
+    return Canvas(lambda _: None, lambda: width + 1, PLAIN, ASCII, lambda: height)
+
+
+def drawn(question: Question, width: int = 80, height: int = 0) -> str:
+    return bare(question_text(question, STATE, HOST, canvas(width, height)))
 
 
 def test_the_question_shows_the_whole_command_and_its_dangers() -> None:
@@ -107,7 +114,7 @@ def test_a_question_of_a_sub_agent_names_it_and_the_home_folder_is_the_sessions(
         == "run_shell of the sub-agent scout ␛ wants to run, in ~/shop, no sandbox"
     )
     state = replace(STATE, folder="/srv/ada/shop")
-    text = bare(question_text(question, state, HOST, 80, PLAIN, ASCII))
+    text = bare(question_text(question, state, HOST, canvas(80)))
     assert text.startswith(
         "? run_shell of the sub-agent scout ␛ wants to run, in ~/shop, no sandbox:"
     )
@@ -117,8 +124,29 @@ def test_a_write_is_shown_as_its_diff() -> None:
     body = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new"
     question = question_of("write_file", "write", body, title="Write a.py (+1 -1)", path="a.py")
     assert drawn(question) == (
-        "? write_file wants to write a.py (+1 -1), in /srv/shop:\n\n    @@ -1 +1 @@\n    -old\n    +new"
+        "? write_file wants to write a.py (+1 -1), in /srv/shop:\n\n    1 -old\n    1 +new"
     )
+
+
+NEW_FILE = "--- /dev/null\n+++ a.py\n@@ -0,0 +1,400 @@\n" + "\n".join(f"+l{n}" for n in range(400))
+
+
+@every_row("height", [10, 24, 50])
+def test_a_change_is_folded_so_that_its_beginning_stays_on_the_screen(height: int) -> None:
+    question = question_of("write_file", "write", NEW_FILE, title="Write a.py", path="a.py")
+    lines = drawn(question, height=height).split("\n")
+    assert lines[0].startswith("? write_file wants to write a.py")
+    assert lines[2] == "      1 +l0"
+    assert re.fullmatch(r"    \.\.\. \d+ lines   ctrl-o shows all", lines[-1])
+    keys = choice_lines(question, 80, PLAIN, ASCII)
+    assert len(lines) + len(keys) + 4 <= max(height, 20)
+
+
+def test_a_long_command_is_whole_and_says_below_it_what_it_is() -> None:
+    lines = drawn(question_of(body="\n".join(f"echo {n}" for n in range(60))), height=24)
+    assert lines.count("echo ") == 60
+    assert lines.count("run_shell wants to run") == 2
+    assert "ctrl-o" not in lines
 
 
 def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
@@ -508,12 +536,40 @@ async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_coun
 
 
 @pytest.mark.integration
+async def test_what_a_question_folds_is_drawn_whole_by_its_key_and_nothing_comes_between() -> None:
+    question = question_of("write_file", "write", NEW_FILE, title="Write a.py", path="a.py")
+
+    async def works(session: FakeSession) -> None:
+        asked = asyncio.ensure_future(session.confirm(question))
+        await gate.wait()
+        session.emit(Noticed(level="warning", text="a sub-agent is done"))
+        session.answers.append(await asked)
+
+    gate = asyncio.Event()
+    session = FakeSession(works)
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        assert "wants to write a.py" in stage.screen
+        assert "+l399" not in stage.screen
+        gate.set()
+        await stage.settles()
+        assert "a sub-agent is done" not in stage.screen
+        stage.keys("\x0f")
+        await stage.sees("400 +l399")
+        stage.clock.now += 1
+        stage.keys("y")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
+        await stage.sees("a sub-agent is done")
+
+
+@pytest.mark.integration
 def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it() -> None:
     body = "\n".join(["--- a", "+++ a", "@@ -1 +1,5000 @@", *(f"+line {n}" for n in range(5000))])
     question = question_of("write_file", "write", body, title="Write a (+5000 -0)")
     lines = drawn(question).split("\n")
-    assert sum(line.strip().startswith("+line ") for line in lines) == 5000
-    assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,001 lines above)"
+    assert sum("+line " in line for line in lines) == 5000
+    assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,000 lines above)"
 
 
 @pytest.mark.integration
@@ -580,3 +636,42 @@ async def test_a_question_of_a_turn_that_is_stopped_goes_away() -> None:
         await stage.sees("interrupted")
         assert not stage.terminal.asking.is_choosing
         assert session.answers == []
+
+
+def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
+    question = replace(question_of(), outside="offered")
+    lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
+    assert lines == [
+        "  [y] yes   [n] no   [r] no, because...   [o] outside the sandbox, once",
+        "  [a] always this session: run_shell(pytest -q)",
+        "  Outside the sandbox it runs as in your own shell, with your keys, your",
+        "  logins, the network and all your files.",
+    ]
+    needed = replace(question, outside="needed", grant="", withheld="it is asked about each time")
+    lines = [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)]
+    assert lines[0].startswith(
+        "  [y] yes, in the sandbox   [n] no   [r] no, because...   [o] outside"
+    )
+    assert lines[-1] == '  No "always" here: it is asked about each time'
+    title = "Run a shell command outside the sandbox"
+    asked = replace(needed, preview=replace(needed.preview, title=title))
+    assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")
+
+
+@pytest.mark.integration
+async def test_a_key_lets_it_run_outside_once() -> None:
+    session = FakeSession(asks(replace(question_of(), outside="needed")))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[o] outside the sandbox, once")
+        stage.clock.now += 1
+        stage.keys("o")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=True, is_outside=True)]
+        await stage.sees("[o] outside the sandbox, once")
+
+
+async def test_the_way_out_is_taken_only_where_it_is_offered() -> None:
+    choice = PendingQuestion(question_of(), FakeClock())
+    choice.press("o")
+    assert not choice.answer.done()

@@ -326,7 +326,7 @@ def test_whether_edits_are_asked_about_is_asked_once(
     shown = capsys.readouterr().out
     assert "A file that the model has read it edits without asking" in shown
     assert words in shown
-    assert set_up(host_with(), reader("", RuntimeError("nothing more is asked")))
+    assert set_up(host_with(), reader("", "", RuntimeError("nothing more is asked")))
 
 
 def test_without_an_answer_about_edits_nothing_is_written(
@@ -370,3 +370,17 @@ def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
     chosen = choose(host_with(), reader(number, "http://127.0.0.1:1", "", "m"))
     assert chosen is not None
     assert "llm.api_key" not in chosen
+
+
+def test_the_tools_of_the_web_are_offered_once_and_installed_on_a_yes(
+    servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.append(server("qwen3:14b"))
+    folder = home / ".config/ybs/tools"
+    assert set_up(host_with(), reader("", "", ""))
+    assert not folder.exists()
+    assert set_up(host_with(), reader("", "y"))
+    assert sorted(path.name for path in folder.iterdir()) == ["web_fetch.py", "web_search.py"]
+    capsys.readouterr()
+    assert set_up(host_with(), reader(""))
+    assert "web_search" not in capsys.readouterr().out

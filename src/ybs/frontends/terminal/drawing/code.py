@@ -1,5 +1,6 @@
 """Draws code with its colours and nothing else. Heavy to import (pygments); loaded when first needed."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from pygments.lexer import Lexer
@@ -45,6 +46,23 @@ def code_lines(code: str, language: str, width: int, *, has_colour: bool) -> lis
         for line in lines
         for piece in fold_drawn(line.rstrip(), room)
     ]
+
+
+def spans_of(lines: Sequence[str], name: str) -> list[list[tuple[int, int, int, int]]]:
+    """Return for each line of a file its parts that have a colour: from, to, and the attributes on and off."""
+    lexer = _lexer(Syntax.guess_lexer(name))
+    spans: list[list[tuple[int, int, int, int]]] = [[]]
+    place = 0
+    for kind, value in lexer.get_tokens("\n".join(lines)) if lexer else ():
+        on, off = _attributes(kind)
+        for index, text in enumerate(value.split("\n")):
+            if index:
+                spans.append([])
+                place = 0
+            if on and text.strip():
+                spans[-1].append((place, place + len(text), on, off))
+            place += len(text)
+    return spans
 
 
 def _coloured(code: str, lexer: Lexer, *, has_colour: bool) -> list[str]:

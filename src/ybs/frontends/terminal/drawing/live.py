@@ -1,6 +1,7 @@
 """What is drawn above the prompt while a turn runs, and vanishes: the spinner, running calls, the open block."""
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import islice
 from time import monotonic
 
@@ -9,7 +10,13 @@ from msgspec import Struct
 from ybs.commands.figures import amount
 from ybs.frontends.terminal.drawing.blocks import Blocks
 from ybs.frontends.terminal.drawing.prose import Growing
-from ybs.frontends.terminal.drawing.steps import VERB_WIDTH, call_text, running_line, step_body
+from ybs.frontends.terminal.drawing.steps import (
+    VERB_WIDTH,
+    call_text,
+    running_line,
+    step_body,
+    todo_lines,
+)
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.sub_agents import SubAgent, SubAgents
 from ybs.frontends.terminal.words import NARROW, cells, fold, one_line, shorten, shown_line
@@ -19,6 +26,8 @@ FRAMES_PER_SECOND = 8
 KEPT = 8_000
 #: Running calls, and last lines of their output, that are shown.
 MAX_CALLS, MAX_OUTPUT = 6, 3
+#: Lines of the list of steps.
+MAX_STEPS = 10
 #: Characters of thinking that are kept for its last lines.
 MAX_THINKING = 1_000
 CHARACTERS_PER_TOKEN = 4
@@ -49,11 +58,16 @@ class LiveArea:
         self.blocks = Blocks()
         self.thinking = ""
         self.activity = ""
+        #: The steps that the model has noted in this turn.
+        self.steps = ""
         self.streamed_characters = 0
         self.steering: list[str] = []
         self.queued: list[str] = []
         self.printed: list[str] = []
         self._growing = Growing(paint, clock)
+        self._todo = lru_cache(1)(
+            partial(todo_lines, paint=paint, signs=signs)
+        )  # drawn in each frame
         self._since: float | None = None
         self._questions: set[str] = set()
         self._asked_at = self._waited_seconds = 0.0
@@ -75,7 +89,7 @@ class LiveArea:
         self._since = None
         self.calls.clear()
         self.printed = []
-        self.thinking = self.activity = ""
+        self.thinking = self.activity = self.steps = ""
         self.streamed_characters = 0
 
     def wait(self, activity: str) -> None:
@@ -108,14 +122,14 @@ class LiveArea:
             call.asked_at = now
 
     def resume(self, call_id: str) -> None:
-        """Go on counting."""
+        """Go on counting. What was printed is of an attempt that was stopped: the call begins anew."""
         now = self.clock()
         if call_id in self._questions:
             self._questions.remove(call_id)
             self._waited_seconds += 0.0 if self._questions else now - self._asked_at
         if (call := self.calls.get(call_id)) and call.asked_at is not None:
             call.waited_seconds += now - call.asked_at
-            call.asked_at = None
+            call.asked_at, call.tail = None, ""
 
     @property
     def waited_seconds(self) -> float:
@@ -136,6 +150,9 @@ class LiveArea:
         lines += self._sub_agent_lines(width)
         if self.is_running and not self.calls:
             lines.append(self._waiting_line(width))
+        if self.steps and self.is_running:
+            room = max(1, min(MAX_STEPS, height - len(lines) - 1))
+            lines += self._todo(self.steps, width, room)
         lines += self._tail(self.printed, width)
         lines += [
             self._waiting_words(text, "read before the next step", width) for text in self.steering

@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.frontends.terminal.drawing.diffs import diff_lines
 from ybs.frontends.terminal.drawing.live import LiveArea
-from ybs.frontends.terminal.drawing.steps import diff_lines
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import fold, fold_table
 from ybs.security.unicode import printable
@@ -21,6 +21,8 @@ class Canvas(Struct):
     width: Callable[[], int]
     paint: Paint
     signs: Signs
+    #: Rows of the screen; 0 where there is no end of them.
+    height: Callable[[], int] = lambda: 0
 
 
 class Page:
@@ -29,6 +31,7 @@ class Page:
     def __init__(self, canvas: Canvas, live: LiveArea) -> None:
         self.canvas, self.live = canvas, live
         self._last: Kind = ""
+        self._held: list[tuple[Kind, str, bool]] | None = None
 
     @property
     def is_gap_due(self) -> bool:
@@ -39,10 +42,23 @@ class Page:
 
     def put(self, kind: Kind, text: str, *, goes_on: bool = False) -> None:
         """Draw lines, with a blank line before them where they are something else, or stand alone."""
+        if self._held is not None and kind != "question":
+            self._held.append((kind, text, goes_on))
+            return
         if self._last and not goes_on and (kind != self._last or kind in ("text", "question")):
             text = "\n" + text
         self._last = kind
         self.canvas.put(text + "\n")
+
+    def hold(self) -> None:
+        """Keep lines back from now on: a question stays together with its keys."""
+        self._held = self._held or []
+
+    def release(self) -> None:
+        """Draw what was kept back."""
+        held, self._held = self._held or [], None
+        for kind, text, goes_on in held:
+            self.put(kind, text, goes_on=goes_on)
 
     def note(
         self, text: str, level: Literal["info", "warning", "error"] = "info", kind: Kind = "step"
@@ -67,8 +83,9 @@ class Page:
     def draw_diff(self, text: str) -> None:
         """Draw the differences that belong to a command's answer, with the names of the files."""
         canvas = self.canvas
-        lines = diff_lines("\n" + text, canvas.width() - 1, canvas.paint, canvas.signs)
-        self.put("text", "\n".join(lines[1:]))
+        width = canvas.width() - 1
+        lines = diff_lines(text, width, canvas.paint, canvas.signs, has_names=True)
+        self.put("text", "\n".join(lines))
 
     def echo(self, text: str) -> None:
         """Draw what the person sent."""

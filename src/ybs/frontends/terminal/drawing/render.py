@@ -35,23 +35,25 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
+from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
+    UNFOLD_KEY,
     arguments_of,
     detail_margin,
     detail_of,
-    diff_lines,
     diff_of,
     draw_detail,
     file_of,
     hidden_text,
     output_lines,
     quiet_output_of,
-    short_diff,
     step_line,
+    steps_of,
+    todo_lines,
 )
 from ybs.frontends.terminal.drawing.typed import Typed
 from ybs.frontends.terminal.sub_agents import SubAgent, end_words
@@ -74,10 +76,8 @@ from ybs.frontends.terminal.words import (
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
 
-#: Rows of it that are drawn at once: the screen's own memory has an end too.
+#: Rows of it that are drawn at first: the screen's own memory has an end too. The key once more draws all.
 MOST_ROWS = 500
-#: What draws whole what was shortened; said once.
-UNFOLD_KEY = "ctrl-o"
 
 
 class Renderer(Page):
@@ -101,6 +101,7 @@ class Renderer(Page):
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
         self._has_told_key = False
+        self._cut_short: Fold | None = None
 
     def __call__(self, envelope: Envelope) -> None:
         """Draw what an agent tells; of a sub-agent one line, when it is done."""
@@ -146,16 +147,23 @@ class Renderer(Page):
 
     def unfold(self) -> bool:
         """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
-        fold = self._answer.thought_so_far or self._folds.next()
+        whole, self._cut_short = self._cut_short, None
+        fold = whole or self._answer.thought_so_far or self._folds.next()
         if fold is None:
             return False
         title = self.canvas.paint.bold(shorten(one_line(fold.title), self.canvas.width() - 3))
         lines = self._whole(fold)
-        if (hidden := len(lines) - MOST_ROWS) > 0:
-            left_out = f"  {hidden_text(hidden, self.canvas.signs)} before these"
-            lines[:hidden] = [self.canvas.paint.dim(left_out)]
-        self.put("text", "\n".join(["  " + self.canvas.paint.dim(title), *lines]))
+        if whole is None and (hidden := len(lines) - MOST_ROWS) > 0:
+            before = f"{hidden_text(hidden, self.canvas.signs)} before these"
+            lines[:hidden] = [self.canvas.paint.dim(f"  {before}   {UNFOLD_KEY} again shows all")]
+            self._cut_short = fold
+        text = "\n".join(["  " + self.canvas.paint.dim(title), *lines])
+        self.put("question" if self._held is not None else "text", text)
         return True
+
+    def keep_whole(self, title: str, diff: str) -> None:
+        """Keep a diff that a question shows shortened: it is the next to be drawn whole."""
+        self._folds.add(title, diff, "diff")
 
     def _whole(self, fold: Fold) -> list[str]:
         paint, width = self.canvas.paint, self.canvas.width() - 1
@@ -243,6 +251,11 @@ class Renderer(Page):
         self._unanswered.discard(event.id)
         if not self._settings.show_tool_calls:
             return
+        if (steps := steps_of(event)) is not None and not was_asked:
+            self.live.steps = (
+                steps  # it stands above the prompt, once, and is drawn when the turn ends
+            )
+            return
         now = self.live.clock()
         call = call or RunningCall(event.name, "", now)
         took = event.duration_seconds or now - call.started_at  # what was stopped does not say
@@ -288,12 +301,13 @@ class Renderer(Page):
     def _diff(self, title: str, text: str, width: int) -> Iterator[str]:
         paint, signs = self.canvas.paint, self.canvas.signs
         lines = diff_lines(text, width, paint, signs)
-        shown = lines if self._view.is_verbose else short_diff(lines, paint, signs)
-        yield from shown
-        if len(shown) < len(lines):
+        above, hidden, below = (lines, 0, []) if self._view.is_verbose else short_diff(lines, text)
+        yield from above
+        if hidden:
             self._folds.add(title, text, "diff")
-            if hint := self._key_hint(width - 1):
-                yield paint.dim(" " + hint)
+            left_out = f"    {hidden_text(hidden, signs)}"
+            yield paint.dim(left_out + self._key_hint(width - cells(left_out)))
+        yield from below
 
     def _key_hint(self, room: int) -> str:
         """Name the key that draws things whole, the first time that there is room for it."""
@@ -376,6 +390,10 @@ class Renderer(Page):
         self.flush()
         self._finish_typed()
         seconds = max(0.0, event.duration_seconds - self.live.waited_seconds)
+        if steps := self.live.steps:
+            canvas = self.canvas
+            lines = todo_lines(steps, canvas.width() - 1, MOST_ROWS, canvas.paint, canvas.signs)
+            self.put("text", "\n".join(lines))
         self.live.end()
         message = advised(event.message, event.remedies)
         match event.reason:

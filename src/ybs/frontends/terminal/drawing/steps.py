@@ -16,7 +16,6 @@ from ybs.frontends.terminal.words import (
     shown_line,
     verb,
     wrap,
-    wrap_marked,
     wrap_words,
 )
 from ybs.security.unicode import printable
@@ -29,10 +28,12 @@ MAX_OUTPUT, MAX_FAILED_OUTPUT = 4, 12
 MAX_MESSAGE, MAX_NARROW_MESSAGE = 1, 3
 #: Characters of it that are looked at.
 _MOST_READ = 4_000
+#: Where a command ran, if not in the sandbox.
+OUTSIDE = "outside the sandbox"
+#: What draws whole what was shortened; said once.
+UNFOLD_KEY = "ctrl-o"
 #: The summary of a call that was asked about and never answered.
 NOT_RUN = "not run"
-#: Lines of a diff that are shown below its step.
-MAX_DIFF = 40
 
 
 def step_line(finished: ToolFinished, about: str, width: int, paint: Paint, signs: Signs) -> str:
@@ -100,8 +101,6 @@ def detail_of(
     finished: ToolFinished, width: int, signs: Signs, printed: str = "", *, is_whole: bool = False
 ) -> Detail:
     """Choose what is shown below a step: `is_whole` leaves nothing out."""
-    if steps := _steps_of(finished):
-        printed, is_whole = steps, True
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
         if is_whole:
             return Detail(output_lines(output, width))
@@ -170,44 +169,11 @@ def hidden_text(count: int, signs: Signs) -> str:
     return f"{signs.more} {count} lines"
 
 
-def diff_lines(text: str, width: int, paint: Paint, signs: Signs) -> list[str]:
-    """Draw a unified diff without its two lines of file names: whole, in colours, long lines folded."""
-    sources = printable(text).rstrip("\n").split("\n")
-    if len(sources) > 2 and sources[0].startswith("--- ") and sources[1].startswith("+++ "):
-        sources = sources[2:]
-    return [line for source in sources for line in _coloured(source, width, paint, signs)]
-
-
-def short_diff(lines: list[str], paint: Paint, signs: Signs) -> list[str]:
-    """Leave out the middle of a long diff, and say how much."""
-    if len(lines) <= MAX_DIFF + 1:
-        return lines
-    end = MAX_DIFF // 3
-    hidden = len(lines) - MAX_DIFF
-    middle = paint.dim("    " + hidden_text(hidden, signs))
-    return [*lines[: MAX_DIFF - end], middle, *lines[-end:]]
-
-
 def diff_of(finished: ToolFinished) -> str:
     """Find the diff in what a tool hands over for the person."""
     shown = _display(finished)
     found = shown.get("diff")
     return found if isinstance(found, str) else ""
-
-
-def _coloured(source: str, width: int, paint: Paint, signs: Signs) -> list[str]:
-    margin = detail_margin(width)
-    mark = f"{signs.folded} ".rjust(len(margin)) + " "  # behind the column of + and -
-    lines = wrap_marked(source, width, margin, mark)
-    match source[:1]:
-        case "+":
-            return [paint.good(line) for line in lines]
-        case "-":
-            return [paint.bad(line) for line in lines]
-        case "@":
-            return [paint.dim(line) for line in lines]
-        case _:
-            return lines
 
 
 def file_of(finished: ToolFinished) -> str:
@@ -219,8 +185,9 @@ def file_of(finished: ToolFinished) -> str:
 def _said(finished: ToolFinished) -> str:
     if finished.is_refused:
         return NOT_RUN if finished.summary == NOT_RUN else "refused"
-    if finished.success and _display(finished).get("exit_code") == 0:
-        return ""  # the sign says it
+    shown = _display(finished)
+    if finished.success and shown.get("exit_code") == 0:
+        return OUTSIDE if shown.get("outside") else ""  # the sign says the rest
     if finished.success or streams_of(finished):
         return one_line(finished.summary)
     return ""
@@ -233,10 +200,35 @@ def streams_of(finished: ToolFinished) -> str:
     return "\n".join(text for text in streams if isinstance(text, str) and text.strip())
 
 
-def _steps_of(finished: ToolFinished) -> str:
-    """Return the list of steps that a call has noted, which is shown whole."""
-    found = _display(finished).get("steps") if finished.name == "todo" else ""
-    return found if isinstance(found, str) else ""
+def steps_of(finished: ToolFinished) -> str | None:
+    """Return the list of steps that a call has noted, "" where it cleared it; None for any other call."""
+    found = (
+        _display(finished).get("steps") if finished.name == "todo" and finished.success else None
+    )
+    return found if isinstance(found, str) else None
+
+
+def todo_lines(steps: str, width: int, most: int, paint: Paint, signs: Signs) -> list[str]:
+    """Draw a list of steps in at most `most` lines, those around the one that is being done."""
+    from ybs.frontends.terminal.drawing.markdown import draw
+
+    rows = [(line[1:2], line[4:]) for line in steps.splitlines()]
+    lines: list[str] = []
+    for mark, text in rows:
+        box = {"x": "☑", ">": signs.prompt}.get(mark, "☐")
+        drawn = draw(text, width - 4, has_colour=paint.has_colour).split("\n")
+        first, *rest = (f"{'  ' if index else box + ' '}{line}" for index, line in enumerate(drawn))
+        shown = [f"  {line}" for line in (first, *rest)]
+        lines += [paint.dim(line) for line in shown] if mark == "x" else shown
+        if mark == ">":
+            lines[-len(shown)] = "  " + paint.accent(box) + lines[-len(shown)][3:]
+    if len(lines) <= most:
+        return lines
+    start = max(0, min(len(lines) - most, sum(mark == "x" for mark, _ in rows) - 1))
+    return [
+        *lines[start : start + most - 1],
+        paint.dim(f"  {hidden_text(len(lines) - most + 1, signs)}"),
+    ]
 
 
 def _display(finished: ToolFinished) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS, HOLD_SECONDS, NO_REASON
 
 #: Words that answer a question, and mean nothing later.
-ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project"))
+ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project", "o", "outside"))
 #: What an answer ends in that gives the command the network.
 WITH_NETWORK = " with network"
 
@@ -133,7 +133,12 @@ def is_answer(words: str) -> bool:
 
 
 def as_answer(
-    text: str, *, may_always: bool, may_keep: bool = False, may_network: bool = False
+    text: str,
+    *,
+    may_always: bool,
+    may_keep: bool = False,
+    may_network: bool = False,
+    may_leave: bool = False,
 ) -> Answer:
     """Read an answer; everything that is not clearly a yes is a no."""
     words = text.strip()
@@ -142,6 +147,8 @@ def as_answer(
     match bare:
         case "y" | "yes":
             return Answer(is_allowed=True, with_network=with_network)
+        case "o" | "outside" if may_leave:
+            return Answer(is_allowed=True, is_outside=True)
         case "a" | "always" if may_always:
             return Answer(is_allowed=True, is_for_session=True, with_network=with_network)
         case "p" | "project" if may_keep:

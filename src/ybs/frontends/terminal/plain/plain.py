@@ -36,6 +36,7 @@ from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
 from ybs.frontends.terminal.programs import run_subcommand
 from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
+    OUTSIDE_MEANS,
     as_choice,
     grant_text,
     options_of,
@@ -124,6 +125,7 @@ class PlainTerminal:
             may_always=bool(question.grant),
             may_keep=question.can_be_kept,
             may_network=question.offers_network,
+            may_leave=bool(question.outside),
         )
 
     async def _run_own(self, command: str, folder: Path) -> OwnRun:
@@ -306,6 +308,9 @@ class PlainTerminal:
         if question.offers_network:
             self._tell(fold_line(f"with network: {NETWORK_MEANS}."))
             words = words.replace("yes", "yes, yes with network")
+        if question.outside:
+            self._tell(fold_line(f"outside: it runs outside the sandbox, once, {OUTSIDE_MEANS}."))
+            words = words.replace("no", "outside, no", 1)
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:

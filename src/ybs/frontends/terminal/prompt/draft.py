@@ -7,9 +7,7 @@ from prompt_toolkit.buffer import Buffer
 
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.paste import Pastes, clean, has_folded
-
-#: Stands before a folded paste that would be a command otherwise: who pastes cannot see how it begins.
-NO_COMMAND = "(pasted)\n"
+from ybs.session.injection import NO_COMMAND
 
 #: Bytes of another encoding than the terminal's.
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -35,6 +33,7 @@ class PromptDraft(Buffer):
         """What is typed, with all that was pasted."""
         folded = self.text.strip()
         words = self.pastes.expand(_BROKEN.sub("\ufffd", folded)).strip()
+        # Who pastes cannot see how it begins.
         is_hidden = has_folded(folded[:1]) and words.startswith(("/", "!"))
         return NO_COMMAND + words if is_hidden else words
 

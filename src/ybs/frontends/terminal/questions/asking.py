@@ -9,6 +9,7 @@ from prompt_toolkit.keys import Keys
 
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
+from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY
 from ybs.frontends.terminal.notify import WAITS
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.questions.confirm import (
@@ -56,6 +57,10 @@ class QuestionFrontend(Protocol):
 
     def hint(self, text: str) -> None:
         """Say something for a moment."""
+        ...
+
+    def unfold(self) -> None:
+        """Draw whole what was drawn shortened."""
         ...
 
 
@@ -110,7 +115,14 @@ class Asking:
             words = REASON_KEYS if self._choice.question.choices is None else ANSWER_KEYS
             keys = canvas.paint.dim(shorten(words, width, canvas.signs.more))
             return ["", keys, *self._waiting_words(width)]
-        lines = choice_lines(self._choice, width, canvas.paint, canvas.signs)
+        lines = choice_lines(
+            self._choice.question,
+            width,
+            canvas.paint,
+            canvas.signs,
+            with_network=self._choice.with_network,
+            place=self._choice.place,
+        )
         if self._answered + self._open > 1:
             number = f"  ({self._answered + 1} of {self._answered + self._open})"
             lines.append(canvas.paint.dim(number))
@@ -161,12 +173,15 @@ class Asking:
         if choice.is_holding:
             choice.let_go()
             self._keep(self._held, is_burst=text.isprintable())
-        if key in (Keys.ControlC, Keys.SIGINT):
-            self._front.interrupt()
-        elif key is Keys.BackTab:
-            self._front.hint(MODE_WAITS)
-        elif key is Keys.Escape:
-            self._front.stop()
+        acts: dict[object, Callable[[], None]] = {
+            Keys.ControlC: self._front.interrupt,
+            Keys.SIGINT: self._front.interrupt,
+            Keys.BackTab: lambda: self._front.hint(MODE_WAITS),
+            Keys.ControlO: self._front.unfold,
+            Keys.Escape: self._front.stop,
+        }
+        if act := acts.get(key):
+            act()
         elif key in _ARROWS:
             choice.move(_ARROWS[key])
             self._show()
@@ -199,13 +214,14 @@ class Asking:
             self._front.hint(TOO_EARLY)
 
     async def _ask(self, question: Question) -> Answer:
-        front, paint = self._front, self._front.canvas.paint
+        front, canvas = self._front, self._front.canvas
         self._take_typed_keys()
         front.renderer.flush()
-        width = front.canvas.width() - 1
-        host = front.session.host
-        text = question_text(question, front.state, host, width, paint, front.canvas.signs)
+        text = question_text(question, front.state, front.session.host, canvas)
         front.renderer.put("question", text)
+        if UNFOLD_KEY in text:
+            front.renderer.keep_whole(question.preview.title, question.preview.body)
+        front.renderer.hold()
         choice = self._choice = PendingQuestion(question, self._clock)
         front.window.reason.reset()
         front.window.app.invalidate()
@@ -214,7 +230,10 @@ class Asking:
         finally:
             self._choice = None
             self._show()
-        front.renderer.put("question", paint.dim(f"  {answer_text(answer, question)}"))
+            if choice.answer.done() and not choice.answer.cancelled():
+                said = answer_text(choice.answer.result(), question)
+                front.renderer.put("question", canvas.paint.dim(f"  {said}"))
+            front.renderer.release()
         return answer
 
     def _show(self) -> None:

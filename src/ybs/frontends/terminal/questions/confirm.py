@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from ybs.config.host import Host
 from ybs.core.envelope import MAIN
 from ybs.core.ports import Answer, Question
-from ybs.frontends.terminal.drawing.steps import diff_lines
+from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
+from ybs.frontends.terminal.drawing.page import Canvas
+from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import (
     cells,
@@ -33,11 +35,20 @@ GUARD_SECONDS = 0.3
 HOLD_SECONDS = 0.03
 #: What the network means for a command.
 NETWORK_MEANS = "the command could send away any file that it can read"
+#: What the other shell means for it.
+OUTSIDE_MEANS = "as in your own shell, with your keys, your logins, the network and all your files"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
+_YES = {
+    "y": Answer(is_allowed=True),
+    "a": Answer(is_allowed=True, is_for_session=True),
+    "p": Answer(is_allowed=True, is_for_project=True),
+}
 #: Blanks that push what follows out of sight: within a line, and whole lines.
 _GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
 _EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
+#: Rows of the screen that are neither its words nor its keys, and lines of a change that are shown at least.
+_OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
 _MANY_LINES = 20
 
@@ -144,18 +155,14 @@ class PendingQuestion(Silence):
 
     def _answer(self, key: str) -> None:
         match key:
-            case "y":
-                self.settle(Answer(is_allowed=True, with_network=self.with_network))
+            case "y" | "a" | "p":
+                self.settle(replace(_YES[key], with_network=self.with_network))
             case "n":
                 self.refuse()
             case "r":
                 self.wants_reason = True
-            case "a":
-                answer = Answer(is_allowed=True, is_for_session=True)
-                self.settle(replace(answer, with_network=self.with_network))
-            case "p":
-                answer = Answer(is_allowed=True, is_for_project=True)
-                self.settle(replace(answer, with_network=self.with_network))
+            case "o":
+                self.settle(Answer(is_allowed=True, is_outside=True))
             case "w":
                 self.with_network = not self.with_network
             case _:
@@ -186,24 +193,28 @@ class PendingQuestion(Silence):
             self.answer.set_result(answer)
 
 
-def question_text(
-    question: Question, state: Status, host: Host, width: int, paint: Paint, signs: Signs
-) -> str:
-    """Draw the whole question: who wants what where, all of it, and what to beware of."""
+def question_text(question: Question, state: Status, host: Host, canvas: Canvas) -> str:
+    """Draw the question: who wants what where, and what to beware of.
+
+    A command is shown whole; of a change as much as the screen has rows for, and which key shows the rest.
+    """
+    width, height, paint, signs = canvas.width() - 1, canvas.height(), canvas.paint, canvas.signs
     who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
-    lines = _title(f"{who}:", width, paint)
-    if body := _body(question, width, paint, signs):
-        lines += ["", *body]
-    if question.effect in ("write", "edit") and len(body) > _MANY_LINES:  # it has scrolled away
-        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
-    lines += [""] if question.warnings or question.reason else []
+    above, below = _title(f"{who}:", width, paint), list[str]()
     if question.reason:
-        lines += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
+        below += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
     for warning in question.warnings:
         first, *rest = fold(printable(warning), width - 6)
-        lines.append(f"  {paint.warn('!')} {paint.bold(first)}")
-        lines += [f"    {paint.bold(line)}" for line in rest]
-    return "\n".join(lines).rstrip("\n")
+        below.append(f"  {paint.warn('!')} {paint.bold(first)}")
+        below += [f"    {paint.bold(line)}" for line in rest]
+    keys = choice_lines(question, width, paint, signs)
+    taken = len([*above, *below, *keys]) + _OTHER_ROWS
+    most = max(_FEWEST_LINES, height - taken) if height else 0
+    body = _body(question, width, canvas, most)
+    lines = [*above, "", *body] if body else above
+    if len(body) > max(_MANY_LINES, most + 1):  # its beginning has scrolled away
+        lines += ["", *_title(f"{who} ({len(body):,} lines above)", width, paint)]
+    return "\n".join([*lines, "", *below] if below else lines).rstrip("\n")
 
 
 def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
@@ -218,6 +229,7 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
         sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
+        sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
         return printable(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
@@ -242,10 +254,12 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
         free = "something else" if picks else "answer"
         return [*picks, ("r", free), ("n", "no answer")]
-    options = [("y", "yes, with network" if with_network else "yes"), ("n", "no")]
-    options.append(("r", "no, because"))
+    plain = "yes, in the sandbox" if question.outside == "needed" else "yes"
+    options = [("y", "yes, with network" if with_network else plain), ("n", "no")]
+    options += [("r", "no, because")] * question.takes_reason
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
+    options += [("o", "outside the sandbox, once")] * bool(question.outside)
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
@@ -271,12 +285,27 @@ def _at(key: str, items: Sequence[str], other: str | None = None) -> str:
 
 
 def choice_lines(
-    pending: PendingQuestion, width: int, paint: Paint, signs: Signs
+    question: Question,
+    width: int,
+    paint: Paint,
+    signs: Signs,
+    *,
+    with_network: bool = False,
+    place: int | None = None,
 ) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
-    question, with_network = pending.question, pending.with_network
-    lines = _keys(pending, width, paint, signs)
-    if text := withheld_text(question):
+    words = [
+        f"[{key}] {text}{signs.more * (key == 'r')}"
+        for key, text in options_of(question, with_network=with_network)
+    ]
+    if place is None:
+        lines = _keys(question, words, width, paint)
+    else:  # the arrows are used: one below the other, with a mark
+        lines = _below(words, width, paint, marked=words[place], sign=signs.prompt)
+        taken = shorten("Enter takes the marked answer", width - 4, signs.more)
+        lines.append(paint.dim(f"  {taken}"))
+    outside = f"Outside the sandbox it runs {OUTSIDE_MEANS}." if question.outside else ""
+    for text in filter(None, (outside, withheld_text(question))):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
     if with_network:
         first, *rest = fold(f"With the network, {NETWORK_MEANS}.", width - 6)
@@ -285,22 +314,15 @@ def choice_lines(
     return lines
 
 
-def _keys(
-    pending: PendingQuestion, width: int, paint: Paint, signs: Signs
-) -> list[str]:
+def _keys(question: Question, words: list[str], width: int, paint: Paint) -> list[str]:
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
-    question = pending.question
-    options = options_of(question, with_network=pending.with_network)
-    words = [f"[{key}] {text}" for key, text in options]
-    words[-2 if question.choices is not None else 2] += signs.more
-    if pending.place is not None:  # the arrows are used: one below the other, with a mark
-        rows = _below(words, width, paint, marked=words[pending.place], sign=signs.prompt)
-        return [*rows, paint.dim(f"  {shorten('Enter takes the marked answer', width - 4, signs.more)}")]
     if question.choices is not None:
         return _below(words, width, paint)
     hint = "   esc stops the turn"
     for end in (hint, ""):
-        short = words[: 3 + question.offers_network]
+        short = words[
+            : 2 + question.takes_reason + question.offers_network + bool(question.outside)
+        ]
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
                 first = "  " + "   ".join(_key(word, paint) for word in row)
@@ -329,6 +351,8 @@ def answer_text(answer: Answer, question: Question) -> str:
         return f"[p] always in this project: {printable(grant)}"
     if answer.is_for_session:
         return f"[a] always this session: {printable(grant)}"
+    if answer.is_outside:
+        return "[o] outside the sandbox, once"
     if answer.is_allowed:
         return "[y] yes, with network" if answer.with_network else "[y] yes"
     return (
@@ -344,10 +368,13 @@ def _title(text: str, width: int, paint: Paint) -> list[str]:
     ]
 
 
-def _body(question: Question, width: int, paint: Paint, signs: Signs) -> list[str]:
-    body = question.preview.body
+def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str]:
+    body, paint, signs = question.preview.body, canvas.paint, canvas.signs
     if question.effect in ("write", "edit"):
-        return diff_lines(body, width, paint, signs) if body else []
+        lines = diff_lines(body, width, paint, signs) if body else []
+        above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
+        left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
+        return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
     return wrap_marked(whole_body(question), width, "    ", f"  {signs.folded} ")
 
 

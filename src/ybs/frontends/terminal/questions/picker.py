@@ -117,7 +117,13 @@ class Picker:
         shown = self.items[self._top : self._top + self._rows]
         lines += self._rows_of(shown, width, paint, signs)
         if not shown:
-            lines.append(paint.dim(shorten("  nothing matches; Backspace deletes the last letter", width, signs.more)))
+            lines.append(
+                paint.dim(
+                    shorten(
+                        "  nothing matches; Backspace deletes the last letter", width, signs.more
+                    )
+                )
+            )
         lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))
         return lines
 

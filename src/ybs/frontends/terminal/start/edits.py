@@ -27,10 +27,14 @@ def choose_edits(host: Host, read: Read) -> None:
     names = [name for name, _ in CHOICES]
     show(CHOICES)
     try:
-        while (place := meant(read("Files that the model has read: 1 or 2? ").strip(), names)) is None:
+        while (
+            place := meant(read("Files that the model has read: 1 or 2? ").strip(), names)
+        ) is None:
             say("Please type 1 or 2.")
     except (EOFError, KeyboardInterrupt):
         say("")
         return
     write_settings({KEY: place == 1}, host.user_config_file)
-    say(f"{('Edits are made without asking', 'Edits are asked about')[place]}. Change it with {KEY}.\n")
+    say(
+        f"{('Edits are made without asking', 'Edits are asked about')[place]}. Change it with {KEY}.\n"
+    )

@@ -21,6 +21,7 @@ from ybs.frontends.terminal.start.obtain import (
 )
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, meant, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
+from ybs.frontends.terminal.start.web import offer_web
 from ybs.providers.local.models import STARTER_SIZE
 
 QUESTION = "Which model should ybs use?"
@@ -45,6 +46,7 @@ def set_up(host: Host, read: Read = ask_late) -> bool:
     if settings is not None:
         keep(host, settings)
         choose_edits(host, read)
+        offer_web(host, read)
         say("Run `ybs` in the folder of a project to begin.")
     return settings is not None
 

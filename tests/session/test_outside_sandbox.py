@@ -1,0 +1,363 @@
+"""The way out: one command outside the sandbox, with the person's keys, after a question that says so. Played with real git."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw, json
+
+from hosts import this_host
+from opened import Open
+from opened import open_session as open_whole
+from security.test_sandboxed_work import bubblewrap, landlock
+from ybs.agent.environment import Permissions
+from ybs.agent.toolbox import make_toolbox
+from ybs.config.host import Host
+from ybs.core.errors import ConfigError
+from ybs.core.events import Event, Noticed, ToolFinished
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Answer, Question
+from ybs.frontends.headless.advice import refuse
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
+from ybs.testing import OpenAIServer, RecordedHook, call
+
+__all__ = ["open_whole"]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
+]
+both = pytest.mark.parametrize("make", [bubblewrap, landlock])
+WHO = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}  # fmt: skip
+OUT = Answer(is_allowed=True, is_outside=True)
+INSIDE = Answer(is_allowed=True)
+NO = Answer(is_allowed=False, reason="not this")
+
+
+class Session:
+    """The tools of a session in a repository, a person who answers, and what they were asked."""
+
+    def __init__(self, make: Callable[..., Any], project: Path, home: Path, **safety: Any) -> None:
+        self.hook, self.project = RecordedHook(), project
+        host = Host.of({**this_host().environ, **WHO, "OWN_KEY": "from the person"})
+        overrides = {f"safety.{name}": value for name, value in safety.items()}
+        options = Options(host=host, folder=project, overrides=overrides)
+        self.environment = environment_of(options, load_settings(options))
+        self.environment.sandbox.backend = make(project, home)
+        self.questions: list[Question] = []
+        self.events: list[Event] = []
+        self.answer = OUT
+        self.toolbox = make_toolbox(self.environment, None, [self.hook])
+        self.environment.gate.confirm = self._confirm
+
+    async def _confirm(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return self.answer
+
+    async def run(self, command: str, **more: Any) -> ToolResult:
+        arguments = Raw(json.encode({"command": command, **more}))
+        call = ToolCall(id="1", name="run_shell", arguments=arguments)
+        return await self.toolbox.run(call, self.events.append)
+
+    def git(self, *words: str) -> str:
+        return git(self.project, *words)
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, check=True, env={**os.environ, **WHO}, stdout=subprocess.PIPE)  # fmt: skip
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def work(project: Path) -> Path:
+    (project / "main.py").write_text("kept\n")
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "first")
+    return project
+
+
+@pytest.fixture
+async def open_session(work: Path, home: Path) -> AsyncGenerator[Callable[..., Session]]:
+    opened: list[Session] = []
+
+    def opening(make: Callable[..., Any] = bubblewrap, **safety: Any) -> Session:
+        opened.append(Session(make, work, home, **safety))
+        return opened[-1]
+
+    yield opening
+    for session in opened:
+        await session.environment.aclose()
+
+
+@both
+async def test_a_days_work_with_git(open_session, make, work: Path, tmp_path: Path) -> None:
+    hook = work / ".git" / "hooks" / "pre-commit"
+    hook.write_text('#!/bin/sh\necho "ran with: $OWN_KEY" > hook-said\n')
+    hook.chmod(0o755)
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    git(work, "remote", "add", "origin", str(tmp_path / "there.git"))
+    session = open_session(make)
+    (work / "main.py").write_text("changed\n")
+    for command in (
+        "git add main.py && git commit -qm second",
+        "git checkout -q -b topic",
+        "git commit -q --allow-empty -m third",
+        "echo more >> main.py && git stash",
+        "git stash pop -q",
+        "git commit -qam fourth",
+        "git checkout -q main && git commit -q --allow-empty -m fifth",
+        "git checkout -q topic && git rebase -q main",
+        "git push -q -u origin topic",
+    ):
+        result = await session.run(command)
+        assert not result.is_error, (command, result.output)
+        assert result.summary == "exit code 0, outside the sandbox"
+        assert session.questions[-1].outside == "needed", command
+        assert "read-only in the sandbox" in session.questions[-1].reason, command
+    assert (work / "hook-said").read_text() == "ran with: from the person\n"
+    assert session.git("log", "--format=%s").split() == ["fourth", "third", "fifth", "second", "first"]  # fmt: skip
+    assert git(tmp_path / "there.git", "rev-parse", "topic") == session.git("rev-parse", "topic")
+    assert len(session.questions) == 9
+    assert all(question.grant == "" for question in session.questions)
+    assert len(session.hook.before) == len(session.hook.after) == 9  # so undo keeps the files
+
+
+@both
+async def test_a_yes_is_not_a_way_out(open_session, make) -> None:
+    session = open_session(make)
+    session.answer = INSIDE
+    result = await session.run("git commit -q --allow-empty -m x; echo said: $OWN_KEY")
+    assert "said:\n" in result.output
+    assert session.git("log", "--format=%s") == "first"
+    result = await session.run("git commit -q --allow-empty -m x", outside=True)
+    assert result.is_error
+    assert "with outside: true the person is asked" in result.output
+    assert result.summary.endswith("; .git is read-only in the sandbox")
+    assert session.git("log", "--format=%s") == "first"
+
+
+@both
+async def test_what_only_the_kernel_sees_write_into_git_is_offered_the_way_out(
+    open_session, make, work: Path
+) -> None:
+    (work / "release").write_text("#!/bin/sh\ngit commit -q --allow-empty -m x 2>/dev/null\n")
+    session = open_session(make)
+    assert not (await session.run("sh release")).is_error
+    assert [each.outside for each in session.questions] == ["needed"]
+    assert session.questions[0].reason.startswith("it wants to write to .git/")
+    assert session.questions[0].reason.endswith("; .git is read-only in the sandbox")
+    assert session.git("log", "-1", "--format=%s") == "x"
+
+
+@both
+async def test_the_model_may_ask_and_the_person_decides(open_session, make) -> None:
+    session = open_session(make)
+    session.answer = NO
+    result = await session.run("echo said: $OWN_KEY", outside=True)
+    assert result.is_refused
+    assert "Refused: not this" in result.output
+    question = session.questions[0]
+    assert (question.outside, question.grant) == ("needed", "")
+    assert "with your keys, your logins and all your files" in question.warnings[0]
+    assert question.preview.title == "Run a shell command outside the sandbox"
+    session.answer = OUT
+    result = await session.run("echo said: $OWN_KEY", outside=True)
+    assert result.output.startswith("said: from the person\n")
+    assert "[it ran outside the sandbox]" in result.output
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
+async def test_it_is_asked_about_in_every_mode_and_once(open_session, mode: str) -> None:
+    session = open_session(mode=mode, allow=("run_shell", "run_shell(echo *)"))
+    for count in (1, 2):
+        await session.run("echo said: $OWN_KEY", outside=True)
+        assert len(session.questions) == count
+
+
+async def test_always_is_never_a_way_out(open_session) -> None:
+    session = open_session()
+    session.answer = Answer(is_allowed=True, is_outside=True, is_for_session=True)
+    assert not (await session.run("touch made")).is_error
+    await session.run("touch made")
+    assert len(session.questions) == 2
+    assert session.environment.policy.grants == ()
+
+
+async def test_bypass_lets_out_what_the_model_asks_for_or_the_settings_name(open_session) -> None:
+    session = open_session(mode="bypass", outside_sandbox=("git commit *",))
+    assert not (await session.run("git commit -q --allow-empty -m second")).is_error
+    assert "said:\n" in (await session.run("echo said: $OWN_KEY")).output
+    assert "from the person" in (await session.run("echo said: $OWN_KEY", outside=True)).output
+    assert session.questions == []
+
+
+@pytest.mark.parametrize("mode", ["plan", "deny"])
+async def test_plan_and_deny_refuse(open_session, mode: str) -> None:
+    session = open_session(mode=mode, outside_sandbox=("git *", "echo *"))
+    for command, more in (("echo x", {"outside": True}), ("git commit -q --allow-empty -m x", {})):
+        assert (await session.run(command, **more)).is_refused
+    assert session.git("log", "--format=%s") == "first"
+    assert session.questions == []
+
+
+async def test_deny_rules_and_blocked_commands_stay_refused_and_warnings_stay(open_session) -> None:
+    session = open_session(deny=("run_shell(git push *)",), outside_sandbox=("git *", "sudo *"))
+    for command in ("git push", "sudo id"):
+        assert (await session.run(command, outside=True)).is_refused
+    assert session.questions == []
+    session.answer = NO
+    await session.run("git reset --hard HEAD~1")
+    assert any("throws away changes" in warning for warning in session.questions[0].warnings)
+
+
+async def test_what_the_persons_settings_name_runs_outside_without_a_question(
+    open_session, work: Path
+) -> None:
+    session = open_session(outside_sandbox=("git commit *", "git add *"))
+    session.environment.gate.confirm = refuse  # nobody is there
+    (work / "main.py").write_text("changed\n")
+    result = await session.run("git add main.py && git commit -qm second")
+    assert result.summary == "exit code 0, outside the sandbox"
+    assert session.git("log", "-1", "--format=%s") == "second"
+    for command in (
+        "git commit -qm x --allow-empty | tee said",
+        "git commit -qm $(id) --allow-empty",
+        "cat ~/.profile && git commit -qm x --allow-empty",
+        "git -c core.editor=./x commit --allow-empty",
+        "git commit -qm x --allow-empty > made",
+        "git tag x",
+    ):
+        result = await session.run(command)
+        assert "outside the sandbox" not in result.summary, command
+    assert session.git("log", "-1", "--format=%s") == "second"
+    result = await session.run("git tag x", outside=True)
+    assert result.is_refused
+    assert "safety.outside_sandbox of your own settings" in result.output
+
+
+async def test_the_question_names_what_this_session_changed(open_session, work: Path) -> None:
+    (work / "Makefile").write_text("all:\n\t./build\n")
+    (work / "package.json").write_text("{}\n")
+    session = open_session(outside_sandbox=("make *", "git commit *"))
+    session.environment.workspace.since_ns += 10**12  # all that is there is older
+    session.answer = NO
+    await session.run("make", outside=True)
+    await session.run("npm test", outside=True)
+    session.environment.workspace.since_ns = 0
+    await session.run("make", outside=True)
+    await session.run("npm test", outside=True)
+    hook = work / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexec python3 main.py\n")
+    await session.run("git commit -qm 'Change package.json'")
+    named = [
+        warning.partition("keys: ")[2]
+        for question in session.questions
+        for warning in question.warnings
+        if "changed in this session" in warning
+    ]
+    assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
+
+
+async def test_a_file_that_a_command_wrote_back_in_time_counts(open_session, work: Path) -> None:
+    session = open_session()
+    session.answer = INSIDE
+    await session.run("printf 'all:\\n' > Makefile; touch -d 2001-01-01 Makefile")
+    session.answer = NO
+    await session.run("make", outside=True)
+    assert "Makefile" in session.questions[-1].warnings[-1]
+
+
+async def test_it_is_ended_and_limited_like_any_command(open_session, work: Path) -> None:
+    session = open_session()
+    result = await session.run("(sleep 30; touch left) & sleep 30", outside=True, timeout=1)
+    assert result.is_error
+    assert "time limit of 1 s" in result.output
+    result = await session.run("cat; tty; nohup sleep 30 >/dev/null 2>&1 & echo begun", outside=True)  # fmt: skip
+    assert "not a tty" in result.output
+    assert not (work / "left").exists()
+
+
+async def test_nothing_runs_in_the_background_outside(open_session) -> None:
+    session = open_session()
+    for command, more in (("sleep 30", {"background": True}), ("sleep 30 &", {})):
+        result = await session.run(command, outside=True, **more)
+        assert result.is_error
+        assert "Outside the sandbox nothing runs in the background" in result.output
+    await session.run("sleep 30", background=True)
+    assert [each.outside for each in session.questions] == [""]
+
+
+async def test_without_a_sandbox_there_is_no_way_out_of_it(open_session) -> None:
+    session = open_session()
+    session.environment.sandbox.is_off = True
+    session.answer = INSIDE
+    result = await session.run("echo said: $OWN_KEY", outside=True)
+    assert "said:\n" in result.output
+    assert [each.outside for each in session.questions] == [""]
+
+
+async def test_a_copy_of_the_project_is_no_place_to_leave_from(open_session, tmp_path: Path):
+    from ybs.agent.environment import ToolEnvironment
+
+    session = open_session()
+    environment = session.environment
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    other = ToolEnvironment(copy, environment.loaded, Permissions(), original=environment)
+    assert environment.sandbox.may_be_left
+    assert not other.sandbox.may_be_left
+    await other.aclose()
+
+
+async def test_a_session_commits_stashes_and_undoes_as_ever(
+    work: Path, open_whole: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in WHO.items():
+        monkeypatch.setenv(name, value)
+    git(work, "init", "-q", "--bare", str(work.parent / "there.git"))
+    git(work, "remote", "add", "origin", str(work.parent / "there.git"))
+    commands = (
+        "sed -i s/kept/changed/ main.py",
+        "git commit -qam second",
+        "git push -q -u origin main",
+        "echo thrown >> main.py; git stash -q",
+    )
+    calls = [call("run_shell", command=command) for command in commands]
+    async with OpenAIServer([*calls, "done"]) as server:
+        session, events = open_whole(server, sandbox=True)
+        async with session:
+            if session.environment.sandbox.state != "full":
+                pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
+            questions: list[Question] = []
+
+            async def confirm(question: Question) -> Answer:
+                questions.append(question)
+                return OUT if question.outside == "needed" else INSIDE
+
+            session.confirm = confirm
+            await session.send("commit it")
+            undone = await session.history.undo()
+    finished = events.of(ToolFinished)
+    assert [each.success for each in finished] == [True] * 4, [each.output for each in finished]
+    told = [each.text for each in events.of(Noticed)]
+    assert [text.partition(". ")[0] for text in told] == [
+        "A command made or changed git repositories here: changed: .git"  # by `push -u`
+    ]
+    assert git(work, "log", "--format=%s").split() == ["second", "first"]
+    assert git(work.parent / "there.git", "log", "--format=%s", "main").split() == ["second", "first"]  # fmt: skip
+    assert undone
+    assert (work / "main.py").read_text() == "kept\n"
+
+
+@pytest.mark.parametrize("pattern", ["*", "git* push", ""])
+def test_a_setting_has_to_name_its_program(work: Path, pattern: str) -> None:
+    overrides = {"safety.outside_sandbox": (pattern,)}
+    options = Options(host=this_host(), folder=work, overrides=overrides)
+    with pytest.raises(ConfigError, match="does not name a program"):
+        environment_of(options, load_settings(options))
