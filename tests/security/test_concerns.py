@@ -67,5 +67,5 @@ def test_ordinary_commands_are_of_no_concern(text: str):
 
 def test_s12_code_in_an_argument_is_pointed_at():
     assert notes_of(read("python3.11 -c 'x'; ls; > x")) == (
-        "python3.11 runs the program that its argument holds",
+        "python3.11 runs code given on the command line",
     )

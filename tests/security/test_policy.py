@@ -513,7 +513,7 @@ def test_the_question_shows_what_to_look_at_and_the_network_beside_what_is_destr
     policy = policy_of("ask", find_sandbox=lambda: "full")
     code = decide(policy, "run_shell", command="python3 -c 'print(1)' && make")
     assert isinstance(code, Ask)
-    assert code.question.warnings == ("python3 runs the program that its argument holds",)
+    assert code.question.warnings == ("python3 runs code given on the command line",)
     destroying = network_call(policy, command="rm -r x")
     assert isinstance(destroying, Ask)
     network, *others = destroying.question.warnings

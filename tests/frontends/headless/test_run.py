@@ -91,7 +91,7 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
     assert not answer.is_allowed
     assert not is_attended(session.confirm)
     err = out.err
-    assert "refused: run_shell: without a terminal nobody can confirm" in err
+    assert "refused: run_shell: it needs a confirmation" in err
     assert "1 call was refused" in err
 
 
@@ -102,7 +102,9 @@ async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
     )
     reason = (await refuse(question)).reason
     assert reason.endswith("allow it with --allow run_shell:ls or --mode auto")
-    assert (await refuse(question_of())).reason == "without a terminal nobody can confirm this"
+    assert (
+        await refuse(question_of())
+    ).reason == "it needs a confirmation, and there is no terminal to ask on"
 
 
 async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:

@@ -51,15 +51,12 @@ def open_or_set_up(options: "Options") -> "Session":
     from ybs.commands.open import open_session
     from ybs.session.settings import load_settings
 
-    try:
-        if lacks_model(options.host, load_settings(options).config):
-            raise NothingConfigured  # before the question about trust
-        return open_session(with_trust(options))
-    except NothingConfigured:
-        chosen = with_choice(options)
-        if chosen is None:
-            raise
-        return open_session(with_trust(chosen))
+    chosen: Options | None = options
+    if lacks_model(options.host, load_settings(options).config):
+        chosen = with_choice(options)  # before the question about trust
+    if chosen is None:
+        raise NothingConfigured
+    return open_session(with_trust(chosen))
 
 
 def with_choice(options: "Options") -> "Options | None":
