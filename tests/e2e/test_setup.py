@@ -63,9 +63,12 @@ def test_a_key_is_never_shown_and_is_kept_for_its_server(project: Path, home: Pa
         screen.keys(KEY + "\r")
         screen.sees(f"behind-a-key, 127.0.0.1:{port}. Saved in")
         screen.sees(r"is sent to\s+http://127\.0\.0\.1:\d+ only")
-        screen.sees("edits without asking")
+        screen.sees(r"1 or 2\?")
         screen.stays()
         screen.keys("\r")
+        screen.sees(r"Please type 1 or 2\.")
+        screen.stays()
+        screen.keys("1\r")
         assert screen.ends() == 0
         assert KEY not in screen.raw
         assert "wrong" not in screen.raw

@@ -19,7 +19,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, Yb
 from ybs.core.events import Noticed, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless import run as run_module
-from ybs.frontends.headless.advice import refuse
+from ybs.frontends.headless.advice import refuse, told
 from ybs.frontends.headless.run import code_of, exit_code, run_once
 from ybs.security.policy.confirm import is_attended
 
@@ -149,7 +149,7 @@ def test_every_end_has_its_exit_code(
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (NothingConfigured("choose"), 4),
+        (NothingConfigured(), 4),
         (ConfigError("bad"), 3),
         (AuthError("no key"), 4),
         (ProviderDown("down"), 75),
@@ -165,7 +165,7 @@ def test_an_error_before_the_turn_has_its_exit_code(
 
     assert code_of(error) == code
     assert run_once(NO_OPTIONS, prompt="go", opener=opener) == code
-    assert out.err == f"ybs: {error}\n"
+    assert out.err == f"ybs: {told(error)}\n"
     assert out.text == ""
 
 
