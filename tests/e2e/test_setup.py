@@ -69,6 +69,9 @@ def test_a_key_is_never_shown_and_is_kept_for_its_server(project: Path, home: Pa
         screen.sees(r"Please type 1 or 2\.")
         screen.stays()
         screen.keys("1\r")
+        screen.sees("web_search")
+        screen.stays()
+        screen.keys("\r")
         assert screen.ends() == 0
         assert KEY not in screen.raw
         assert "wrong" not in screen.raw
