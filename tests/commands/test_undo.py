@@ -101,7 +101,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             assert not (project / "a.py").exists()
             assert list(session.conversation.messages) == []
             reply = await said(session, "/redo")
-            assert shown(reply) == "Did again what was taken back: a.py."
+            assert shown(reply) == "Redone: a.py."
             assert (project / "a.py").read_text() == "x = 2\n"
             assert len(session.history.prompts()) == 2
             (project / "a.py").write_text("mine\n")

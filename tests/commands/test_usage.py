@@ -236,7 +236,7 @@ async def test_without_prices_cost_counts_tokens(quiet: Session):
     assert text.endswith("The price of this model is not known, so the bars show tokens.")
     quiet.turns = [used("one", 0.0)]
     assert (await text_of(quiet, "/cost")).endswith(
-        "These models cost nothing, so the bars show tokens."
+        "These models are free, so the bars show tokens."
     )
 
 

@@ -152,7 +152,7 @@ async def test_nobody_there_is_said_with_what_to_do(unused_tcp_port: int):
             "refused the request (400): what?",
         ),
         ("413 Payload Too Large", "", ContextTooLong, "too long for m"),
-        ("429 Too Many Requests", "", RateLimited, "refuses more requests for now (429)"),
+        ("429 Too Many Requests", "", RateLimited, "has received too many requests (429)"),
         (
             "500 Internal Server Error",
             "oops\x1b[31m",

@@ -264,7 +264,7 @@ def test_c05_of_two_equal_keys_the_one_that_is_shown_is_used(project: Path):
     write(project, '{"hooks": {"a": ["good"]}, "hooks": {"a": ["evil"]}}')
     review = load(this_host(), folder=project).review
     assert review is not None
-    assert 'runs programs at a: ["evil"]' in lines_of(review)[0]
+    assert 'runs programs at a: "evil"' in lines_of(review)[0]
     assert give_trust(project).config.hooks == {"a": ["evil"]}
 
 

@@ -156,8 +156,8 @@ def test_nothing_is_offered_for_what_runs_anything(command: str):
     [
         ("rm -r x", "it may destroy something"),
         ("python manage.py flush", "it may destroy something"),
-        ("export PAGER=x", "there is a warning about it"),
-        ("PYTHONPATH=/x pytest", "there is a warning about it"),
+        ("export PAGER=x", "see the warning above"),
+        ("PYTHONPATH=/x pytest", "see the warning above"),
         ("python3 -c 'print(1)'", "python3 can run anything"),
         ("env make", "env runs other programs"),
         ("git -C x push", "git is given options of its own"),

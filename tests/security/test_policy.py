@@ -157,6 +157,15 @@ def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command(
     assert decide(policy, "run_shell", command="ls -l") == Allow("grant")
 
 
+def test_a_setting_has_edits_of_read_files_ask_and_leaves_commands_and_other_modes_alone() -> None:
+    safety = Safety(ask_before_edits=True)
+    seen: dict[str, Any] = {"paths": ("a",), "is_seen": True}
+    assert word(decide(policy_of(), "edit_file", **seen)) == "allow"
+    assert word(decide(policy_of(safety=safety), "edit_file", **seen)) == "ask"
+    assert word(decide(policy_of("accept-edits", safety=safety), "edit_file", **seen)) == "allow"
+    assert safety.require_confirmation == Safety().require_confirmation
+
+
 def test_the_list_of_what_needs_confirmation_is_the_persons():
     safety = Safety(require_confirmation=("read_file", "edit_file"))
     policy = policy_of(safety=safety)

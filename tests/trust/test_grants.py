@@ -184,11 +184,11 @@ def test_every_wish_is_told_in_plain_words(project: Path):
     review = wanting(project, {**POWERFUL, "llm": {"provider": "p"}})
     assert lines_of(review) == [
         ".ybs.json: chooses the provider p",
-        '.ybs.json: runs programs at Stop: [{"hooks":[{"type":"command","command":"./hook.sh --now"}]}]',
+        '.ybs.json: runs programs at Stop: hooks type "command", command "./hook.sh --now"',
         ".ybs.json: starts or reaches the MCP server files: "
-        '{"command":"node","args":["server.js"],"env":{"T":"${TOKEN}"}}',
-        '.ybs.json: lets the model run these programs: [{"name":"x","path":"./x"}]',
-        '.ybs.json: looks for tools, which are programs, in ["./more"]',
+        'command "node", args "server.js", env T "${TOKEN}"',
+        '.ybs.json: lets the model run these programs: name "x", path "./x"',
+        '.ybs.json: looks for tools, which are programs, in "./more"',
         'Your variable TOKEN goes to "node" (the MCP server files): not granted',
     ]
 

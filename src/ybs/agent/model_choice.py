@@ -26,11 +26,16 @@ MIDDLE_BILLIONS = 15.0
 IN_PROCESS: Final = "in-process"
 #: Stands in the place of a model's name, and of a provider's, for the router, which picks a model for each turn.
 AUTO: Final = "auto"
-NOTHING_CONFIGURED = "No model is configured yet, and the starter model is not installed."
 
 
 class NothingConfigured(ConfigError):
     """No provider is chosen and the starter model is not installed."""
+
+    def __init__(self) -> None:
+        remedies = (Remedy("set_up"), Remedy("choose_provider"))
+        super().__init__(
+            "No model is configured yet, and the starter model is not installed.", remedies=remedies
+        )
 
 
 def open_model(
@@ -52,10 +57,18 @@ def open_model(
         from ybs.providers.local.models import starter_installed
 
         if not starter_installed(host):
-            remedies = (Remedy("set_up"), Remedy("choose_provider"))
-            raise NothingConfigured(NOTHING_CONFIGURED, remedies=remedies)
+            raise NothingConfigured
         name = "llamacpp"
     return name, _with_fallbacks(host, config, name, create_model(host, config, provider=name))
+
+
+def lacks_model(host: Host, config: Config) -> bool:
+    """Return whether no model is chosen by the settings and the starter model is not installed."""
+    from ybs.providers.local.models import starter_installed
+
+    llm = config.llm
+    is_chosen = chosen_name(config) or config.router.enabled or asks_for_router("", llm.model)
+    return not is_chosen and not starter_installed(host)
 
 
 def asks_for_router(provider: str | None, model: str | None) -> bool:

@@ -14,7 +14,7 @@ from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.listed import Prompt, differences, full_name
 from ybs.tools.mcp.settings import given
 
-_NONE = "There are no MCP servers. `ybs mcp add` adds one; `ybs help mcp` tells more."
+_NONE = "There are no MCP servers. `ybs mcp add` adds one; `ybs help mcp` explains how."
 _STATES: Mapping[str, str] = {
     "off": "off",
     "known": "runs when it is needed",

@@ -18,7 +18,7 @@ BEST_USAGE = (
     "the check in router.cascade.check chooses whose work is taken over"
 )
 NO_CHECK = (
-    "Nothing was begun: only a check can choose between attempts, and none is set. Set router.cascade.check in your own settings to a "
+    "/best needs a check that decides which attempt is best. Set router.cascade.check in your own settings to a "
     "command that fails where the work is not right, such as `make test`."
 )
 NOT_ROUTED = "No router picks the model of this session. `/model auto` has it picked for each turn."

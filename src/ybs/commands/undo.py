@@ -58,10 +58,10 @@ async def redo(session: Session, argument: str) -> Reply:
         return Reply(text="Usage: /redo, or /redo force", is_error=True)
     way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
-        done = f"Did again what was taken back: {listed(way.files.paths, _MOST_PATHS)}."
+        done = f"Redone: {listed(way.files.paths, _MOST_PATHS)}."
         return Reply(text="\n".join([" ".join([done, *_commits(way, is_redo=True)]), *_rest(way)]))
-    reply = told(session, way, done="Did again what was taken back.", force="/redo force")
-    return reply if reply.is_error else Reply(text="Did again what was taken back.")
+    reply = told(session, way, done="Redone.", force="/redo force")
+    return reply if reply.is_error else Reply(text="Redone.")
 
 
 async def restore(session: Session, _argument: str) -> Reply:

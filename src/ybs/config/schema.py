@@ -161,6 +161,12 @@ class Safety(Struct, frozen=True, kw_only=True):
             description="Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change something; in your own settings for each command."
         ),
     ] = ("write_file", "run_shell", "delete_file")
+    ask_before_edits: Annotated[
+        bool,
+        Meta(
+            description="In mode `ask`, ask before each edit, also of files that the model has read."
+        ),
+    ] = False
     blocked_commands: Annotated[
         tuple[str, ...],
         Meta(

@@ -20,7 +20,7 @@ from ybs.core.messages import (
 from ybs.core.remedies import Remedy
 
 _NONE: Mapping[str, ToolResult] = {}
-CANCELLED = "Cancelled before it finished. Nothing is known about its effect."
+CANCELLED = "Cancelled before it finished. It may have done part of its work."
 
 
 class Conversation:

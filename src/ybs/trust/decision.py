@@ -119,10 +119,35 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
     variables = (*review.granted, *uses)
     record = Record(folder=str(review.folder), files=kept, variables=variables)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
+    private_file.remove(_refusal_file(host, review.folder))
+
+
+def refuse(host: Host, review: Review) -> None:
+    """Remember a no, for the files as they are now. Raises ConfigError and OSError."""
+    private_file.replace(_refusal_file(host, review.folder), _digests(review))
+
+
+def is_refused(host: Host, review: Review) -> bool:
+    """Return whether the person said no to exactly these files."""
+    try:
+        kept = private_file.read(_refusal_file(host, review.folder), most_bytes=LARGEST_RECORD)
+    except (OSError, ConfigError):
+        return False
+    return kept == _digests(review)
+
+
+def _digests(review: Review) -> bytes:
+    files = {path: file.digest for path, file in sorted(review.files.items())}
+    return msgspec.json.encode({"folder": str(review.folder), "refused": files})
+
+
+def _refusal_file(host: Host, folder: Path) -> Path:
+    return record_file(host, folder).with_suffix(".refused.json")
 
 
 def revoke(host: Host, folder: Path) -> bool:
     """Forget a project. Return whether it had been trusted."""
+    private_file.remove(_refusal_file(host, folder.resolve()))
     return private_file.remove(record_file(host, folder.resolve()))
 
 

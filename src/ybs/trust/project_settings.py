@@ -41,6 +41,7 @@ ONLY_LOWER = {
 #: Taken over in one direction.
 ONLY_THIS = {
     "safety.sandbox_enabled": True,
+    "safety.ask_before_edits": True,
     "git.auto_commit": False,
     "ui.show_tool_calls": True,
     "tools.builtin.*.enabled": False,

@@ -189,5 +189,18 @@ def _words_of(section: str, name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> str:
-    """Write a value as JSON that is safe to show, whole: nothing may hide behind a cut."""
-    return visible(msgspec.json.encode(value).decode(), 20_000)
+    """Write a value in words that are safe to show, whole: nothing may hide behind a cut. Texts stand in quotes."""
+    return visible(_in_words(value), 20_000)
+
+
+def _in_words(value: Any) -> str:
+    if is_object(value) and value:
+        return ", ".join(f"{_name(key)} {_in_words(each)}" for key, each in value.items())
+    if is_list(value) and value:
+        return "; ".join(_in_words(each) for each in value)
+    return msgspec.json.encode(value).decode()
+
+
+def _name(key: str) -> str:
+    """Return a key as a word where it is one: another could pass for more than a key."""
+    return key if key.isidentifier() else msgspec.json.encode(key).decode()

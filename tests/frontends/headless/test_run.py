@@ -19,7 +19,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, Yb
 from ybs.core.events import Noticed, TurnFinished
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless import run as run_module
-from ybs.frontends.headless.advice import refuse
+from ybs.frontends.headless.advice import refuse, told
 from ybs.frontends.headless.run import code_of, exit_code, run_once
 from ybs.security.policy.confirm import is_attended
 
@@ -91,7 +91,7 @@ def test_a_call_that_needs_a_confirmation_is_refused_with_advice(out: Written) -
     assert not answer.is_allowed
     assert not is_attended(session.confirm)
     err = out.err
-    assert "refused: run_shell: without a terminal nobody can confirm" in err
+    assert "refused: run_shell: it needs a confirmation" in err
     assert "1 call was refused" in err
 
 
@@ -102,7 +102,9 @@ async def test_a_refusal_names_what_was_tried_and_nothing_else() -> None:
     )
     reason = (await refuse(question)).reason
     assert reason.endswith("allow it with --allow run_shell:ls or --mode auto")
-    assert (await refuse(question_of())).reason == "without a terminal nobody can confirm this"
+    assert (
+        await refuse(question_of())
+    ).reason == "it needs a confirmation, and there is no terminal to ask on"
 
 
 async def test_a_refusal_by_a_rule_that_asks_names_the_rule() -> None:
@@ -147,7 +149,7 @@ def test_every_end_has_its_exit_code(
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (NothingConfigured("choose"), 4),
+        (NothingConfigured(), 4),
         (ConfigError("bad"), 3),
         (AuthError("no key"), 4),
         (ProviderDown("down"), 75),
@@ -163,7 +165,7 @@ def test_an_error_before_the_turn_has_its_exit_code(
 
     assert code_of(error) == code
     assert run_once(NO_OPTIONS, prompt="go", opener=opener) == code
-    assert out.err == f"ybs: {error}\n"
+    assert out.err == f"ybs: {told(error)}\n"
     assert out.text == ""
 
 

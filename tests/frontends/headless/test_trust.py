@@ -21,7 +21,7 @@ def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.Captu
     trust(this_host(), "show", project)
     assert capsys.readouterr().out == nothing + inside
     (project / ".ybs.json").write_text('{"hooks": {"start": ["./x\\u001b[2J"]}}')
-    wish = '.ybs.json: runs programs at start: ["./x\\u001b[2J"]\n'
+    wish = '.ybs.json: runs programs at start: "./x\\u001b[2J"\n'
     trust(this_host(), "show", project)
     ignored = f"Not trusted, so all of this is ignored. {OWN} outside of this project."
     new = ".ybs.json is new since you trusted this project\n"

@@ -163,6 +163,7 @@ def unexpected(prompt: str) -> str:
 def opened_with(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     seen: list[Options] = []
     monkeypatch.setattr("ybs.commands.open.open_session", seen.append)
+    monkeypatch.setattr("ybs.agent.model_choice.lacks_model", lambda *_: False)
     return seen
 
 
@@ -205,6 +206,47 @@ def test_a_project_that_wants_nothing_is_not_asked_about(
     monkeypatch.setattr("builtins.input", unexpected)
     open_or_set_up(Options(host=this_host(), folder=project))
     assert seen[0].loaded is not None
+
+
+def test_a_no_is_remembered_until_the_files_change(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def no(prompt: str) -> str:
+        asked.append(prompt)
+        return "n"
+
+    wanting(project)
+    opened_with(monkeypatch)
+    monkeypatch.setattr(
+        "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=no)
+    )
+    options = Options(host=this_host(), folder=project)
+    open_or_set_up(options)
+    open_or_set_up(options)
+    assert len(asked) == 1
+    settings = project / ".ybs.json"
+    settings.write_text(settings.read_text() + "\n")
+    open_or_set_up(options)
+    assert len(asked) == 2
+    assert not is_trusted(project)
+
+
+def test_the_model_is_chosen_before_the_project_is_asked_about(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanting(project)
+    monkeypatch.setattr("ybs.frontends.terminal.questions.trust.ask_trust", unexpected_trust)
+    choosing(monkeypatch, None)
+    with pytest.raises(NothingConfigured):
+        open_or_set_up(Options(host=this_host(), folder=project))
+    assert "asks for the following" not in capsys.readouterr().out
+    assert list(home.iterdir()) == []
+
+
+def unexpected_trust(*_: object) -> bool:
+    pytest.fail("the question about trust came before a model was chosen")
 
 
 def test_trust_for_one_run_asks_nothing_and_stores_nothing(

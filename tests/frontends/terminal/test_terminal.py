@@ -216,12 +216,24 @@ async def test_a_second_ctrl_c_at_a_question_leaves() -> None:
 
 
 @pytest.mark.integration
-async def test_escape_at_a_question_is_a_no_and_the_turn_goes_on() -> None:
+async def test_escape_at_a_question_stops_the_turn() -> None:
     session = FakeSession(asks(question_of(), then="then this"))
     async with staged(session, prompt="go") as stage:
         await stage.sees("[y] yes")
         stage.clock.now += 1
         stage.keys("\x1b")
+        await stage.sees("! interrupted")
+        assert "then this" not in stage.screen
+        assert session.answers == []
+
+
+@pytest.mark.integration
+async def test_n_at_a_question_is_a_no_and_the_turn_goes_on() -> None:
+    session = FakeSession(asks(question_of(), then="then this"))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("n")
         await stage.sees("then this")
         assert [answer.is_allowed for answer in session.answers] == [False]
 

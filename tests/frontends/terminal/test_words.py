@@ -155,8 +155,8 @@ def test_words_are_kept_together_and_no_character_is_lost() -> None:
     [
         ("it does not answer (connection refused).\nCheck it.", "connection refused"),
         (
-            "x refuses more requests for now (429): busy\nTry again",
-            "x refuses more requests for now (429): busy",
+            "x has received too many requests (429): busy\nTry again",
+            "x has received too many requests (429): busy",
         ),
         ("busy", "busy"),
         ("", ""),

@@ -81,7 +81,7 @@ def told(error: YbsError) -> str:
 
 async def refuse(question: Question) -> Answer:
     """Refuse, since nobody can be asked, and say what would allow just this call."""
-    return refusal(question, "without a terminal nobody can confirm this", "ybs")
+    return refusal(question, "it needs a confirmation, and there is no terminal to ask on", "ybs")
 
 
 def refusal(question: Question, cause: str, program: str) -> Answer:

@@ -285,7 +285,9 @@ def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:
 
 def _is_agreed(chosen: "Sequence[Saved]") -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        tell("ybs: without a terminal nobody can confirm this; --yes deletes without asking")
+        tell(
+            "ybs: this needs a confirmation, and there is no terminal to ask on; --yes deletes without asking"
+        )
         return False
     for saved in chosen:
         write(f"  {_title(saved)}  ({saved.name}, {plural(saved.messages, 'message')})")

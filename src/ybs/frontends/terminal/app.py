@@ -47,16 +47,16 @@ def chat(
 
 def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first."""
-    from ybs.agent.model_choice import NothingConfigured
+    from ybs.agent.model_choice import NothingConfigured, lacks_model
     from ybs.commands.open import open_session
+    from ybs.session.settings import load_settings
 
-    try:
-        return open_session(with_trust(options))
-    except NothingConfigured:
-        chosen = with_choice(options)
-        if chosen is None:
-            raise
-        return open_session(chosen)
+    chosen: Options | None = options
+    if lacks_model(options.host, load_settings(options).config):
+        chosen = with_choice(options)  # before the question about trust
+    if chosen is None:
+        raise NothingConfigured
+    return open_session(with_trust(chosen))
 
 
 def with_choice(options: "Options") -> "Options | None":
@@ -64,7 +64,8 @@ def with_choice(options: "Options") -> "Options | None":
     from msgspec.structs import replace
 
     from ybs.core.errors import ConfigError
-    from ybs.frontends.terminal.start.setup import choose, keep, words_of  # the first run only
+    from ybs.frontends.terminal.start.edits import KEY, MODE_ASK  # the first run only
+    from ybs.frontends.terminal.start.setup import choose, keep, words_of
     from ybs.session.settings import load_settings
 
     incognito = load_settings(options).config.incognito
@@ -81,6 +82,7 @@ def with_choice(options: "Options") -> "Options | None":
             say(f"{error}\nThe choice is used for this run only.\n")
         else:
             settings = {"llm.model": None}  # a --model before it was meant for no provider
+    say(f"{MODE_ASK}\nTo be asked before each edit, too, set {KEY} to true.\n")
     return replace(options, overrides={**options.overrides, **settings}, loaded=None)
 
 
@@ -95,8 +97,9 @@ def with_trust(options: "Options") -> "Options":
     is_asked = review is not None and not loaded.config.incognito.enabled  # a yes is written down
     if review is not None and is_asked and review.needs_question:
         from ybs.frontends.terminal.questions.trust import ask_trust  # few projects want anything
+        from ybs.trust.decision import is_refused
 
-        if ask_trust(options.host, review):
+        if not is_refused(options.host, review) and ask_trust(options.host, review):
             return options  # read again: what changed in the meantime is not trusted
     return replace(options, loaded=loaded)
 

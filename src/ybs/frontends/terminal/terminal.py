@@ -182,11 +182,13 @@ class Terminal:
             self.work.submit("/rewind")
 
     def stop(self) -> None:
-        """Take Esc: go back from a reason to its question, or stop the running turn."""
-        if self.asking.is_open:
+        """Take Esc: go back from a reason to its question, or stop the running turn with its question."""
+        if self.asking.is_explaining:
             self.asking.step_back()
-        else:
+        elif self.work.is_busy or not self.asking.is_open:
             self.work.stop()
+        else:  # no turn asks
+            self.asking.dismiss()
 
     def leave(self) -> None:
         """Leave; the running turn ends with the session. Where that stops background jobs, it is said first."""

@@ -310,7 +310,7 @@ def _busy(site: Site, status: int, said: str, after: float | None) -> ModelError
     when = "in a while" if after is None else f"in {_duration(after)}"
     remedies = (Remedy("try_again", when), _CHANGE_PROVIDER)
     if status == 429:
-        message = f"{site.name} refuses more requests for now (429){_colon(said)}"
+        message = f"{site.name} has received too many requests (429){_colon(said)}"
         return RateLimited(message, retry_after_seconds=after, remedies=remedies)
     message = f"{site.name} cannot answer now ({status}){_colon(said)}"
     is_loading = status == 503 and "loading model" in said.lower()

@@ -145,7 +145,7 @@ class Case:
             return "other programs run or read this file by themselves"
         if self.subject.is_own:
             return LASTS
-        return "there is a warning about it" if self.warnings else ""
+        return "see the warning above" if self.warnings else ""
 
     def is_exactly(self, rule: Rule) -> bool:
         """Return whether a rule names this very command or file. Nothing allows what is unclear and destroys."""
@@ -524,7 +524,9 @@ class Policy:
             return ""
         if case.effect == "edit" and not case.subject.is_seen:
             return "the model has not read this file in this session"
-        asks = is_named or (case.effect != "edit" and case.name not in BUILT_IN)
+        if case.effect == "edit":
+            return BY_MODE if is_named or self._safety.ask_before_edits else ""
+        asks = is_named or case.name not in BUILT_IN
         return BY_MODE if asks else ""
 
 

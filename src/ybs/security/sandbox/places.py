@@ -226,7 +226,7 @@ def _kept_in(shown: Iterable[str], home: str, opened: Sequence[str]) -> list[str
 def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:
     if lies_in(home, folder):
         raise Refused(
-            f"{folder} is your home folder or holds it; a sandbox around all of it would protect nothing. "
+            f"{folder} is your home folder or contains it, and the sandbox cannot protect your files there. "
             "Start ybs in the folder of a project."
         )
     if folder in _NEVER or any(lies_in(folder, kernel) for kernel in _KERNEL):

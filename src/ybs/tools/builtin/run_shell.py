@@ -32,7 +32,7 @@ DEFAULT_SECONDS = 60
 MOST_SECONDS = 600
 FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
-CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. Nothing is known about its effect"
+CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. It may have done part of its work"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
 OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.

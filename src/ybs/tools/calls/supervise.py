@@ -68,7 +68,7 @@ async def awaited(
         if not task.done():
             await supervision.end(task)
     raise Endless(
-        f"{name} did not end within {seconds:g} s and was stopped. Nothing is known about its effect."
+        f"{name} did not end within {seconds:g} s and was stopped. It may have done part of its work."
     )
 
 

@@ -281,7 +281,7 @@ async def test_a_question_without_always_says_why(talking: Open) -> None:
     session = FakeSession(asks(replace(question_of(grant=""), withheld="it may destroy something")))
     async with talking(session, "go") as talk:
         await talk.sees("no because ...: ")
-        assert 'No "always" here: it may destroy something.\n' in talk.text
+        assert '"Always" is not offered: it may destroy something.\n' in talk.text
 
 
 @pytest.mark.integration
@@ -312,7 +312,7 @@ async def test_a_word_gives_the_network(talking: Open, typed: str, answer: Answe
     session = FakeSession(asks(replace(question_of(), offers_network=True)))
     async with talking(session, "go") as talk:
         await talk.sees("no because ...: ")
-        assert "with network: whatever the command can read could be sent away.\n" in talk.text
+        assert "with network: the command could send away any file that it can read.\n" in talk.text
         talk.clock.now += 1
         talk.types(typed)
         await talk.until(lambda: session.answers)

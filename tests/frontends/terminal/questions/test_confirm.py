@@ -171,12 +171,12 @@ def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
     assert "[a]" not in "".join(choice_lines(question_of(grant=""), 80, PLAIN, UNICODE))
     lines = choice_lines(question_of(grant="run_shell(ls)"), 79, PLAIN, UNICODE)
     assert [bare(line) for line in lines] == [
-        "  [y] yes   [n] no   [r] no, because…   esc no · ctrl-c stops the turn",
+        "  [y] yes   [n] no   [r] no, because…   esc stops the turn",
         "  [a] always this session: run_shell(ls)",
     ]
     (line,) = choice_lines(question_of(grant="write_file(**)"), 140, PLAIN, ASCII)
     assert bare(line).endswith(
-        "[a] always this session: write_file(**), the project's files   esc no | ctrl-c stops the turn"
+        "[a] always this session: write_file(**), the project's files   esc stops the turn"
     )
 
 
@@ -204,11 +204,11 @@ async def test_the_key_of_the_project_counts_only_where_it_is_offered() -> None:
 def test_where_there_is_no_always_the_keys_say_why() -> None:
     question = replace(question_of(grant=""), withheld="it may destroy something")
     lines = choice_lines(question, 79, PLAIN, UNICODE)
-    assert bare(lines[-1]) == '  No "always" here: it may destroy something'
+    assert bare(lines[-1]) == '  "Always" is not offered: it may destroy something'
 
 
 def test_the_rule_takes_a_line_of_its_own_where_the_line_is_short() -> None:
-    lines = choice_lines(question_of(grant="run_shell(pytest -q)"), 60, PLAIN, ASCII)
+    lines = choice_lines(question_of(grant="run_shell(pytest -q)"), 55, PLAIN, ASCII)
     assert lines == [
         "  [y] yes   [n] no   [r] no, because...",
         "  [a] always this session: run_shell(pytest -q)",
@@ -279,12 +279,40 @@ def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
 
 @every_row(
     ("key", "answer"),
-    [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("escape", NO), ("1", YES), ("2", NO)],
+    [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("1", YES), ("2", NO)],
 )
 async def test_a_key_answers(key: str, answer: Answer) -> None:
     choice = PendingQuestion(question_of(), FakeClock())
     choice.press(key)
     assert await choice.answer == answer
+
+
+async def test_arrows_mark_an_answer_and_enter_gives_it() -> None:
+    choice = PendingQuestion(question_of(), FakeClock())
+    assert not choice.press("\r"), "nothing is marked, so Enter agrees to nothing"
+    choice.move(1)
+    choice.move(1)
+    lines = choice_lines(choice.question, 79, PLAIN, ASCII, place=choice.place)
+    assert [line for line in lines if line.startswith("> ")] == ["> [n] no"]
+    assert choice.press("\r")
+    assert await choice.answer == NO
+
+
+@pytest.mark.integration
+async def test_arrows_and_enter_answer_and_a_wrong_key_says_what_is_expected() -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.clock.now += 1
+        stage.keys("x")
+        await stage.sees("press y, n, r, a, a number up to 4, or the arrows and Enter")
+        stage.clock.now += 1
+        stage.keys("\x1b[B")
+        await stage.sees("Enter takes the marked answer")
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [YES]
 
 
 @every_row("key", ["x", "", "yes", "\r", " ", "5", "0"])
@@ -358,7 +386,6 @@ def test_the_models_own_question_is_shown_with_what_may_be_picked() -> None:
     [
         ("2", Answer(is_allowed=True, reason="b"), "answer: b"),
         ("4", NO, "[n] no answer"),
-        (("escape",), NO, "[n] no answer"),
         ("ya5x", None, ""),
     ],
 )
@@ -410,7 +437,7 @@ async def test_it_is_answered_in_the_terminal() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS), ("\x1b", NO)])
+@pytest.mark.parametrize(("key", "answer"), [("y", YES), ("n", NO), ("a", ALWAYS)])
 async def test_keys_in_the_terminal_answer(key: str, answer: Answer) -> None:
     session = FakeSession(asks(question_of()))
     async with staged(session) as stage:
@@ -434,12 +461,12 @@ def test_where_a_command_has_no_network_the_question_says_so_and_offers_it() -> 
     assert drawn(question).startswith("? run_shell wants to run, in /srv/shop, no sandbox, no net")
     lines = [bare(line) for line in choice_lines(question, 79, PLAIN, ASCII)]
     assert lines == [
-        "  [y] yes   [n] no   [r] no, because...   [w] with network",
+        "  [y] yes   [n] no   [r] no, because...   [w] with network   esc stops the turn",
         "  [a] always this session: run_shell(pytest -q)",
     ]
     given = [bare(line) for line in choice_lines(question, 79, PLAIN, ASCII, with_network=True)]
     assert given == [
-        "  ! With the network whatever the command can read could be sent away.",
+        "  ! With the network, the command could send away any file that it can read.",
         "  [y] yes, with network   [n] no   [r] no, because...   [w] without network",
         "  [a] always this session: run_shell(pytest -q) with network",
     ]
@@ -563,8 +590,8 @@ async def test_escape_while_explaining_goes_back_to_the_question_and_nothing_is_
         stage.keys("\x1b")
         await stage.until(lambda: stage.terminal.asking.is_choosing)
         stage.keys("\x1b")
-        await stage.until(lambda: session.answers)
-        assert session.answers == [NO]
+        await stage.sees("! interrupted")
+        assert session.answers == []
 
 
 @pytest.mark.integration
@@ -703,7 +730,7 @@ def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
     assert lines[0].startswith(
         "  [y] yes, in the sandbox   [n] no   [r] no, because...   [o] outside"
     )
-    assert lines[-1] == '  No "always" here: it is asked about each time'
+    assert lines[-1] == '  "Always" is not offered: it is asked about each time'
     title = "Run a shell command outside the sandbox"
     asked = replace(needed, preview=replace(needed.preview, title=title))
     assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")

@@ -94,7 +94,7 @@ def test_typing_filters_words_first_then_letters_in_their_order() -> None:
         for letter in query:
             picker.press(letter, letter)
         assert labels(picker) == names, query
-    assert "  nothing matches; Backspace" in drawn(picker)
+    assert "  nothing matches; Backspace deletes the last letter" in drawn(picker)
     assert picker.chosen is None
     picker.press(Keys.Down, "")
     picker.press(Keys.ControlU, "")
@@ -117,9 +117,12 @@ def test_a_number_chooses_its_item_before_all_that_hold_it() -> None:
     assert labels(picker) == ["qwen3:14b"]
     assert drawn(picker)[1] == "›   1 qwen3:14b"  # its number stays
     unnumbered = Picker(Menu(title="x", items=MODELS.items, is_numbered=False))
-    assert drawn(unnumbered)[1] == "    qwen3:14b"
-    unnumbered.filter("3")
-    assert labels(unnumbered) == ["qwen3:14b"]
+    assert drawn(unnumbered)[1] == "    [1] qwen3:14b"
+    unnumbered.press("3", "3")
+    assert labels(unnumbered) == [item.label for item in MODELS.items]
+    assert unnumbered.answer("3")
+    assert unnumbered.place == 2
+    assert not unnumbered.answer("9")
 
 
 def test_no_line_is_wider_or_higher_than_the_terminal() -> None:

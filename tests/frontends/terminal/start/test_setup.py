@@ -304,10 +304,10 @@ def test_forty_columns_break_no_word(
 
 
 @pytest.mark.parametrize(
-    ("answer", "has_edits", "words"),
+    ("answer", "asks", "words"),
     [
-        ("y", True, "Edits are asked about."),
-        ("", False, "Edits of files that were read are not asked about."),
+        ("2", True, "Edits are asked about."),
+        ("1", False, "Edits are made without asking."),
     ],
 )
 def test_whether_edits_are_asked_about_is_asked_once(
@@ -315,16 +315,14 @@ def test_whether_edits_are_asked_about_is_asked_once(
     home: Path,
     capsys: pytest.CaptureFixture[str],
     answer: str,
-    has_edits: bool,
+    asks: bool,
     words: str,
 ) -> None:
     servers.append(server("small"))
-    assert set_up(host_with(), reader("", answer))
-    confirmed = written(home)["safety"]["require_confirmation"]
-    assert ("edit_file" in confirmed) == has_edits
-    assert "run_shell" in confirmed
+    assert set_up(host_with(), reader("", "", answer)), "Enter alone is no answer"
+    assert written(home)["safety"] == {"ask_before_edits": asks}
     shown = capsys.readouterr().out
-    assert "A file that the model has read it edits without asking" in shown
+    assert "edits of files that the model has read" in shown
     assert words in shown
     assert set_up(host_with(), reader("", "", RuntimeError("nothing more is asked")))
 
@@ -399,7 +397,7 @@ def test_the_tools_of_the_web_are_offered_once_and_installed_on_a_yes(
 ) -> None:
     servers.append(server("qwen3:14b"))
     folder = home / ".config/ybs/tools"
-    assert set_up(host_with(), reader("", "", ""))
+    assert set_up(host_with(), reader("", "1", ""))
     assert not folder.exists()
     assert set_up(host_with(), reader("", "y"))
     assert sorted(path.name for path in folder.iterdir()) == ["web_fetch.py", "web_search.py"]

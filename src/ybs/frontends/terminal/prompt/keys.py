@@ -35,7 +35,7 @@ KEYS = (
     ("Shift-Enter, Ctrl-J, \\ Enter", "new line (Alt-Enter too)"),
     ("Up, Down", "earlier prompts; Up takes back a waiting one"),
     ("Ctrl-R", "search earlier prompts"),
-    ("Esc", "interrupt; answer no to a question"),
+    ("Esc", "interrupt, also at a question"),
     ("Esc Esc", "clear the prompt, or go back if it is empty"),
     ("Shift-Tab", "next mode: ask, accept-edits, plan, auto"),
     ("Ctrl-C", "interrupt, or clear the prompt; twice: leave"),

@@ -1,7 +1,7 @@
 """Questions on the terminal: one after the other, answered by a key."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from prompt_toolkit.key_binding import KeyPressEvent
@@ -26,6 +26,12 @@ TOO_EARLY = "that key was pressed before the question could be read: press it ag
 MODE_WAITS = "answer the question first; a new mode applies to later calls only"
 REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 ANSWER_KEYS = "  Enter: answer   Esc: back"
+_ARROWS: dict[Keys | str, int] = {Keys.Up: -1, Keys.Left: -1, Keys.Down: 1, Keys.Right: 1}
+
+
+def listed_keys(keys: Sequence[str]) -> str:
+    """Name the keys that answer, for whoever pressed another one."""
+    return f"{', '.join(keys)}, a number up to {len(keys)}, or the arrows and Enter"
 
 
 class QuestionFrontend(Protocol):
@@ -39,6 +45,10 @@ class QuestionFrontend(Protocol):
 
     def interrupt(self) -> None:
         """Take Ctrl-C."""
+        ...
+
+    def stop(self) -> None:
+        """Take Esc: stop what asks."""
         ...
 
     def call(self, words: str) -> None:
@@ -105,8 +115,14 @@ class Asking:
             words = REASON_KEYS if self._choice.question.choices is None else ANSWER_KEYS
             keys = canvas.paint.dim(shorten(words, width, canvas.signs.more))
             return ["", keys, *self._waiting_words(width)]
-        question, with_network = self._choice.question, self._choice.with_network
-        lines = choice_lines(question, width, canvas.paint, canvas.signs, with_network=with_network)
+        lines = choice_lines(
+            self._choice.question,
+            width,
+            canvas.paint,
+            canvas.signs,
+            with_network=self._choice.with_network,
+            place=self._choice.place,
+        )
         if self._answered + self._open > 1:
             number = f"  ({self._answered + 1} of {self._answered + self._open})"
             lines.append(canvas.paint.dim(number))
@@ -136,19 +152,15 @@ class Asking:
             self._choice.give_reason(text)
 
     def step_back(self) -> None:
-        """Go from the reason back to the question, and from there to a no."""
-        if self._choice is None:
-            return
-        if self._choice.wants_reason:
+        """Go from the reason back to the question."""
+        if self._choice is not None:
             self._choice.ask_again()
             self._show()
-        else:
-            self._choice.press("escape")
 
     def dismiss(self) -> None:
         """Answer no, whatever is being typed."""
         if self._choice is not None:
-            self._choice.press("escape")
+            self._choice.refuse()
 
     def take_key(self, event: KeyPressEvent) -> None:
         """Take a key while a question waits; what came too early goes on in the draft."""
@@ -166,10 +178,13 @@ class Asking:
             Keys.SIGINT: self._front.interrupt,
             Keys.BackTab: lambda: self._front.hint(MODE_WAITS),
             Keys.ControlO: self._front.unfold,
-            Keys.Escape: lambda: choice.press("escape"),
+            Keys.Escape: self._front.stop,
         }
         if act := acts.get(key):
             act()
+        elif key in _ARROWS:
+            choice.move(_ARROWS[key])
+            self._show()
         elif key is Keys.BracketedPaste:
             draft.paste(text)
         elif is_lone:
@@ -180,9 +195,11 @@ class Asking:
 
     def _press(self, choice: PendingQuestion, text: str) -> None:
         """Take a key that came alone."""
-        if choice is self._choice:
-            choice.press(text)
-            self._show()
+        if choice is not self._choice:
+            return
+        if not choice.press(text):
+            self._front.hint(f"press {listed_keys(choice.keys)}; Esc stops the turn")
+        self._show()
 
     def _keep(self, text: str, *, is_burst: bool) -> None:
         """Let a key that is not an answer go on in what is being typed.

@@ -18,7 +18,14 @@ from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.words import cells, fold, one_line, wrap_marked, wrap_words
+from ybs.frontends.terminal.words import (
+    cells,
+    fold,
+    one_line,
+    shorten,
+    wrap_marked,
+    wrap_words,
+)
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 
@@ -27,7 +34,7 @@ GUARD_SECONDS = 0.3
 #: So long a key is held before it counts: what another follows sooner is part of a burst.
 HOLD_SECONDS = 0.03
 #: What the network means for a command.
-NETWORK_MEANS = "whatever the command can read could be sent away"
+NETWORK_MEANS = "the command could send away any file that it can read"
 #: What the other shell means for it.
 OUTSIDE_MEANS = "as in your own shell, with your keys, your logins, the network and all your files"
 #: What the model reads after a plain no.
@@ -118,24 +125,49 @@ class PendingQuestion(Silence):
         self.wants_reason = False
         #: Whether a yes gives the command the network; a key changes it.
         self.with_network = False
+        #: The answer that the arrows have marked, which Enter gives; none is marked at first.
+        self.place: int | None = None
 
-    def press(self, key: str) -> None:
-        """Take a key that counts: a letter, or the number of the answer in the order in which they are drawn."""
-        keys = [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
-        key = _at(key, keys)
+    @property
+    def keys(self) -> list[str]:
+        """The keys that answer, in the order in which they are drawn."""
+        return [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
+
+    def move(self, by: int) -> None:
+        """Mark another answer; the first arrow marks the first or the last."""
+        last = len(self.keys) - 1
+        start = self.place if self.place is not None else (-1 if by > 0 else last + 1)
+        self.place = max(0, min(last, start + by))
+
+    def press(self, key: str) -> bool:
+        """Take a letter, the number of an answer, or Enter on a marked one. Return whether it means anything here."""
+        keys = self.keys
+        if key in ("\r", "\n") and self.place is not None:
+            key = keys[self.place]
+        key = _at(key, keys).lower()
+        if key not in keys:
+            return False
         if self.question.choices is not None:
-            self._pick(key.lower())
-            return
-        match key.lower():
-            case "y" | "a" | "p" as yes if yes in keys:
-                self.settle(replace(_YES[yes], with_network=self.with_network))
-            case "n" | "escape":
-                self.settle(Answer(is_allowed=False, reason=NO_REASON))
-            case "r" if "r" in keys:
+            self._pick(key)
+        else:
+            self._answer(key)
+        return True
+
+    def refuse(self) -> None:
+        """Answer no, for what asked is stopped."""
+        self.settle(Answer(is_allowed=False, reason=NO_REASON))
+
+    def _answer(self, key: str) -> None:
+        match key:
+            case "y" | "a" | "p":
+                self.settle(replace(_YES[key], with_network=self.with_network))
+            case "n":
+                self.refuse()
+            case "r":
                 self.wants_reason = True
-            case "o" if "o" in keys:
+            case "o":
                 self.settle(Answer(is_allowed=True, is_outside=True))
-            case "w" if "w" in keys:
+            case "w":
                 self.with_network = not self.with_network
             case _:
                 pass
@@ -146,8 +178,8 @@ class PendingQuestion(Silence):
             self.settle(Answer(is_allowed=True, reason=label))
         elif key == "r":
             self.wants_reason = True
-        elif key in ("n", "escape"):
-            self.settle(Answer(is_allowed=False, reason=NO_REASON))
+        else:
+            self.refuse()
 
     def ask_again(self) -> None:
         """Go back from the reason to the question."""
@@ -258,29 +290,40 @@ def _at(key: str, items: Sequence[str], other: str | None = None) -> str:
 
 
 def choice_lines(
-    question: Question, width: int, paint: Paint, signs: Signs, *, with_network: bool = False
+    question: Question,
+    width: int,
+    paint: Paint,
+    signs: Signs,
+    *,
+    with_network: bool = False,
+    place: int | None = None,
 ) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
-    lines = _keys(question, width, paint, signs, with_network=with_network)
+    words = [
+        f"[{key}] {text}{signs.more * (key == 'r')}"
+        for key, text in options_of(question, with_network=with_network)
+    ]
+    if place is None:
+        lines = _keys(question, words, width, paint)
+    else:  # the arrows are used: one below the other, with a mark
+        lines = _below(words, width, paint, marked=words[place], sign=signs.prompt)
+        taken = shorten("Enter takes the marked answer", width - 4, signs.more)
+        lines.append(paint.dim(f"  {taken}"))
     outside = f"Outside the sandbox it runs {OUTSIDE_MEANS}." if question.outside else ""
     for text in filter(None, (outside, withheld_text(question))):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
     if with_network:
-        first, *rest = fold(f"With the network {NETWORK_MEANS}.", width - 6)
+        first, *rest = fold(f"With the network, {NETWORK_MEANS}.", width - 6)
         warning = [f"  {paint.warn('!')} {paint.bold(first)}"]
         lines = [*warning, *(f"    {paint.bold(line)}" for line in rest), *lines]
     return lines
 
 
-def _keys(
-    question: Question, width: int, paint: Paint, signs: Signs, *, with_network: bool
-) -> list[str]:
+def _keys(question: Question, words: list[str], width: int, paint: Paint) -> list[str]:
     """Draw the keys, with the rule that "always" would store, and what ends more than the call."""
-    options = options_of(question, with_network=with_network)
-    words = [f"[{key}] {text}{signs.more * (key == 'r')}" for key, text in options]
     if question.choices is not None:
         return _below(words, width, paint)
-    hint = f"   esc no {signs.dot} ctrl-c stops the turn"
+    hint = "   esc stops the turn"
     short = words[: 2 + question.takes_reason + question.offers_network + bool(question.outside)]
     for end in (hint, ""):
         for row in (words, short):  # all in one line, or all but the rule
@@ -319,7 +362,7 @@ def grant_text(question: Question, *, with_network: bool = False) -> str:
 
 def withheld_text(question: Question) -> str:
     """Say why "always" is not offered; empty where it is."""
-    return f'No "always" here: {printable(question.withheld)}' if question.withheld else ""
+    return f'"Always" is not offered: {printable(question.withheld)}' if question.withheld else ""
 
 
 def answer_text(answer: Answer, question: Question) -> str:
@@ -371,9 +414,11 @@ def _has_more(question: Question) -> bool:
     return question.preview.body != "" or not is_said
 
 
-def _below(words: Sequence[str], width: int, paint: Paint) -> list[str]:
+def _below(
+    words: Sequence[str], width: int, paint: Paint, *, marked: str = "", sign: str = ""
+) -> list[str]:
     return [
-        f"      {line}" if index else f"  {_key(line, paint)}"
+        f"      {line}" if index else f"{sign if word == marked else ' '} {_key(line, paint)}"
         for word in words
         for index, line in enumerate(wrap_words(word, width - 6))
     ]

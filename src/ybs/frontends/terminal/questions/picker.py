@@ -23,6 +23,7 @@ MAX_TITLE_ROWS = 4
 MIN_DETAIL = 8
 #: A label is never shortened to fewer columns than this for the sake of its detail.
 MIN_LABEL = 36
+QUESTION_HELP = ("arrows and Enter, or a number; Esc closes", "a number; Esc closes", "")
 HELP = ("type to filter, Enter chooses, Esc closes", "Enter chooses, Esc closes", "")
 
 
@@ -38,6 +39,22 @@ class Picker:
         self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
         self._rows = MAX_ROWS
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks for one of a few answers: nothing is filtered, and a digit answers."""
+        return not self.menu.is_numbered
+
+    def answer(self, key: str) -> bool:
+        """Mark the answer with this number or letter; return whether there is one."""
+        letters = [item.label[:1].casefold() for item in self.items]
+        if (number := number_in(key)) and 1 <= number <= len(self.items):
+            self.place = number - 1
+        elif letters.count(key.casefold()) == 1:
+            self.place = letters.index(key.casefold())
+        else:
+            return False
+        return True
 
     @property
     def chosen(self) -> MenuItem | None:
@@ -79,6 +96,8 @@ class Picker:
         self.is_touched = True
         if key in _STEPS:
             self.move(_STEPS[key])
+        elif self.is_question:
+            return
         elif key in (Keys.PageUp, Keys.PageDown):
             self.move(self._rows if key is Keys.PageDown else -self._rows)
         elif key in (Keys.Backspace, Keys.ControlH):
@@ -98,7 +117,13 @@ class Picker:
         shown = self.items[self._top : self._top + self._rows]
         lines += self._rows_of(shown, width, paint, signs)
         if not shown:
-            lines.append(paint.dim(shorten("  nothing matches; Backspace", width, signs.more)))
+            lines.append(
+                paint.dim(
+                    shorten(
+                        "  nothing matches; Backspace deletes the last letter", width, signs.more
+                    )
+                )
+            )
         lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))
         return lines
 
@@ -134,15 +159,16 @@ class Picker:
 
     def _number_of(self, item: MenuItem) -> str:
         """Return what stands before an item: the number that chooses it."""
-        if not self.menu.is_numbered:
-            return ""
         number = next(n for n, each in enumerate(self.menu.items, 1) if each is item)
+        if self.is_question:
+            return f"[{number}] "
         return f"{number:>{len(str(len(self.menu.items)))}} "
 
     def _foot(self, shown: int, width: int) -> str:
         count = len(self.items)
         where = f"{self._top + 1}-{self._top + shown} of {count}. " if count > shown > 0 else ""
-        return next(where + text for text in HELP if cells(where + text) <= width - 2 or not text)
+        helps = QUESTION_HELP if self.is_question else HELP
+        return next(where + text for text in helps if cells(where + text) <= width - 2 or not text)
 
 
 def _nearness(item: MenuItem, wanted: list[str]) -> int:
@@ -213,7 +239,8 @@ class Picking:
     def offer(self, menu: Menu) -> None:
         """Show a menu, or take the item that a line names which was sent before it came."""
         picker, work = Picker(menu), self._front.work
-        if (line := work.take_ahead()) and picker.names(line):
+        line = "" if picker.is_question else work.take_ahead()
+        if line and picker.names(line):
             picker.filter(line.strip())
             if picker.chosen is not None:
                 work.choose(picker.chosen.line)
@@ -230,10 +257,10 @@ class Picking:
         self._picker = picker = Picker(menu)
         self._silence = Silence(self._clock)
         draft = self._front.window.draft
-        if picker.names(draft.text):
+        if not picker.is_question and picker.names(draft.text):
             picker.filter(draft.text.strip())
             draft.set("")
-        self._was_typing = bool(draft.text)
+        self._was_typing = bool(draft.text) or picker.is_question
         self._press_held(picker)
         self._front.window.app.invalidate()
 
@@ -285,11 +312,24 @@ class Picking:
             self._picker = None
         elif self._was_typing and self._silence.is_too_early():
             if press.data.isprintable():
-                self._front.window.draft.insert_text(press.data)
+                self._front.window.draft.insert_text(press.data, fire_event=False)
+        elif press.key is Keys.BracketedPaste and picker.is_question:
+            self._front.window.draft.paste(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
-            picker.press(press.key, press.data)
+            self._press(picker, press, is_last=is_last)
         elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
+
+    def _press(self, picker: Picker, press: KeyPress, *, is_last: bool) -> None:
+        """Give the menu a key; a digit or letter that comes alone answers a question, another says what is expected."""
+        if not (picker.is_question and press.data.isprintable() and press.key not in _STEPS):
+            picker.press(press.key, press.data)
+        elif is_last and picker.answer(press.data):
+            self._silence.hold(lambda: self._choose(picker))
+        elif is_last:
+            self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
+        else:  # part of a line that was typed ahead
+            self._front.window.draft.insert_text(press.data, fire_event=False)
 
     def _choose(self, picker: Picker) -> None:
         """Send the line of the item, after an Enter that came alone."""

@@ -1,5 +1,6 @@
-"""The question whether a project's own settings and programs may count. It comes before the first request."""
+"""The question whether a project's own settings and programs may count. It comes once a model is chosen."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ybs.frontends.terminal.questions.late import ask_late
@@ -16,9 +17,10 @@ _YES = ("y", "yes")
 def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
 
-    Raises OSError or ConfigError where it cannot be written.
+    A no that is said is remembered until the files change. Raises OSError or ConfigError where a yes cannot be written.
     """
-    from ybs.trust.decision import give
+    from ybs.core.errors import ConfigError
+    from ybs.trust.decision import give, refuse
     from ybs.trust.wording import lines_of
 
     verb = "has changed and asks for" if review.changes else "asks for"
@@ -32,9 +34,13 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     try:
         word = read("Trust exactly this? [y/N] ").strip().lower()
     except (EOFError, KeyboardInterrupt):
-        word = ""
+        say("")
+        return False
     say("")
     if word not in _YES:
+        with suppress(OSError, ConfigError):  # asked again next time
+            refuse(host, review)
+            say("ybs asks again when these files change; /trust changes your mind.\n")
         return False
     give(host, review, [use for use in review.grantable if _grants(use, read)])
     return True

@@ -1,38 +1,40 @@
-"""The second choice of `ybs setup`: whether edits of files that the model has read are asked about as well. Asked once."""
+"""What mode `ask` does, said at the first start, and the second choice of `ybs setup`: whether edits are asked about. Asked once."""
 
 from pathlib import Path
 
 from ybs.config.host import Host
-from ybs.config.schema import Safety
 from ybs.config.settings_file import write_settings
-from ybs.frontends.terminal.start.offers import Read
-from ybs.frontends.terminal.start.remarks import say
+from ybs.frontends.terminal.start.offers import Read, meant
+from ybs.frontends.terminal.start.remarks import say, show
 
-KEY = "safety.require_confirmation"
-QUESTION = """\
-ybs asks before it creates or deletes files and before it runs commands that do more than read.
-A file that the model has read it edits without asking: you see each change, and /undo takes it back."""
-ASK = "Ask before such edits, too? [y/N] "
+KEY = "safety.ask_before_edits"
+MODE_ASK = """\
+Unasked: any command, with the project read-only and no network, and edits of files that the model has read.
+ybs asks before a command writes or uses the network, and before files are created or deleted."""
+CHOICES = (
+    ("edit without asking", "you see each change, and /undo takes it back"),
+    ("ask before each edit", ""),
+)
 
 
 def choose_edits(host: Host, read: Read) -> None:
     """Ask, and write the answer down; nothing is asked where the settings say it already. Raises ConfigError."""
     from ybs.trust.settings import load
 
-    loaded = load(host, folder=Path.cwd())
-    if loaded.origins[KEY].layer != "default":
+    say(f"{MODE_ASK}\n")
+    if load(host, folder=Path.cwd()).origins[KEY].layer != "default":
         return
-    say(QUESTION)
+    names = [name for name, _ in CHOICES]
+    show(CHOICES)
     try:
-        answer = read(ASK).strip().lower()
+        while (
+            place := meant(read("Files that the model has read: 1 or 2? ").strip(), names)
+        ) is None:
+            say("Please type 1 or 2.")
     except (EOFError, KeyboardInterrupt):
         say("")
         return
-    asks = answer in ("y", "yes")
-    shipped = Safety().require_confirmation
-    write_settings({KEY: [*shipped, "edit_file"] if asks else [*shipped]}, host.user_config_file)
+    write_settings({KEY: place == 1}, host.user_config_file)
     say(
-        "Edits are asked about.\n"
-        if asks
-        else "Edits of files that were read are not asked about.\n"
+        f"{('Edits are made without asking', 'Edits are asked about')[place]}. Change it with {KEY}.\n"
     )
