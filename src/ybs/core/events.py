@@ -1,8 +1,7 @@
 """What happens: one closed union of events, and `Emit`, which an agent is handed to tell them.
 
-The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use
-`match` with `assert_never`, so a new event fails the type check until every one handles it. Events whose name ends in
-`Streamed` or `Printed` are pieces for the screen; they and `StateChanged` are never stored.
+The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use `match` with
+`assert_never`: a new one fails the type check until all handle it. `…Streamed`, `…Printed` and `StateChanged` are never stored.
 """
 
 from collections.abc import Callable
@@ -300,8 +299,7 @@ class FilesRestored(Struct, frozen=True, kw_only=True, tag="undo"):
 class StateChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="state"):
     """Where the session stands from now on, whole: told when any part of it has changed. It is never stored.
 
-    `name` is that of the transcript, empty before there is one; `waiting` are the lines that the running turn has not taken up yet;
-    `jobs` the names of the commands that run in the background; `steps` the model's own list of what is to do, as Markdown.
+    `name` is the transcript's, empty before it has one; `waiting` are lines that no turn has taken up; `steps` is what the model noted to do.
     """
 
     name: str = ""
