@@ -245,6 +245,16 @@ def test_the_model_is_chosen_before_the_project_is_asked_about(
     assert list(home.iterdir()) == []
 
 
+def test_a_router_with_too_few_models_leads_to_the_choice(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Options] = []
+    monkeypatch.setattr(app, "with_choice", asked.append)  # nothing is chosen
+    with pytest.raises(NothingConfigured):
+        open_or_set_up(Options.of(project, {"overrides": {"router.enabled": True}}))
+    assert len(asked) == 1
+
+
 def unexpected_trust(*_: object) -> bool:
     pytest.fail("the question about trust came before a model was chosen")
 

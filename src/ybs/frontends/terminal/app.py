@@ -46,17 +46,24 @@ def chat(
 
 
 def open_or_set_up(options: "Options") -> "Session":
-    """Open a session; where nothing is configured the person chooses first."""
+    """Open a session; where nothing is configured the person chooses first, and decides about trust then."""
+    from msgspec.structs import replace
+
     from ybs.agent.model_choice import NothingConfigured, lacks_model
     from ybs.commands.open import open_session
     from ybs.session.settings import load_settings
 
-    chosen: Options | None = options
-    if lacks_model(options.host, load_settings(options).config):
-        chosen = with_choice(options)  # before the question about trust
-    if chosen is None:
-        raise NothingConfigured
-    return open_session(with_trust(chosen))
+    loaded = load_settings(options)
+    options = replace(options, loaded=loaded)
+    try:
+        if lacks_model(options.host, loaded.config):
+            raise NothingConfigured
+        return open_session(with_trust(options))
+    except NothingConfigured:
+        chosen = with_choice(options)
+        if chosen is None:
+            raise
+        return open_session(with_trust(chosen))
 
 
 def with_choice(options: "Options") -> "Options | None":
@@ -100,7 +107,8 @@ def with_trust(options: "Options") -> "Options":
         from ybs.trust.decision import is_refused
 
         if not is_refused(options.host, review) and ask_trust(options.host, review):
-            return options  # read again: what changed in the meantime is not trusted
+            # It is read again: what changed in the meantime is not trusted.
+            return replace(options, loaded=None)
     return replace(options, loaded=loaded)
 
 
