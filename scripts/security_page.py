@@ -175,10 +175,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | the same with ybs in that `.venv`, with bubblewrap and with Landlock | held (`tests/security/test_own_code.py`) |
 | git settings there with fsmonitor, pager, filters, textconv, hooks, aliases, gpg, credential helper, `include.path`; `.env`, `.envrc`, settings of ybs and other agents, MCP servers, skills, agents, commands | nothing of it ran |
 | escapes and turned text in the names of folder, branch, file, author, model, server, hook | shown as signs |
-| a rule `git push *` or `git *` that lets out, with a bare repository in the project whose hooks or `core.fsmonitor` run a program; `git -C`, `--template`, `git shell`; `gh alias`, `gh extension`; `~/.ssh/id_rsa` into a commit | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| a rule `git push *` or `git *` that lets out, with a bare repository in the project whose hooks or `core.fsmonitor` run a program | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| the same rules and `gh *` with `git -C`, `--template`, `git shell`, `gh alias`, `gh extension`, `~/.ssh/id_rsa` into a commit | was covered by the rule: held by the same |
 | such a rule in a project that nobody trusted, with a `Makefile` | ran outside, unasked: held by the same |
 | such a rule beside a job that changes the `Makefile` as soon as ybs has looked at it | could run outside: held by the same |
-| such a rule after the model wrote `.venv/bin/git` or `.venv/bin/ssh`, which PATH leads to | ran outside, unasked: held by the same |
+| such a rule after the model wrote `.venv/bin/git` or `.venv/bin/ssh`, which PATH leads to | could run outside: held by the same |
 | unasked, with bubblewrap: an order to a program that listens at a socket or reads a pipe in the project | came through: held by `tests/security/test_read_only.py` |
 | unasked, with Landlock: a file's version set by ioctl | was set: held by `tests/security/test_seccomp.py` |
 | unasked: times, modes, attributes, flags, hard links, shared memory, message queues, abstract sockets, loopback, signals, priorities, limits, `/proc` of others | held |
