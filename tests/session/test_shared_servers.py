@@ -156,3 +156,30 @@ async def test_one_that_is_given_up_while_it_starts_leaves_the_others_waiting(
         await asyncio.sleep(0.2)
         await hub.close(one.session.id)
         assert (await turn).split()[1] == "1"
+
+
+def resident_bytes() -> int:
+    """Return what this process holds in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="counted by /proc")
+async def test_fifty_sessions_have_three_programs_and_little_memory(project: Path, home: Path):
+    entries: dict[str, Any] = {}
+    for name in ("a", "b", "c"):
+        folder = home / name
+        folder.mkdir()
+        entries[name] = entry_of(folder, COUNTING)
+    configure(**entries)
+    everywhere = [ask(server=name) for name in entries]
+    async with Hub() as hub:
+        first = opened(hub, project, *everywhere)
+        await first.session.send("go")  # what all of them share is loaded
+        before, sessions = resident_bytes(), [opened(hub, project, *everywhere) for _ in range(49)]
+        pids: set[str] = set()
+        for shared in sessions:
+            for _ in everywhere:
+                pids.add((await said(shared)).split()[0])
+        assert len(pids) == len(entries)
+        assert (resident_bytes() - before) / len(sessions) < 3_000_000
