@@ -16,7 +16,7 @@ from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
 from ybs.git import committable
 from ybs.git.consent import recall
-from ybs.security.policy.confirm import nobody, unattended
+from ybs.security.policy.confirm import Unattended, nobody
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
@@ -142,7 +142,7 @@ async def test_git_does_not_look_for_commits_that_nobody_can_agree_to(
         return await committable.look(git)
 
     monkeypatch.setattr("ybs.git.committer.look", look)
-    for answering, is_looked_at in ((unattended(refuse), False), (Person(False), True)):
+    for answering, is_looked_at in ((Unattended(refuse), False), (Person(False), True)):
         async with OpenAIServer(write(f"# {is_looked_at}\n")) as server:
             session, _ = opened(open_session, server, answering)
             async with session:
@@ -187,6 +187,25 @@ async def test_stopping_the_question_ends_the_turn_without_a_commit_and_keeps_th
             assert recall(this_host(), repository / ".git") is None
             assert (await session.history.undo()).files is not None
     assert git(repository, "status", "--porcelain") == ""
+
+
+async def test_a_turn_that_was_stopped_asks_nothing_and_the_next_one_does(
+    repository: Path, open_session: Open
+):
+    person = Person(True)
+    script = [*write(CHANGED)[:1], call("run_shell", command="sleep 60"), *write("new\n", "b.txt")]
+    async with OpenAIServer(script) as server:
+        session, events = opened(open_session, server, person)
+        async with session:
+            turn = asyncio.ensure_future(session.send("go"))
+            while not session.environment.workspace.shells.in_front:  # noqa: ASYNC110 - of a process
+                await asyncio.sleep(0.01)
+            session.cancel()
+            assert (await turn).finished.reason == "interrupted"
+            assert person.asked == []
+            await session.send("go on")
+            assert len(person.asked) == 1
+            assert [bool(event.commit) for event in events.of(FilesChanged)] == [False, True]
 
 
 async def test_an_undo_and_a_redo_leave_no_litter(repository: Path, open_session: Open):

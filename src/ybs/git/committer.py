@@ -153,6 +153,12 @@ class Committer:
         except (GitError, OSError) as error:
             return self._refused(str(error))
 
+    @property
+    def would_ask(self) -> bool:
+        """Whether the person would be asked before a commit."""
+        git = self._repository()
+        return git is not None and not self._consent.is_known(git.repository().common_folder)
+
     async def set_back(self, act: "Callable[[Git, str], Awaitable[How]]", commit: str) -> "How":
         """Have `take_back` or `bring_back` act on ybs's commit, and say how. The work tree is not touched."""
         git = self._repository() if self._may_write else None

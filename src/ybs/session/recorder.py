@@ -232,6 +232,11 @@ class TurnRecorder(TurnHook):
             self._checkpoints.close()
 
     @property
+    def _was_stopped(self) -> bool:
+        turns = self._journal.replay.turns
+        return bool(turns) and turns[-1].finished.reason == "interrupted"
+
+    @property
     def _words(self) -> str:
         """What the person said in the last turn; its line in the journal has the beginning alone."""
         replay = self._journal.replay
@@ -254,7 +259,8 @@ class TurnRecorder(TurnHook):
         commit = None
         try:
             with self._warming.waiting():
-                if kept is None:
+                # Who stopped a turn wants the prompt back; they are asked after another one.
+                if kept is None or (self._was_stopped and self.committer.would_ask):
                     self.committer.forget()
                 else:
                     commit = await self.committer.after_turn(
