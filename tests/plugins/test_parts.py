@@ -56,7 +56,5 @@ def test_a_plugin_of_a_collection_that_lies_elsewhere_is_told_with_its_address()
         "hub": "https://github.com/who/what",
         "part": "https://example.org/y.git in/it",
     }.items():
-        with pytest.raises(
-            BadPlugin, match=f"lies elsewhere: add it with `ybs plugin add {address}`"
-        ):
+        with pytest.raises(BadPlugin, match=f"lies elsewhere; its own address is {address}"):
             plugin_in(collection(), name)

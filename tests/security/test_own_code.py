@@ -215,7 +215,7 @@ def test_with_the_sandbox_off_no_command_changes_it_unasked(installed: Installed
     (installed.home / "outside").unlink(missing_ok=True)
     if "so each is asked about" in said:
         assert not is_held
-        assert told.count("without a terminal nobody can confirm this") > len(COMMANDS)
+        assert told.count("there is no terminal to ask on") > len(COMMANDS)
     else:
         assert "That is read-only for tools and commands" in said
         assert is_held

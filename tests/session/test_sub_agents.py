@@ -67,7 +67,7 @@ async def test_a_sub_agents_turn_is_no_part_of_the_main_agents(open_session: Ope
             await session.send("again")
             turns, usage = list(session.turns), session.usage
     told = [each for each in events.envelopes if not each.is_main]
-    assert {(each.session, each.agent) for each in told} == {(name, "explore-1")}
+    assert {(each.session, each.agent) for each in told} == {(session.id, "explore-1")}
     kinds = [type(each.event).__name__ for each in told]
     assert (kinds[0], kinds[-1]) == ("UserSaid", "TurnFinished")
     lines = [

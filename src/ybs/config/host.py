@@ -134,3 +134,9 @@ def _home(environ: Mapping[str, str]) -> Path:
 def _xdg(environ: Mapping[str, str], variable: str, fallback: Path) -> Path:
     named = environ.get(variable, "")
     return (Path(named) if named.startswith("/") else fallback) / "ybs"
+
+
+def system_name() -> str:
+    """Return the system, its release and the machine. Python's `platform` would start `uname` for the like."""
+    found = os.uname()
+    return f"{found.sysname}-{found.release}-{found.machine}"

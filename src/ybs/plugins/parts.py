@@ -88,7 +88,7 @@ def plugin_in(content: Content, name: str) -> Content:
     nothing: Mapping[str, Any] = {}
     entry, folder = next(offered, (nothing, name))
     if not entry and (address := next(_elsewhere(content, name), "")):
-        raise BadPlugin(f"{visible(name)} lies elsewhere: add it with `ybs plugin add {address}`")
+        raise BadPlugin(f"{visible(name)} lies elsewhere; its own address is {address}")
     inner = content.below(folder) if folder else content.copy()
     place = next((path for path in MANIFESTS if path in inner.files), MANIFESTS[0])
     file = inner.files.get(place)

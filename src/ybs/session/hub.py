@@ -7,7 +7,6 @@ async with Hub() as hub:
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +14,7 @@ from typing import Any, Self
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.session.feed import Feed
+from ybs.session.options import this_host
 from ybs.session.questions import by_id
 from ybs.session.session import Session
 
@@ -38,7 +38,7 @@ class Hub:
     def __init__(
         self, open_session: Callable[..., Session] = Session.open, host: Host | None = None
     ) -> None:
-        self._open_session, self._host = open_session, host or Host.of(os.environ)
+        self._open_session, self._host = open_session, host or this_host()
         self._sessions: dict[str, Shared] = {}
 
     async def __aenter__(self) -> Self:

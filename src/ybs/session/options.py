@@ -111,10 +111,15 @@ class Options(Struct, frozen=True, kw_only=True):
         rest = {name: value for name, value in options.items() if name not in SETTINGS}
         short = {SETTINGS[n]: v for n, v in options.items() if n in SETTINGS and v is not None}
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
-        host = rest.pop("host", None) or Host.of(os.environ)
+        host = rest.pop("host", None) or this_host()
         host.work_in(folder, *rest.get("add_dirs", ()))
         several = {name: tuple(rest.pop(name)) for name in SEVERAL if name in rest}
         return cls(host=host, folder=folder, overrides=overrides, model=own, **several, **rest)
+
+
+def this_host() -> Host:
+    """Return the host that the environment of this process describes now."""
+    return Host.of(os.environ)
 
 
 def read_prompt(options: Options, loaded: Loaded) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 import secrets_corpus
 from secrets_corpus.drawing import draw
-from secrets_corpus.gitleaks import Unreadable, _Reader
+from secrets_corpus.gitleaks import Reader, Unreadable
 from secrets_corpus.negatives import negatives
 from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 
@@ -266,7 +266,7 @@ def test_secrets_side_by_side_stay_two_and_those_that_overlap_become_one() -> No
 
 def test_the_reader_of_vectors_draws_and_joins_texts() -> None:
     source = 'tps := []string{"a" + `b`, fmt.Sprintf("x%s", secrets.NewSecret(utils.Hex("4")))}\ntps = append(tps, "c")\n'
-    assert [len(text) for text in _Reader(source, [], Random(1)).list_of("tps")] == [2, 5, 1]
-    assert list(_Reader("tps := unknown()", [], Random(1)).list_of("tps")) == []
+    assert [len(text) for text in Reader(source, [], Random(1)).list_of("tps")] == [2, 5, 1]
+    assert list(Reader("tps := unknown()", [], Random(1)).list_of("tps")) == []
     with pytest.raises(Unreadable):
-        _Reader("", [], Random(1))._variable("nowhere")
+        Reader("", [], Random(1)).variable("nowhere")

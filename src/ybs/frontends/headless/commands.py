@@ -124,7 +124,7 @@ def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
     from ybs import __version__
-    from ybs.frontends.headless.finding import system_name
+    from ybs.config.host import system_name
 
     if arguments.format == "json":
         facts = {"python": platform.python_version(), "platform": system_name()}

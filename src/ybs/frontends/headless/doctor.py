@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from msgspec import to_builtins
 
 from ybs import __version__
+from ybs.config.host import system_name
 from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.finding import Finding, system_name, write_findings
+from ybs.frontends.headless.finding import Finding, write_findings
 from ybs.frontends.headless.machine import look_at_machine
 from ybs.frontends.headless.output import write_json
 from ybs.frontends.headless.reach import look_at_model, look_at_providers, look_at_starter

@@ -24,12 +24,6 @@ _INSTALLERS: Final = {
 }
 
 
-def system_name() -> str:
-    """Return the system, its release and the machine. Python's `platform` would start `uname` for the like."""
-    found = os.uname()
-    return f"{found.sysname}-{found.release}-{found.machine}"
-
-
 class Finding(Struct, frozen=True, kw_only=True):
     """One thing that was looked for. `fix` is a line to paste; what is not needed spoils nothing."""
 

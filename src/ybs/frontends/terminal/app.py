@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from errno import EIO
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -55,15 +56,13 @@ def open_or_set_up(options: "Options") -> "Session":
 
     loaded = load_settings(options)
     options = replace(options, loaded=loaded)
-    try:
-        if lacks_model(options.host, loaded.config):
-            raise NothingConfigured
-        return open_session(with_trust(options))
-    except NothingConfigured:
-        chosen = with_choice(options)
-        if chosen is None:
-            raise
-        return open_session(with_trust(chosen))
+    if not lacks_model(options.host, loaded.config):
+        with suppress(NothingConfigured):  # a router may have too few models
+            return open_session(with_trust(options))
+    chosen = with_choice(options)
+    if chosen is None:
+        raise NothingConfigured
+    return open_session(with_trust(chosen))
 
 
 def with_choice(options: "Options") -> "Options | None":
