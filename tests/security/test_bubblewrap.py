@@ -16,6 +16,7 @@ from ybs.security.sandbox import bubblewrap
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import see
+from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
@@ -323,3 +324,30 @@ def test_a_very_full_folder_around_a_linked_git_is_read_only_as_a_whole(
     assert f"{project}/sub" in pairs(argv, "--ro-bind")
     monkeypatch.setattr(bubblewrap, "linked", lambda _: [f"{project}/gone"])
     assert f"{project}/gone/a" not in launched()
+
+
+def test_code_is_held_and_the_folders_above_it_stay_in_their_place(project: Path):
+    code = project / "envs/one/lib"
+    code.mkdir(parents=True)
+    link = project / "link"
+    link.symlink_to(code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bubblewrap, "code_in", lambda _: (str(code), str(link)))
+        words = bubblewrap.holding_code("/usr/bin/bwrap", [str(project)])
+    assert words[:4] == ("/usr/bin/bwrap", "--dev-bind", "/", "/")
+    assert words[-4:] == ("--ro-bind", str(code), str(code), "--")
+    assert ("--dev-bind", f"{project}/envs", f"{project}/envs") == words[4:7]
+    assert str(link) not in words
+
+
+def test_a_pipe_among_the_temporary_files_of_the_session_is_hidden_from_what_only_reads(
+    project: Path, home: Path, tmp_path: Path
+):
+    private = PrivateFolder(tmp_path / "private")
+    os.mkfifo(f"{private.shared}/pipe")
+    backend = Bubblewrap(
+        see(Host.of({"HOME": str(home)}), project), "/usr/bin/bwrap", (), "", private
+    )
+    opened = backend._opened  # pyright: ignore[reportPrivateUsage]
+    assert [*opened(read_only=True)][-3:] == ["--ro-bind", "/dev/null", "/tmp/pipe"]
+    assert "/tmp/pipe" not in [*opened(read_only=False)]

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,34 @@ def test_s20_the_persons_own_program_may_be_anywhere_but_in_the_project(
 def test_a_program_that_takes_too_long_to_answer_is_ended():
     with pytest.raises(TimeoutError, match=r"longer than 0\.05 s"):
         programs.ask(Launch(("/bin/sleep", "9"), {}), 0.05)
+
+
+def judged(event: str, program: str, project: Path, **environ: str) -> bool:
+    """Return whether what a library starts passes; the arguments are those of Python's audit events."""
+    words = (os.P_WAIT, program) if event == "os.spawn" else (program,)
+    try:
+        programs.judge_start(event, (*words, [program], None, environ or None), [project])
+    except PermissionError:
+        return False
+    return True
+
+
+def test_a_program_of_the_project_is_not_what_a_library_starts(project: Path, tmp_path: Path):
+    place(project / "bin")
+    place(tmp_path / "bin")
+    mine, own = f"{tmp_path}/bin", f"{project}/bin"
+    for event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn"):
+        assert judged(event, f"{mine}/tool", project)
+        assert not judged(event, f"{own}/tool", project)
+    assert judged("subprocess.Popen", "tool", project, PATH=f"{mine}:{own}")
+    assert not judged("subprocess.Popen", "tool", project, PATH=f"{own}:{mine}")
+    assert not judged("subprocess.Popen", "tool", project, PATH=f"bin:{mine}")
+    assert judged("subprocess.Popen", "nowhere", project, PATH=mine)
+    assert not judged("os.posix_spawn", "tool", project, PATH=mine)  # a file of the working folder
+    assert not judged("os.system", f"{mine}/tool", project)
+
+
+def test_what_the_launcher_starts_is_not_judged_again(project: Path):
+    place(project / "bin")
+    with programs._launching():  # pyright: ignore[reportPrivateUsage]
+        assert judged("subprocess.Popen", f"{project}/bin/tool", project)

@@ -214,3 +214,20 @@ def test_a_system_without_ssh_has_no_keys_of_it(monkeypatch: pytest.MonkeyPatch)
 def test_the_names_are_those_of_the_table() -> None:
     assert {".git", ".hg", ".envrc", ".cargo/config.toml", ".husky"} <= {*NAMES}
     assert not {".github/workflows", "agents.md", ".prettierrc"} & {*NAMES}
+
+
+def test_where_the_system_lists_no_sockets_none_is_known(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(project)
+        server.bind("listening")
+        assert protected_module.outer_sockets(str(project)) == [f"{project}/listening"]
+
+        def refused(*_: object, **__: object) -> str:
+            raise OSError
+
+        monkeypatch.setattr(Path, "read_text", refused)
+        assert protected_module.outer_sockets(str(project)) == []

@@ -165,19 +165,18 @@ class Reader:
         kind = node.type
         if kind not in _GLUED and kind not in _ON_ONE_LINE:
             return
-        place = word_end = node.start_byte
-        for child in node.children:
-            gap = self.source[place : child.start_byte]
-            if gap if kind in _GLUED else b"\n" in gap.replace(b"\\\n", b""):
-                end = "a word" if kind in _GLUED else "a command"
-                self.doubt(f"the end of {end} is not certain")
-            place = child.end_byte
-            if kind == "command" and "redirect" not in child.type:
+        is_word, word_end = kind in _GLUED, node.start_byte
+        begins = [*(each.start_byte for each in node.children), *[node.end_byte] * is_word]
+        ends = [node.start_byte, *(each.end_byte for each in node.children)]
+        for end, begin in zip(ends, begins, strict=False):
+            gap = self.source[end:begin]
+            if gap if is_word else b"\n" in gap.replace(b"\\\n", b""):
+                self.doubt(f"the end of {'a word' if is_word else 'a command'} is not certain")
+        for child in node.children if kind == "command" else ():
+            if "redirect" not in child.type:
                 if child.start_byte == word_end > node.start_byte:
                     self.doubt("a word is not read as one")
-                word_end = place
-        if kind in _GLUED and place != node.end_byte:
-            self.doubt("the end of a word is not certain")
+                word_end = child.end_byte
 
     def _redirected(self, node: "Node", *, is_fed: bool) -> None:
         before = len(self.script.commands)
