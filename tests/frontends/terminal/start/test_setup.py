@@ -250,9 +250,10 @@ def test_the_starter_model_is_fetched_when_it_is_chosen(
     assert set_up(host_with(), reader(number, "y", "q")) is False
     assert "the disk is full" in capsys.readouterr().out
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
-    for careless in ("", "  ", "x", "1"):
-        assert set_up(host_with(), reader(number, careless, "q")) is False, careless
+    for careless in (("",), ("  ",), ("\x1b",), ("x", "1", "q", "n")):
+        assert set_up(host_with(), reader(number, *careless, "q")) is False, careless
     shown = capsys.readouterr().out
+    assert shown.count("Please type y or n") == 3
     assert "fetching" not in shown
     assert shown.count("download the starter model") == 8, "the menu is printed again after each"
     assert not (home / ".config").exists()

@@ -13,7 +13,7 @@ from ybs.config.host import Host
 from ybs.config.presets import PRESETS
 from ybs.core.errors import ConfigError, ModelError
 from ybs.frontends.headless.advice import told
-from ybs.frontends.terminal.questions.late import ask_late, ask_secret
+from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
 from ybs.frontends.terminal.start.offers import Read, meant
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
@@ -43,8 +43,7 @@ def fetch_starter(host: Host, read: Read) -> Settings | None:
     from ybs.providers.local import STARTER_NAME
 
     try:
-        word = read(f"Download {STARTER_SIZE} now? [y/N] ").strip().lower()
-        if word not in ("y", "yes"):
+        if not says_yes(f"Download {STARTER_SIZE} now?", read):
             return None
         path = asyncio.run(install_starter_here(host))
     except KeyboardInterrupt:
