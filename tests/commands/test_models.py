@@ -13,7 +13,10 @@ from replies import shown
 from ybs.commands import offers
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Preview
 from ybs.providers import reach
+from ybs.security.policy.policy import Ask, Subject
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
 from ybs.testing import HttpError, OllamaServer, OpenAIServer, RecordedEvents
@@ -63,6 +66,31 @@ async def test_an_unknown_provider_or_number_changes_nothing(open_session: Open)
             assert (await said(session, "/mode 99")).is_error
             assert session.mode == "ask"
             assert session.status().provider == "openai"
+
+
+async def test_the_mode_menu_has_edits_ask_for_the_session(open_session: Open, project: Path):
+    def asked(session: Session) -> bool:
+        policy = session.environment.policy
+        subject = Subject(paths=("a.py",), is_seen=True)
+        call = ToolCall(id="1", name="edit_file", arguments=msgspec.Raw(b'{"path": "a.py"}'))
+        return isinstance(policy.decide(call, "edit", Preview(title="edit"), subject), Ask)
+
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            assert not asked(session)
+            items = menu_of(await said(session, "/mode")).items
+            assert [item.label for item in items if item.is_current] == ["ask"]
+            assert "/mode ask edits" in [item.line for item in items]
+            assert "asks before each edit" in shown(await said(session, "/mode ask edits"))
+            assert asked(session)
+            assert session.mode == "ask"
+            items = menu_of(await said(session, "/mode")).items
+            assert [item.label for item in items if item.is_current] == ["ask edits"]
+            await said(session, "/mode accept-edits")
+            assert not asked(session)
+            await said(session, "/mode ask")
+            assert not asked(session), "the word alone ends it"
 
 
 async def test_models_of_the_provider_and_of_other_servers_here_are_offered(

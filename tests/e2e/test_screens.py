@@ -45,7 +45,7 @@ The last line is still being writ"""
 def normal(text: str) -> str:
     """Put a fixed word for what moves: spinner, times, version and ports. Right-aligned times stay so."""
     text = re.sub(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏](?= )", "⠋", text)
-    text = re.sub(r"(?m)^(⠋ .*?) +\d[\d.]* m?s( +esc to stop)?$", r"\1", text)
+    text = re.sub(r"(?m)^(⠋ .*?)( +\d[\d.]* m?s)?( +esc to stop)?$", r"\1", text)
     text = re.sub(r"  +\d+(?:\.\d+)? m?s\b", lambda found: "0 s".rjust(len(found[0])), text)
     text = re.sub(r"(?<= )\d+(?:\.\d+)? m?s\b", "0 s", text)
     text = re.sub(r"\bybs \d\S*", "ybs VERSION", text)

@@ -23,6 +23,9 @@ MODES: dict[Mode, str] = {
     "deny": "never asks: refuses what the mode ask would ask about",
     "bypass": "never asks and allows everything but blocked commands",
 }
+#: The mode `ask` with a question before each edit, for the session; `safety.ask_before_edits` says it for good.
+ASK_EDITS = "ask edits"
+_ASKS_EDITS = "Mode: ask (asks before each edit too; runs commands that change nothing)"
 
 
 async def change_provider(session: Session, argument: str) -> Reply:
@@ -114,18 +117,29 @@ async def _doubts(session: Session, model: str) -> list[str]:
 
 async def change_mode(session: Session, argument: str) -> Reply:
     """Show or choose what is allowed without asking."""
-    modes = get_args(Mode)
+    modes, policy = get_args(Mode), session.environment.policy
+    word = " ".join(argument.lower().split())
+    if word == ASK_EDITS:
+        session.mode, policy.asks_before_edits = "ask", True
+        return Reply(text=_ASKS_EDITS)
     for mode in modes:
-        if argument.lower() == mode:
+        if word == mode:
             session.mode = mode
+            if mode == "ask":
+                policy.asks_before_edits = False
+                if policy.asks_before_edits:  # the settings say so
+                    return Reply(text=_ASKS_EDITS)
             return Reply(text=f"Mode: {mode} ({MODES[mode]})")
     if argument:
         return Reply(
             text=f"There is no mode {argument!r}. The modes are: {', '.join(modes)}", is_error=True
         )
+    asks_edits = session.mode == "ask" and policy.asks_before_edits
+    rows = (*MODES.items(), (ASK_EDITS, "as ask, and asks before each edit, in this session"))
+    current = ASK_EDITS if asks_edits else session.mode
     items = tuple(
-        MenuItem(line=f"/mode {mode}", label=mode, detail=what, is_current=mode == session.mode)
-        for mode, what in MODES.items()
+        MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
+        for name, what in rows
     )
     menu = Menu(title="What may ybs do without asking?", items=items)
     return Reply(text=f"Mode: {session.mode}", menu=menu)

@@ -4,17 +4,22 @@ import asyncio
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ybs.config.host import Host
+from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site
 from ybs.providers.probe import find_models
+from ybs.providers.registry import Provider, client_of
 from ybs.providers.wire.adapter import Listing
 from ybs.providers.wire.quirks import Quirks
-from ybs.providers.wires import clean_endpoint, query_of, quirks_at
+from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 PATIENCE_SECONDS: Final = 5.0
+PATIENCE: Final = Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, later=PATIENCE_SECONDS)
 #: `locked`: it answers 401 or 403; `odd`: it answers with something else than a list of models.
 State: TypeAlias = Literal["open", "locked", "odd", "silent"]
 
@@ -35,13 +40,23 @@ async def knock(endpoint: str, key: str = "") -> Knock:
     known = {header: key} if header else {"authorization": f"Bearer {key}"}
     client = HttpClient(
         Site(provider="the server", endpoint=address, host=host, query=query_of(endpoint)),
-        patience=Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, later=PATIENCE_SECONDS),
+        patience=PATIENCE,
         headers=known if key else {},
         secret=key or None,
     )
+    return await _listed(client, Listing())
+
+
+async def try_key(host: Host, provider: Provider, key: str) -> Knock:
+    """Ask a provider for its models with a key, sent as a session would send it. Raises ConfigError."""
+    client = client_of(host, replace(provider, api_key=key), Config(), patience=PATIENCE)
+    return await _listed(client, adapter_of(provider.wire).listing)
+
+
+async def _listed(client: HttpClient, listing: Listing) -> Knock:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            found = await find_models(client, Listing())
+            found = await find_models(client, listing)
     except AuthError as error:
         return Knock("locked", why=str(error))
     except (ProviderDown, TimeoutError) as error:

@@ -14,7 +14,7 @@ from ybs.config.key_store import SAVED, has_key, place_of
 from ybs.config.keys import find_variable
 from ybs.config.presets import PRESETS
 from ybs.config.schema import Config
-from ybs.core.errors import ConfigError, ModelError, ProviderDown
+from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.http.client import host_of, port_of
 from ybs.providers.local.models import find_model
@@ -122,7 +122,7 @@ async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
             state = await _state_of(model, provider)
         except (ModelError, TimeoutError) as error:
             state = "unsaid"
-            if isinstance(error, ProviderDown):
+            if isinstance(error, AuthError | ProviderDown):
                 complaint = str(error)
             elif isinstance(error, TimeoutError):
                 complaint = "the provider did not answer in time"

@@ -2,7 +2,9 @@
 
 import socket
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,8 +55,8 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
     found = found_by_the_doctor(capsys)
     assert found["provider openai"] == {
         "name": "provider openai",
-        "state": "ok",
-        "detail": "key found (OPENAI_API_KEY)",
+        "state": "untried",
+        "detail": "key found (OPENAI_API_KEY), not tried",
         "fix": "",
         "is_needed": True,
     }
@@ -172,6 +174,31 @@ def test_a_local_provider_is_ok_only_while_it_listens(
     assert "not running at http://127.0.0.1:1/v1" in found["provider down"]["detail"]
     assert found["provider far"]["detail"] == "at http://models.example.org/v1, not checked"
     assert found["provider odd"]["state"] == "warning"
+
+
+@pytest.mark.integration
+def test_a_key_that_the_server_refused_is_not_called_ok(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            address = f"http://127.0.0.1:{server.server_address[1]}/v1"
+            found = found_by_the_doctor(capsys, "--endpoint", address, "-m", "any")
+        finally:
+            server.shutdown()
+    assert found["model"]["state"] == "warning"
+    assert "refused the key (401)" in found["model"]["detail"]
 
 
 @pytest.mark.integration

@@ -182,12 +182,18 @@ def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened
 
 @pytest.mark.parametrize("answer", ["", "n", "yess", EOFError(), KeyboardInterrupt()])
 def test_what_is_no_clear_yes_trusts_nothing(
-    project: Path, monkeypatch: pytest.MonkeyPatch, answer: str | BaseException
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str | BaseException,
 ) -> None:
+    answers = iter((answer, "n"))
+
     def read(_: str) -> str:
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        given = next(answers)
+        if isinstance(given, BaseException):
+            raise given
+        return given
 
     wanting(project)
     seen = opened_with(monkeypatch)
@@ -197,6 +203,8 @@ def test_what_is_no_clear_yes_trusts_nothing(
     open_or_set_up(Options(host=this_host(), folder=project))
     assert not load_settings(seen[0]).config.hooks
     assert not is_trusted(project)
+    said = capsys.readouterr().out
+    assert ("Please type y or n; Enter alone is a no." in said) == (answer == "yess")
 
 
 def test_a_project_that_wants_nothing_is_not_asked_about(

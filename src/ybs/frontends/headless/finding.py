@@ -11,7 +11,8 @@ from ybs.frontends.tty import NARROW, columns, fit_width, is_dumb
 from ybs.security.gate import put
 from ybs.security.launcher import persons_program
 
-State: TypeAlias = Literal["ok", "missing", "warning", "error"]
+#: `untried`: it is there, and whether it works is known only beyond this machine.
+State: TypeAlias = Literal["ok", "untried", "missing", "warning", "error"]
 _INDENT: Final = " " * 9
 #: The installer of a system, by the program it is.
 _INSTALLERS: Final = {
@@ -36,7 +37,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def is_to_mend(self) -> bool:
         """Whether the person is better off doing something about it."""
-        return self.is_needed and self.state != "ok"
+        return self.is_needed and self.state not in ("ok", "untried")
 
 
 def write_findings(findings: Sequence[Finding]) -> None:

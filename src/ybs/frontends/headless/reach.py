@@ -98,7 +98,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
         case "listed" | "embedded":
             return Finding(name="model", state="ok", detail=words)
         case "unasked":
-            return Finding(name="model", state="ok", detail=f"{words}, not checked")
+            return Finding(name="model", state="untried", detail=f"{words}, not checked")
         case "unsaid":
             words = f"{found.name}; {found.complaint or 'the provider does not list it'}"
             state = "warning" if found.complaint else "ok"
@@ -117,7 +117,8 @@ def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
     if found.state == "unusable":
         return Finding(name=name, state="warning", detail=found.complaint, fix="ybs config check")
     if found.is_ready:
-        return Finding(name=name, state="ok", detail=_ready(found))
+        is_near = found.state in ("running", "startable", "installed")
+        return Finding(name=name, state="ok" if is_near else "untried", detail=_ready(found))
     detail, fix = lack_of(found)
     return Finding(name=name, state="missing", detail=detail, fix=fix, is_needed=is_needed)
 
@@ -131,7 +132,7 @@ def _ready(found: reach.Reach) -> str:
         case "installed":
             return "installed; log in there, if you have not"
         case "keyed":
-            return f"key found ({found.variable or 'configuration'})"
+            return f"key found ({found.variable or 'configuration'}), not tried"
         case _:
             return f"at {found.endpoint}, not checked"
 

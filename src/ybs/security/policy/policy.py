@@ -278,9 +278,10 @@ _ONLY_READS = (
 
 
 class _Chosen(Struct):
-    """The mode that the person chose last; policies of one session have it in common."""
+    """The mode that the person chose last, and whether it asks before edits; policies of one session have it in common."""
 
     mode: Mode
+    asks_before_edits: bool
 
 
 class Policy:
@@ -303,7 +304,7 @@ class Policy:
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
         """
-        self._chosen = _Chosen(safety.mode)
+        self._chosen = _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
         self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
@@ -318,6 +319,15 @@ class Policy:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self._chosen.mode = mode
+
+    @property
+    def asks_before_edits(self) -> bool:
+        """Whether the mode `ask` asks before each edit, by the settings or for this session."""
+        return self._chosen.asks_before_edits
+
+    @asks_before_edits.setter
+    def asks_before_edits(self, asks: bool) -> None:
+        self._chosen.asks_before_edits = asks or self._safety.ask_before_edits
 
     def elsewhere(self, find_sandbox: Callable[[], Sandboxing]) -> "Policy":
         """Return this policy for commands in another sandbox; mode, rules and grants stay in common."""
@@ -354,7 +364,7 @@ class Policy:
         `without_grants`: nothing is allowed but by the mode.
         """
         other = copy(self)
-        other._chosen = _Chosen(mode or self.mode)
+        other._chosen = _Chosen(mode or self.mode, self.asks_before_edits)
         other.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
         network = network or self._safety.sandbox_network
         other._safety = replace(self._safety, sandbox_network=network)
@@ -525,7 +535,7 @@ class Policy:
         if case.effect == "edit" and not case.subject.is_seen:
             return "the model has not read this file in this session"
         if case.effect == "edit":
-            return BY_MODE if is_named or self._safety.ask_before_edits else ""
+            return BY_MODE if is_named or self.asks_before_edits else ""
         asks = is_named or case.name not in BUILT_IN
         return BY_MODE if asks else ""
 

@@ -7,6 +7,7 @@ from prompt_toolkit.keys import Keys
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
+from ybs.commands.plan import offer_plan
 from ybs.frontends.terminal.questions.picker import Picker
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint, Signs
 from ybs.frontends.terminal.words import cells
@@ -407,3 +408,77 @@ async def test_a_prompt_that_was_sent_before_the_menu_came_stays_a_prompt() -> N
         stage.terminal.work.submit("/model")
         stage.terminal.work.submit("fix the cart")
         await stage.until(lambda: "fix the cart" in session.lines)
+
+
+#: The menus that ask for consent: of a plan, of a port, of the sandbox. Of the last two the second answer is the yes.
+CONSENTS = {
+    "/plan": offer_plan(),
+    "/ports 8123": Reply(
+        menu=Menu(
+            title="Forward port 8123?",
+            items=(
+                MenuItem(line="/ports", label="no"),
+                MenuItem(line="/ports 8123 open", label="yes, forward it"),
+            ),
+            is_numbered=False,
+        )
+    ),
+    "/sandbox off": Reply(
+        menu=Menu(
+            title="Turn the sandbox off?",
+            items=(
+                MenuItem(line="/sandbox", label="no, keep it"),
+                MenuItem(line="/sandbox off now", label="yes, without the sandbox"),
+            ),
+            is_numbered=False,
+        )
+    ),
+}
+
+
+def consent(command: str) -> tuple[FakeSession, str]:
+    session, reply = FakeSession(), CONSENTS[command]
+    session.replies[command] = reply
+    assert reply.menu is not None
+    return session, reply.menu.title
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("command", CONSENTS)
+@pytest.mark.parametrize("ahead", ["1", "2", "y", "yes", "yes, forward it", "n"])
+async def test_what_was_typed_ahead_answers_no_menu_of_consent(command: str, ahead: str) -> None:
+    session, title = consent(command)
+    async with staged(session) as stage:
+        stage.keys(ahead)  # it stands in the prompt when the menu comes
+        await stage.sees(f"› {ahead}")
+        stage.terminal.work.submit(command)
+        await stage.sees(title)
+        assert f"{title}: " not in stage.screen, "nor does it filter"
+        stage.keys("\r")
+        await stage.settles()
+        assert session.lines == [command]
+        assert stage.terminal.window.draft.text == ahead
+    session, title = consent(command)
+    async with staged(session) as stage:  # it was sent before the menu came
+        stage.terminal.work.submit(command)
+        stage.terminal.work.submit(ahead)
+        await stage.sees(title)
+        await stage.settles()
+        assert [line for line in session.lines if line not in (command, ahead)] == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("command", CONSENTS)
+@pytest.mark.parametrize("keys", [f"{DOWN}\r", "\r\r", f"{DOWN}{DOWN}\r\r"])
+async def test_a_burst_behind_the_command_answers_no_menu_of_consent(
+    command: str, keys: str
+) -> None:
+    session, title = consent(command)
+    async with staged(session) as stage:
+        stage.keys(f"{command}\r{keys}")
+        await stage.sees(title)
+        await stage.settles()
+        assert session.lines == [command]
+        stage.keys("2\r")  # the end of a line that was being typed
+        await stage.settles()
+        assert session.lines == [command]

@@ -1,9 +1,13 @@
 """The first choice."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -224,7 +228,7 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
     number = number_of("starter model")
     assert choose(host_with(), reader(number, "n", number, KeyboardInterrupt(), "q")) is None
     assert begun == []
-    assert choose(host_with(), reader(number, "y", number, "", "q")) is None
+    assert choose(host_with(), reader(number, "y", number, "yes", "q")) is None
     assert begun == [True, True], "each time the choice came again"
     assert "the next attempt continues from there" in capsys.readouterr().out
 
@@ -243,14 +247,22 @@ def test_the_starter_model_is_fetched_when_it_is_chosen(
 
     number = number_of("starter model")
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", fail)
-    assert set_up(host_with(), reader(number, "", "q")) is False
+    assert set_up(host_with(), reader(number, "y", "q")) is False
+    assert "the disk is full" in capsys.readouterr().out
+    monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
+    for careless in (("",), ("  ",), ("\x1b",), ("x", "1", "q", "n")):
+        assert set_up(host_with(), reader(number, *careless, "q")) is False, careless
+    shown = capsys.readouterr().out
+    assert shown.count("Please type y or n") == 3
+    assert "fetching" not in shown
+    assert shown.count("download the starter model") == 8, "the menu is printed again after each"
     assert not (home / ".config").exists()
     monkeypatch.setattr("ybs.providers.local.fetch.install_starter", install)
     assert set_up(host_with(), reader(number, "yes"))
     assert written(home)["llm"]["provider"] == "llamacpp"
     shown = capsys.readouterr().out
     assert shown.count("fetching: 50%") == 1
-    for words in ("1.1 GB", "the disk is full", "checking the hash", "~/starter.gguf"):
+    for words in ("1.1 GB", "checking the hash", "~/starter.gguf"):
         assert words in shown
 
 
@@ -336,8 +348,12 @@ def test_without_an_answer_about_edits_nothing_is_written(
 
 
 def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    async def take(_host: Host, _provider: object, _key: str) -> Knock:
+        return Knock("open")
+
+    monkeypatch.setattr("ybs.providers.knock.try_key", take)
     key = KEYS["OPENAI_API_KEY"]
     number = number_of("a provider")
     assert set_up(host_with(), reader(number, "nobody", "2", "two words", key))
@@ -349,6 +365,53 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
     assert "is sent to api.openai.com only" in shown
     assert any(offer.detail == "openai, key saved" for offer in find_offers(host_with()))
     assert choose(host_with(), reader(number_of("a provider"), "", "q")) is None, "Enter goes back"
+
+
+@contextmanager
+def service(key: str) -> Generator[str]:
+    """Serve a list of models to who sends this key, and give the address."""
+
+    class Locked(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_known = self.headers.get("authorization") == f"Bearer {key}"
+            body = b'{"data": [{"id": "a-model"}]}' if is_known else b'{"error": "no"}'
+            self.send_response(200 if is_known else 401)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_key_is_tried_when_it_is_entered_and_a_refused_one_is_asked_for_again(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = KEYS["OPENAI_API_KEY"]
+    number = number_of("a provider")
+    with service(key) as address:
+        host = host_with({"OPENAI_BASE_URL": address})
+        assert choose(host, reader(number, "openai", "sk-wrong", "", "q")) is None, "given up"
+        shown = capsys.readouterr().out
+        assert "openai refused this key." in shown
+        assert shown.count("a provider\u2026") == 2, "the menu is printed again"
+        assert set_up(host, reader(number, "openai", "sk-wrong", key))
+    place = urlsplit(address).netloc
+    assert stored_key(host, "openai", f"http://{place}") == key
+    assert stored_key(host, "openai", "api.openai.com") is None
+    assert "not been tried" not in capsys.readouterr().out
+    host = host_with({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+    assert choose(host, reader(number, "openai", key)) is not None
+    assert "So the key has not been tried." in capsys.readouterr().out
 
 
 def test_a_preset_is_asked_for_its_models_with_the_key_that_was_given(

@@ -9,6 +9,8 @@ from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS
 from ybs.frontends.terminal.start.remarks import say
 from ybs.security.gate import ask_line, put
 
+_WORDS = {"y": True, "yes": True, "n": False, "no": False, "": False, "\x1b": False}
+
 
 def ask_secret(question: str) -> str:
     """Ask for a line that is not shown while it is typed. Raises EOFError at the end of input."""
@@ -37,3 +39,10 @@ def ask_late(
         say(
             "That was typed before the question was shown, so it was not taken. Please answer again."
         )
+
+
+def says_yes(question: str, read: Callable[[str], str]) -> bool:
+    """Ask until the answer is a yes or a no; Enter and Esc are a no. Raises EOFError at the end of input."""
+    while (word := read(f"{question} [y/N] ").strip().lower()) not in _WORDS:
+        say("Please type y or n; Enter alone is a no.")
+    return _WORDS[word]

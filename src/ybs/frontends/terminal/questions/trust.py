@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ybs.frontends.terminal.questions.late import ask_late
+from ybs.frontends.terminal.questions.late import ask_late, says_yes
 from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.terminal.start.remarks import say
 
@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     from ybs.config.host import Host
     from ybs.config.review import Review, VariableUse
 
-_YES = ("y", "yes")
-
 
 def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
-    """Show what the project wants and ask; whatever is not clearly a yes is a no. Write a yes down.
+    """Show what the project wants and ask until the answer is a yes or a no. Write a yes down.
 
     A no that is said is remembered until the files change. Raises OSError or ConfigError where a yes cannot be written.
     """
@@ -32,12 +30,12 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
     )
     say("your own MCP servers, hooks and tools start outside of it.")
     try:
-        word = read("Trust exactly this? [y/N] ").strip().lower()
+        is_yes = says_yes("Trust exactly this?", read)
     except (EOFError, KeyboardInterrupt):
         say("")
         return False
     say("")
-    if word not in _YES:
+    if not is_yes:
         with suppress(OSError, ConfigError):  # asked again next time
             refuse(host, review)
             say("ybs asks again when these files change; /trust changes your mind.\n")
@@ -48,6 +46,6 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
 
 def _grants(use: "VariableUse", read: Read) -> bool:
     try:
-        return read(f"Your variable {use.words}. Give it? [y/N] ").strip().lower() in _YES
+        return says_yes(f"Your variable {use.words}. Give it?", read)
     except (EOFError, KeyboardInterrupt):
         return False

@@ -13,7 +13,7 @@ from ybs.config.host import Host
 from ybs.config.presets import PRESETS
 from ybs.core.errors import ConfigError, ModelError
 from ybs.frontends.headless.advice import told
-from ybs.frontends.terminal.questions.late import ask_late, ask_secret
+from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
 from ybs.frontends.terminal.start.offers import Read, meant
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
@@ -21,6 +21,7 @@ from ybs.security.gate import put_over
 
 if TYPE_CHECKING:
     from ybs.providers.knock import Knock
+    from ybs.providers.registry import Provider
 
 #: A host as it is typed: localhost, a name with a dot or a port, a number.
 _BARE = re.compile(r"(?P<host>localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:\d))(?P<port>:\d+)?(?:/\S*)?")
@@ -42,8 +43,7 @@ def fetch_starter(host: Host, read: Read) -> Settings | None:
     from ybs.providers.local import STARTER_NAME
 
     try:
-        word = read(f"Download {STARTER_SIZE} now? [Y/n] ").strip().lower()
-        if word not in ("", "y", "yes"):
+        if not says_yes(f"Download {STARTER_SIZE} now?", read):
             return None
         path = asyncio.run(install_starter_here(host))
     except KeyboardInterrupt:
@@ -72,34 +72,43 @@ async def install_starter_here(host: Host) -> Path:
         say("")
 
 
-def ask_key(read: Read) -> Settings | None:
+def ask_key(host: Host, read: Read) -> Settings | None:
     """Ask for a provider and its key, and try the key there. None: the person went back."""
-    from ybs.commands.model_choices import CLOUD
     from ybs.config.schema import Config
-    from ybs.providers.registry import find_provider
+    from ybs.providers.registry import chosen_provider, find_provider
 
-    show([(name, find_provider(name, Config()).model) for name in CLOUD])
-    while True:
-        word = read("Provider, number or name (Enter goes back): ").strip()
-        if not word:
-            return None
-        if (place := meant(word, CLOUD)) is not None:
-            break
-        say(_NOT_LISTED)
-    name = CLOUD[place]
-    provider = find_provider(name, Config())
+    if not (name := _name_of_provider(read)):
+        return None
     endpoint = ""
-    if name in PRESETS and PRESETS[name].address_variable:
+    if name not in PRESETS or not PRESETS[name].address_variable:
+        provider = chosen_provider(host, Config(), name)
+    else:
+        provider = find_provider(name, Config())
         endpoint = _read_address(read, f"Address, such as {provider.endpoint}")
         if not endpoint:
             return None
     if not (key := _read_key(read, f"Key of {name}")):
         return None
-    model = provider.model
-    if not model:
+    if not (model := provider.model):
         model, key = _model_at(endpoint or provider.endpoint, key, read)
+    elif not (key := _accepted_key(host, provider, key, read)):
+        return None
     settings: Settings = {"llm.provider": name, "llm.model": model or None, "llm.api_key": key}
     return {**settings, "llm.endpoint": endpoint} if endpoint else settings
+
+
+def _name_of_provider(read: Read) -> str:
+    """Ask which provider; empty: the person went back."""
+    from ybs.commands.model_choices import CLOUD
+    from ybs.config.schema import Config
+    from ybs.providers.registry import find_provider
+
+    show([(name, find_provider(name, Config()).model) for name in CLOUD])
+    while word := read("Provider, number or name (Enter goes back): ").strip():
+        if (place := meant(word, CLOUD)) is not None:
+            return CLOUD[place]
+        say(_NOT_LISTED)
+    return ""
 
 
 def ask_model(host: Host, name: str, read: Read) -> Settings:
@@ -113,6 +122,20 @@ def ask_model(host: Host, name: str, read: Read) -> Settings:
         say(f"{name} does not list its models: {error or 'it did not answer in time'}")
         names = []
     return {"llm.provider": name, "llm.model": _one_of(names, read) or None}
+
+
+def _accepted_key(host: Host, provider: "Provider", key: str, read: Read) -> str:
+    """Try a key at its provider, and ask for another until none is refused. Empty: the person gave up."""
+    from ybs.providers.knock import try_key
+
+    while key and (found := asyncio.run(try_key(host, provider, key))).state != "open":
+        if found.state != "locked":
+            say(f"{provider.name} could not be asked: {found.why or 'no answer in time'}")
+            say("So the key has not been tried.")
+            break
+        say(f"{provider.name} refused this key.")
+        key = _read_key(read, f"Key of {provider.name}")
+    return key
 
 
 def _read_key(read: Read, what: str) -> str:
@@ -147,6 +170,8 @@ def _knocked(endpoint: str, address: str, read: Read, key: str = "") -> tuple["K
             break
     if found.state == "silent":
         say(f"No server answers at {address} at the moment. You can choose it anyway.")
+        if key:
+            say("The key has not been tried.")
     elif found.state == "odd" or (found.state == "open" and not found.models):
         say(f"{address} answers, but does not list its models.")
     return found, key

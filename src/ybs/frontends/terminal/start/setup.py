@@ -106,11 +106,12 @@ def keep(host: Host, settings: Settings) -> None:
 def _keep_key(host: Host, settings: Settings, key: str) -> None:
     """Save a key for the provider at its address, and say where. Raises ConfigError."""
     from ybs.config.schema import Config
-    from ybs.providers.registry import find_provider
+    from ybs.providers.registry import chosen_provider, find_provider
     from ybs.providers.wires import clean_endpoint
 
-    provider = find_provider(settings["llm.provider"], Config())
-    endpoint = settings.get("llm.endpoint") or provider.endpoint
+    name, endpoint = settings["llm.provider"], settings.get("llm.endpoint")
+    provider = find_provider(name, Config()) if endpoint else chosen_provider(host, Config(), name)
+    endpoint = endpoint or provider.endpoint
     server = place_of(clean_endpoint(endpoint, provider.wire))
     place = keep_key(host, provider.name, server, key)
     say(f"The key is saved in {host.short(place)} and is sent to {server} only.")
@@ -136,7 +137,11 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
     ]
     if not only_here:
         names = f"{', '.join(CLOUD[:4])} or another"
-        others.append(Offer(name="a provider\u2026", detail=f"{names}, with a key", ask=ask_key))
+        others.append(
+            Offer(
+                name="a provider\u2026", detail=f"{names}, with a key", ask=partial(ask_key, host)
+            )
+        )
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
         others.append(
@@ -175,8 +180,8 @@ class _Choice:
                 say(
                     f"Please type a number from 1 to {len(self._offers)}, the beginning of a name, or q."
                 )
-            elif settings := self._take(offer):
-                return settings
+            else:
+                return self._take(offer)
 
     def _named(self, word: str) -> Offer | None:
         offers = self._offers

@@ -2,6 +2,7 @@
 
 from ybs.config.host import Host
 from ybs.frontends.headless.ready_tools import WEB, install
+from ybs.frontends.terminal.questions.late import says_yes
 from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.terminal.start.remarks import say
 
@@ -9,7 +10,7 @@ QUESTION = (
     "The model can search the web and read pages with two tools that are not installed yet. "
     "ybs asks before it uses them."
 )
-ASK = "Install web_search and web_fetch? [y/N] "
+ASK = "Install web_search and web_fetch?"
 
 
 def offer_web(host: Host, read: Read) -> None:
@@ -18,10 +19,10 @@ def offer_web(host: Host, read: Read) -> None:
         return
     say(QUESTION)
     try:
-        answer = read(ASK).strip().lower()
+        is_yes = says_yes(ASK, read)
     except (EOFError, KeyboardInterrupt):
         say("")
         return
-    if answer in ("y", "yes"):
+    if is_yes:
         install(host, "web")
     say("")
