@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from rows import every_row
 from ybs.config.schema import Safety
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, Preview
+from ybs.core.ports import Effect, Preview, Question
+from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import refuse
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Deny, Policy, Subject
@@ -111,3 +112,15 @@ async def test_a_tool_that_no_rule_can_name_gets_only_what_is_true() -> None:
     )
     assert "--allow" not in advice
     assert "--mode" in advice
+
+
+async def test_what_is_no_option_is_said_as_what_it_is():
+    question = Question(
+        call=call("run_shell", command="git push"),
+        effect="execute",
+        preview=Preview(title="t"),
+        remedies=(Remedy("allow_outside"),),
+    )
+    reason = (await refuse(question)).reason
+    assert "; name such commands in safety.outside_sandbox" in reason
+    assert "allow it with" not in reason

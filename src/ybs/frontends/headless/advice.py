@@ -95,5 +95,6 @@ def refusal(question: Question, cause: str, program: str) -> Answer:
             f"{cause}, and {by_rule}; you can remove it from the settings, or start {program} with "
         )
     else:
-        reason = f"{cause}; allow it with "
+        are_options = all(way.startswith("-") for way in ways)
+        reason = f"{cause}; allow it with " if are_options else f"{cause}; "
     return Answer(is_allowed=False, reason=reason + " or ".join(ways), is_unattended=True)
