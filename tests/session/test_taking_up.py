@@ -10,6 +10,7 @@ import pytest
 
 from opened import Open
 from rows import every_row
+from ybs.core.conversation import CANCELLED
 from ybs.core.events import ConfirmationAsked, ToolFinished, TurnFinished
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Outcome
@@ -60,12 +61,14 @@ async def test_a_command_that_ran_is_told_as_interrupted_and_not_run_again(
         await killed(project, server, "ToolPrinted")
         session, events = open_session(server, mode="bypass", resume="")
         async with session:
+            assert session.resumed is not None
+            assert "/retry goes on with it" in session.resumed.text
             outcome = await session.take_up()
             assert isinstance(outcome, Outcome)
             assert (outcome.text, outcome.finished.reason) == ("all done", "done")
             assert await session.take_up() is None  # it has its end now
         *_, ran, read, note = said(server)
-        assert "Nothing is known about its effect" in ran["content"]
+        assert ran["content"] == CANCELLED
         assert read["content"].startswith("1\ttext")
         assert "not run again: run_shell" in note["content"]
         assert (project / "made").read_text() == "1\n"

@@ -133,6 +133,8 @@ def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
 def _differences(session: Session) -> list[str]:
     """Say what is not as it was when the session was left."""
     replay, status, lines = session.journal.replay, session.status(), list[str]()
+    if session.is_cut_short:
+        lines.append("ybs ended in the midst of the last turn; /retry goes on with it.")
     if damaged := session.journal.damaged:
         lines.append(f"{plural(damaged, 'damaged line')} of its file could not be read.")
     if replay.started is not None and replay.started.folder != status.folder:
