@@ -135,7 +135,10 @@ async def change_mode(session: Session, argument: str) -> Reply:
             text=f"There is no mode {argument!r}. The modes are: {', '.join(modes)}", is_error=True
         )
     asks_edits = session.mode == "ask" and policy.asks_before_edits
-    rows = (*MODES.items(), (ASK_EDITS, "as ask, and asks before each edit, in this session"))
+    rows = (
+        *MODES.items(),
+        (ASK_EDITS, "like ask, but asks before each edit too; for this session"),
+    )
     current = ASK_EDITS if asks_edits else session.mode
     items = tuple(
         MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
