@@ -13,7 +13,8 @@ from ybs.config.key_store import keep_key, place_of
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.headless.advice import told
-from ybs.frontends.terminal.questions.late import ask_late
+from ybs.frontends.headless.ready_tools import WEB, install
+from ybs.frontends.terminal.questions.late import ask_late, says_yes
 from ybs.frontends.terminal.start.edits import choose_edits
 from ybs.frontends.terminal.start.obtain import (
     ask_key,
@@ -24,10 +25,14 @@ from ybs.frontends.terminal.start.obtain import (
 )
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, meant, offer_of, order
 from ybs.frontends.terminal.start.remarks import say, show
-from ybs.frontends.terminal.start.web import offer_web
 from ybs.providers.local.models import STARTER_SIZE
 
 QUESTION = "Which model should ybs use?"
+ABOUT_WEB = (
+    "The model can search the web and read pages with two tools that are not installed yet. "
+    "ybs asks before it uses them."
+)
+ASK_WEB = "Install web_search and web_fetch?"
 NOTHING_FOUND = """\
 No model was found on this machine. There are three ways to get one:
 
@@ -202,3 +207,18 @@ class _Choice:
         if rest := len(self._offers) - self._shown:
             say(f"  m  {rest} more")
         say("")
+
+
+def offer_web(host: Host, read: Read) -> None:
+    """Ask whether the model gets the tools of the web, and install them on a yes; nothing is asked where one is there already."""
+    if any((host.config_folder / f"tools/{name}.py").exists() for name in WEB):
+        return
+    say(ABOUT_WEB)
+    try:
+        is_yes = says_yes(ASK_WEB, read)
+    except (EOFError, KeyboardInterrupt):
+        say("")
+        return
+    if is_yes:
+        install(host, "web")
+    say("")
