@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ybs.commands.figures import number_in
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def copy(session: Session, argument: str) -> Reply:
     what = "code block" if wants_code else "answer"
     lines = text.count("\n") + 1
     said = f"The {what}, {lines:,} line{'' if lines == 1 else 's'}:"
-    return Reply(text=said, clipboard=printable(text))
+    return Reply(text=said, terminal=TerminalActions(clipboard=printable(text)))
 
 
 async def export(session: Session, argument: str) -> Reply:
@@ -126,4 +126,4 @@ async def retry(session: Session, _argument: str) -> Reply:
 
 async def leave(_session: Session, _argument: str) -> Reply:
     """Leave ybs."""
-    return Reply(text="", wants_quit=True)
+    return Reply(terminal=TerminalActions(wants_quit=True))
