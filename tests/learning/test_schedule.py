@@ -15,8 +15,7 @@ BEGUN = datetime(2026, 3, 2, 9, 5)
 TASK = Task(
     name="standup",
     folder="/home/ada/my app",
-    mode="plan",
-    program="/usr/bin/ybs",
+    command=("/usr/bin/ybs", "--print", "/standup", "--mode", "plan"),
     result=Path("/home/ada/.local/state/ybs/scheduled/standup.md"),
 )
 

@@ -35,10 +35,8 @@ async def learn(session: Session, argument: str) -> Reply:
 
 def learning_of(session: Session) -> "Learning":
     """Return what recurs in the sessions of a session's host."""
-    from ybs.commands.table import COMMANDS
-
     folder = session.host.expand(session.config.session.storage_path, session.folder)
-    return Learning(session.host, folder, session.folder, tuple(COMMANDS))
+    return Learning(session.host, folder, session.folder)
 
 
 def _answered(session: Session, argument: str) -> Reply:
@@ -64,11 +62,10 @@ def _keep(session: Session, text: str) -> Reply:
 
 
 class Learning:
-    """The recurring tasks of a host. `sessions` is the folder of saved sessions, `folder` the project's; `taken` are names that commands have."""
+    """The recurring tasks of a host. `sessions` is the folder of saved sessions, `folder` the project's."""
 
-    def __init__(self, host: Host, sessions: Path, folder: Path, taken: Sequence[str] = ()) -> None:
+    def __init__(self, host: Host, sessions: Path, folder: Path) -> None:
         self._host, self._sessions, self._folder = host, sessions, folder
-        self._taken = taken
         self.store = LearningStore(host)
 
     def answer(self, action: str, word: str) -> Reply:
@@ -268,7 +265,8 @@ class Learning:
         folder = cluster.last[-1].project or str(self._folder)
         result = self._host.state_folder / "scheduled" / f"{name}.md"
         result.parent.mkdir(parents=True, exist_ok=True)
-        task = Task(name=name, folder=folder, mode=mode, program=program, result=result)
+        command = (program, "--print", f"/{name}", "--mode", mode)
+        task = Task(name=name, folder=folder, command=command, result=result)
         return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)
 
     def _own_folder(self) -> Path:
@@ -287,7 +285,7 @@ class Learning:
         """Return a file for a command of a name that is not taken."""
         names = [draft.name, *(f"{draft.name}-{number}" for number in range(2, 100))]
         for name in names:
-            if name not in self._taken and not (path := folder / f"{name}.md").exists():
+            if not (path := folder / f"{name}.md").exists():
                 return path
         raise YbsError(f"there are too many commands called {draft.name}")
 

@@ -128,7 +128,7 @@ def _varying(text: str, requests: Sequence[Request]) -> Iterator[tuple[int, int,
 
 
 def _name(request: Request, cluster: Cluster) -> str:
-    """Return a name of the words that recur, in the order in which they were said."""
+    """Return a name of the words that recur, in the order in which they were said; never one word, as ybs's own commands have."""
     shared = set(map(_plain_letters, cluster.shared[:6]))
     said = re.findall(r"[a-z][a-z0-9]+", _plain_letters(request.text))
     kept = [
@@ -136,7 +136,8 @@ def _name(request: Request, cluster: Cluster) -> str:
         for word in dict.fromkeys(said)
         if {_plain_letters(each) for each in words_of(word)} & shared
     ]
-    return "-".join(kept[:_MOST_NAME_WORDS])[:40] or f"task-{cluster.id}"
+    name = "-".join(kept[:_MOST_NAME_WORDS])[:40] or f"task-{cluster.id}"
+    return name if "-" in name else f"my-{name}"
 
 
 def _plain_letters(text: str) -> str:

@@ -68,18 +68,12 @@ def _weekdays(gap: float, times: Sequence[datetime], days: Sequence[int]) -> tup
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """A command that is to run by the clock: `/name` in a folder, in a mode, and where its answer is kept."""
+    """A command line that is to run by the clock, in a folder; what it prints is kept in the file `result`."""
 
     name: str
     folder: str
-    mode: str
-    program: str
+    command: tuple[str, ...]
     result: Path
-
-    @property
-    def command(self) -> list[str]:
-        """The command line."""
-        return [self.program, "--print", f"/{self.name}", "--mode", self.mode]
 
 
 def systemd_units(task: Task, rhythm: Rhythm) -> dict[str, str]:

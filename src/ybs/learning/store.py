@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
+from ybs.core.remedies import Remedy
 from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, Known, Request
 from ybs.learning.past import requests_in
 from ybs.learning.preferences import Preference, Preferences
@@ -150,7 +151,8 @@ class LearningStore:
             learned = msgspec.json.decode(data, type=Learned)
         except msgspec.DecodeError as error:
             raise YbsError(
-                f"{self.path} cannot be read ({error}); `ybs learn forget --all` begins anew"
+                f"{self.path} cannot be read: {error}",
+                remedies=(Remedy("do", "delete it: what recurs is then noticed anew"),),
             ) from error
         return learned if learned.version == VERSION else Learned(since=learned.since)
 

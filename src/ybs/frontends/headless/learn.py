@@ -24,13 +24,11 @@ _REFUSED: Final = 5
 
 def learn(arguments: "Namespace", options: "Options") -> int:
     """Do what the arguments say, and return the exit code. Raises YbsError."""
-    from ybs.commands.table import COMMANDS
-
     loaded = load_settings(options)
     warn(loaded.warnings)
     folder = options.folder.resolve()
     place = loaded.host.expand(loaded.config.session.storage_path, folder)
-    learning = Learning(loaded.host, place, folder, tuple(COMMANDS))
+    learning = Learning(loaded.host, place, folder)
     try:
         return _done(learning, arguments)
     except OSError as error:
