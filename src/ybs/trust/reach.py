@@ -101,7 +101,7 @@ class Reach(Struct, frozen=True):
 def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
     """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path."""
     is_shell = len(texts) == 1
-    text = (texts[0] if is_shell else shlex.join(texts)).replace("\0", " ")
+    text = texts[0] if is_shell else shlex.join(texts)
     search = _Search(str(folder), str(home))
     search.follow(text)
     unknown = dict.fromkeys((*_programs_in(text, search), *search.problems))
@@ -112,6 +112,13 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
     for path in search.regular:
         unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
     return Reach(tuple(sorted(search.files)), tuple(unknown))
+
+
+def files_named(text: str, folder: Path, home: Path) -> set[str]:
+    """Return the files of a project that a text names in any spelling, by their path in it. `folder` is its real path."""
+    search = _Search(str(folder), str(home))
+    search.follow(text)
+    return search.files
 
 
 class _Search:
@@ -125,7 +132,7 @@ class _Search:
 
     def follow(self, text: str) -> None:
         """Find the files that a text names, from the project's folder or one that it names."""
-        candidates = self._candidates(text)
+        candidates = self._candidates(text.replace("\0", " "))
         done = 0
         while done < len(self._bases):
             base = list(self._bases)[done]

@@ -103,7 +103,7 @@ def _bound_nodes() -> set[int]:
 
 
 def _nodes_in(attributes: bytes) -> Iterator[int]:
-    while len(attributes) >= 4:  # noqa: PLR2004 - its head
+    while len(attributes) >= 4:
         length, kind = struct.unpack_from("=HH", attributes)
         if kind == 1:
             yield int(struct.unpack_from("=I", attributes, 4)[0])
