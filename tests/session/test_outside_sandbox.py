@@ -380,11 +380,16 @@ REACHED_BY_ANOTHER = (
     ({"a/good/s.sh": "", "b/good/s.sh": "id\n"}, "mv a old; mv b a", "sh a/good/s.sh"),
     ({"good/Makefile": "all:\n", "evil/Makefile": "all: ; id\n"}, "mv good old; mv evil good", "make -C good"),
     ({"Makefile": "all:\n\tsh good/s.sh\n", "good/s.sh": "", "evil/s.sh": "id\n"}, "mv good old; mv evil good", "make"),
+    ({"Makefile": "F := i.conf\ninclude $(F)\n", "i.conf": "all:\n"}, "echo 'all: ; id' > i.conf", "make"),
+    ({"Makefile": "all:\n\tcd sub && ./go\n", "sub/go": ""}, "echo id > sub/go", "make"),
+    ({"run.py": "import os, zz\n", "zz.py": ""}, "echo 1 > zz.py", "python3 run.py"),
+    ({"run.sh": "while read l; do $l; done < cmds\n", "cmds": "true\n"}, "echo id > cmds", "sh run.sh"),
+    ({"test_a.py": ""}, "echo 1 > test_b.py", "pytest"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "act", "command"), REACHED_BY_ANOTHER)
-async def test_a_rule_ends_where_what_a_recipe_loads_was_changed_or_moved(
+async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
     open_session, work: Path, files: dict[str, str], act: str, command: str
 ) -> None:
     for name, text in files.items():
@@ -393,7 +398,10 @@ async def test_a_rule_ends_where_what_a_recipe_loads_was_changed_or_moved(
     began, probe = time.time_ns(), work / "probe"
     while probe.write_text("") or probe.stat().st_ctime_ns <= began + 50_000_000:
         pass  # until the clock of files has gone on
-    session = open_session(outside_sandbox=("make *", "npm *", "python3 run.py", "sh *"))
+    probe.unlink()
+    session = open_session(
+        outside_sandbox=("make *", "npm *", "python3 run.py", "sh *", "pytest *")
+    )
     session.environment.workspace.since_ns = began + 50_000_000
     assert "outside the sandbox" in (await session.run(command, outside=True)).summary
     assert not session.questions

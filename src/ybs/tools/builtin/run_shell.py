@@ -101,6 +101,7 @@ class RunShell(BuiltInTool):
             offers_outside=starter.may_be_left and not in_background,
             outside=arguments.outside,
             find_changed=cache(lambda: self._changed(arguments, folder)),
+            may_run_changed=cache(lambda: self._may_run_changed(arguments, folder)),
         )
 
     def _changed(self, arguments: Arguments, folder: Path) -> tuple[str, ...]:
@@ -109,6 +110,12 @@ class RunShell(BuiltInTool):
         workspace = self.workspace
         jobs = workspace.shells.running_jobs
         return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns, jobs)
+
+    def _may_run_changed(self, arguments: Arguments, folder: Path) -> bool:
+        from ybs.tools.shell.changed import may_run_changed  # where a rule would let it outside
+
+        workspace = self.workspace
+        return may_run_changed(arguments.command, folder, workspace.roots, workspace.since_ns)
 
     def outside(self, arguments: Arguments) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""

@@ -24,7 +24,7 @@ from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
-from ybs.trust.reach import files_named
+from ybs.trust.reach import files_named, reach
 
 #: What programs run without being told to.
 _RECIPES = (
@@ -81,6 +81,34 @@ def changed_files(
         names.insert(0, f"what {jobs[0]} changes meanwhile")
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
+
+
+def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> bool:
+    """Return whether a command runs files that it does not name, and anything in the project was changed since then.
+
+    A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading.
+    """
+    if _takes_data(command) is not None:
+        return False
+    top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
+    there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
+    if not reach((there + command,), top, roots.host.home).unknown:
+        return False
+    return any(_is_changed_in(str(root), since_ns - _STEP_NS) for root in roots.folders)
+
+
+def _is_changed_in(root: str, since_ns: int) -> bool:
+    pending = [root]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.name == ".git":
+                    continue
+                if entry.stat(follow_symlinks=False).st_ctime_ns >= since_ns:
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return False
 
 
 def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
