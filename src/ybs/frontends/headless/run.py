@@ -157,7 +157,7 @@ class Run:
             return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
         self._pipe.on_close = lambda: None  # nothing is left to be stopped
         if isinstance(outcome, Reply):  # the command has no words for the model
-            return fail(YbsError(outcome.text), self._output)
+            return fail(YbsError(outcome.without_terminal(words).text), self._output)
         code = self._code(outcome)
         self._output.result(self._result(outcome, code))
         return 1 if self._pipe.is_closed and not self._signal_code else code
