@@ -518,6 +518,25 @@ def test_a_command_that_was_stopped_is_asked_about_and_a_rule_lets_it():
     assert again("sort a") == Allow("grant")
 
 
+@every_row(
+    ("command", "offers_network", "needs_network", "outside"),
+    [
+        ("curl x", True, True, "offered"),
+        ("make", True, False, "offered"),
+        ("git commit -m x", False, False, "needed"),  # no network lets it write to .git
+    ],
+)
+def test_the_question_offers_what_can_help(
+    command: str, offers_network: bool, needs_network: bool, outside: str  # noqa: FBT001
+):
+    options = {"command": command, "offers_network": True, "offers_outside": True}
+    decision = decide(policy_of(find_sandbox=lambda: "full"), "run_shell", **options)
+    assert isinstance(decision, Ask)
+    asked = decision.question
+    assert (asked.offers_network, asked.needs_network) == (offers_network, needs_network)
+    assert asked.outside == outside
+
+
 def test_the_question_shows_the_network_beside_what_is_destroyed():
     policy = policy_of("ask", find_sandbox=lambda: "full")
     destroying = network_call(policy, command="rm -r x")

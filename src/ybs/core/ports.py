@@ -141,7 +141,8 @@ class Question(Struct, frozen=True, kw_only=True):
     reason: str = ""
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
-    network_grant: str = ""  # what "always" stores then
+    needs_network: bool = False  # it is of no use without: the terminal offers that first
+    network_grant: str = ""  # what "always" stores with the network
     outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked

@@ -17,7 +17,7 @@ from ybs.security.commands.command import Command, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.destruction import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import IN_GIT, writes
+from ybs.security.commands.writers import IN_GIT, needs_network, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.rules import Rule
 from ybs.security.unicode import hidden_characters
@@ -52,12 +52,17 @@ class CommandCase:
     @cached_property
     def writes(self) -> str:
         """Say which part is known to write, or to need the network; nothing where none is."""
-        return writes(self.reading)
+        return next(iter(writes(self.reading)), "")
 
     @property
     def needs_git(self) -> bool:
         """Whether a part is known to write in git's folder, which no command in the sandbox can."""
         return self.writes.endswith(IN_GIT)
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether a part is known to be of no use without the network."""
+        return needs_network(self.reading)
 
     @property
     def unlisted(self) -> str:

@@ -130,11 +130,14 @@ class Case:
     @property
     def outside(self) -> Literal["", "offered", "needed"]:
         """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
-        subject = self.subject
-        if not subject.offers_outside:
+        if not self.subject.offers_outside:
             return ""
-        is_of_git = self.command is not None and self.command.needs_git
-        return "needed" if subject.outside or subject.needs_outside or is_of_git else "offered"
+        return "needed" if self.subject.outside or self.is_stuck else "offered"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the command cannot work in the sandbox, as was seen, or is known."""
+        return self.subject.needs_outside or (self.command is not None and self.command.needs_git)
 
     @property
     def withheld(self) -> str:
@@ -228,7 +231,8 @@ class Case:
             warnings = (OUTSIDE, *warnings)
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
-        offers_network = self.offers_network
+        offers_network = self.offers_network and not self.is_stuck
+        command = self.command if offers_network else None
         return Question(
             call=self.call,
             effect=self.effect,
@@ -238,6 +242,7 @@ class Case:
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
+            needs_network=command is not None and command.needs_network,
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )

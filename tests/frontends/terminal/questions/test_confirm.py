@@ -24,6 +24,7 @@ from ybs.frontends.terminal.questions.confirm import (
     answer_text,
     as_choice,
     choice_lines,
+    options_of,
     question_text,
     wish,
 )
@@ -227,9 +228,10 @@ def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_scr
 
 def test_keys_stand_beside_each_other_where_one_line_has_no_room_for_all() -> None:
     question = replace(question_of(grant=""), offers_network=True, outside="offered")
-    assert choice_lines(question, 79, PLAIN, ASCII)[:2] == [
-        "  [y] yes   [n] no   [r] no, because...   [w] with network",
-        "  [o] outside the sandbox, once",
+    lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
+    assert lines[:2] == [
+        "  [y] yes   [n] no   [r] no, because...   [w] with network   esc stops the turn",
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
     ]
 
 
@@ -720,17 +722,16 @@ def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
     question = replace(question_of(), outside="offered")
     lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
     assert lines == [
-        "  [y] yes   [n] no   [r] no, because...   [o] outside the sandbox, once",
+        "  [y] yes   [n] no   [r] no, because...   esc stops the turn",
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
         "  [a] always this session: run_shell(pytest -q)",
-        "  Outside the sandbox it runs as in your own shell, with your keys, your",
-        "  logins, the network and all your files.",
     ]
     needed = replace(question, outside="needed", grant="", withheld="it is asked about each time")
-    lines = [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)]
-    assert lines[0].startswith(
-        "  [y] yes, in the sandbox   [n] no   [r] no, because...   [o] outside"
-    )
-    assert lines[-1] == '  "Always" is not offered: it is asked about each time'
+    assert [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)] == [
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
+        "  [n] no   [r] no, because...   [i] in the sandbox   esc stops the turn",
+        '  "Always" is not offered: it is asked about each time',
+    ]
     title = "Run a shell command outside the sandbox"
     asked = replace(needed, preview=replace(needed.preview, title=title))
     assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")
@@ -747,6 +748,37 @@ async def test_a_key_lets_it_run_outside_once() -> None:
         await stage.until(lambda: session.answers)
         assert session.answers == [Answer(is_allowed=True, is_outside=True)]
         await stage.sees("[o] outside the sandbox, once")
+
+
+async def test_a_yes_out_of_habit_is_no_answer_where_it_could_only_fail() -> None:
+    choice = PendingQuestion(replace(question_of(), outside="needed"), FakeClock())
+    assert choice.keys == ["o", "n", "r", "i", "a"]
+    assert not choice.press("y")
+    assert not choice.answer.done()
+    assert choice.press("i")
+    answer = choice.answer.result()
+    assert (answer.is_allowed, answer.is_outside) == (True, False)
+    assert answer_text(answer, choice.question) == "[i] in the sandbox"
+
+
+async def test_a_yes_gives_the_network_to_what_is_of_no_use_without_and_says_so() -> None:
+    question = replace(question_of(), offers_network=True, needs_network=True)
+    assert "no network" not in drawn(question)
+    choice = PendingQuestion(question, FakeClock())
+    lines = "\n".join(
+        bare(line) for line in choice_lines(question, 100, PLAIN, ASCII, with_network=True)
+    )
+    assert "the command could send away any file that it can read" in lines
+    assert "[y] yes, with network" in lines
+    assert "[w] without network" in lines
+    choice.press("w")
+    assert ("y", "yes, without network") in options_of(question, with_network=False)
+    choice.press("y")
+    assert not choice.answer.result().with_network
+    other = PendingQuestion(question, FakeClock())
+    other.press("y")
+    assert other.answer.result().with_network
+    assert answer_text(other.answer.result(), question) == "[y] yes, with network"
 
 
 async def test_the_way_out_is_taken_only_where_it_is_offered() -> None:

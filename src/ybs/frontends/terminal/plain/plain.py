@@ -311,6 +311,8 @@ class PlainTerminal:
         if question.outside:
             self._tell(fold_line(f"outside: it runs outside the sandbox, once, {OUTSIDE_MEANS}."))
             words = words.replace("no", "outside, no", 1)
+        if question.outside == "needed":
+            words = words.replace("yes", "yes (in the sandbox)", 1)
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:

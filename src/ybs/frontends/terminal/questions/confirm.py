@@ -36,11 +36,12 @@ HOLD_SECONDS = 0.03
 #: What the network means for a command.
 NETWORK_MEANS = "the command could send away any file that it can read"
 #: What the other shell means for it.
-OUTSIDE_MEANS = "as in your own shell, with your keys, your logins, the network and all your files"
+OUTSIDE_MEANS = "as in your own shell, with your keys and all your files"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
 _YES = {
     "y": Answer(is_allowed=True),
+    "i": Answer(is_allowed=True),
     "a": Answer(is_allowed=True, is_for_session=True),
     "p": Answer(is_allowed=True, is_for_project=True),
 }
@@ -124,7 +125,7 @@ class PendingQuestion(Silence):
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.wants_reason = False
         #: Whether a yes gives the command the network; a key changes it.
-        self.with_network = False
+        self.with_network = question.needs_network
         #: The answer that the arrows have marked, which Enter gives; none is marked at first.
         self.place: int | None = None
 
@@ -159,7 +160,7 @@ class PendingQuestion(Silence):
 
     def _answer(self, key: str) -> None:
         match key:
-            case "y" | "a" | "p":
+            case "y" | "i" | "a" | "p":
                 self.settle(replace(_YES[key], with_network=self.with_network))
             case "n":
                 self.refuse()
@@ -233,7 +234,8 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
-        sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
+        is_closed = question.offers_network and not question.needs_network
+        sandbox = f"{sandbox}, no network" if is_closed else sandbox
         sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
@@ -259,16 +261,27 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
         free = "something else" if picks else "answer"
         return [*picks, ("r", free), ("n", "no answer")]
-    plain = "yes, in the sandbox" if question.outside == "needed" else "yes"
-    options = [("y", "yes, with network" if with_network else plain), ("n", "no")]
-    options += [("r", "no, because")] * question.takes_reason
+    how = _how(question, with_network=with_network)
+    options = [("n", "no"), *[("r", "no, because")] * question.takes_reason]
+    outside = ("o", "outside the sandbox, once: as in your own shell, with your keys")
+    if question.outside == "needed":  # no yes out of habit: it would only fail, or mean too much
+        options = [outside, *options, ("i", f"in the sandbox{how}")]
+    else:
+        options.insert(0, ("y", f"yes{how}"))
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
-    options += [("o", "outside the sandbox, once")] * bool(question.outside)
+    options += [outside] * (question.outside == "offered")
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
     return options
+
+
+def _how(question: Question, *, with_network: bool) -> str:
+    """Say what a yes means for the network, where that is the point."""
+    if with_network:
+        return ", with network"
+    return ", without network" if question.needs_network else ""
 
 
 def labels_of(question: Question) -> list[str]:
@@ -309,8 +322,7 @@ def choice_lines(
         lines = _below(words, width, paint, marked=words[place], sign=signs.prompt)
         taken = shorten("Enter takes the marked answer", width - 4, signs.more)
         lines.append(paint.dim(f"  {taken}"))
-    outside = f"Outside the sandbox it runs {OUTSIDE_MEANS}." if question.outside else ""
-    for text in filter(None, (outside, withheld_text(question))):
+    if text := withheld_text(question):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
     if with_network:
         first, *rest = fold(f"With the network, {NETWORK_MEANS}.", width - 6)
@@ -324,7 +336,10 @@ def _keys(question: Question, words: list[str], width: int, paint: Paint) -> lis
     if question.choices is not None:
         return _below(words, width, paint)
     hint = "   esc stops the turn"
-    short = words[: 2 + question.takes_reason + question.offers_network + bool(question.outside)]
+    if question.outside == "needed":
+        rest = replace(question, outside="offered")
+        return [*_below(words[:1], width, paint), *_keys(rest, words[1:], width, paint)]
+    short = words[: 2 + question.takes_reason + question.offers_network]
     for end in (hint, ""):
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
@@ -377,7 +392,8 @@ def answer_text(answer: Answer, question: Question) -> str:
     if answer.is_outside:
         return "[o] outside the sandbox, once"
     if answer.is_allowed:
-        return "[y] yes, with network" if answer.with_network else "[y] yes"
+        how = _how(question, with_network=answer.with_network)
+        return f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
     return (
         "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
     )
