@@ -380,7 +380,9 @@ def test_the_models_own_question_is_shown_with_what_may_be_picked() -> None:
         "  [r] something else...",
         "  [n] no answer",
     ]
-    assert choice_lines(of_model(), 79, PLAIN, ASCII)[0] == "  [r] answer..."
+    assert [bare(line) for line in choice_lines(of_model(), 79, PLAIN, ASCII)] == [
+        "  type your answer; Enter alone gives none; Esc stops the turn"
+    ]
 
 
 @every_row(
@@ -420,6 +422,46 @@ async def test_words_answer_the_models_own_question(text: str, answer: Answer) -
         choice.press("r")
         choice.give_reason(text)
         assert await choice.answer == answer
+
+
+@pytest.mark.integration
+async def test_words_that_pick_nothing_are_an_answer_of_their_own() -> None:
+    session = FakeSession(asks(of_model("SQLite", "Postgres")))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[2] Postgres")
+        stage.clock.now += 1
+        stage.keys("M")
+        await stage.sees("Enter: answer")
+        stage.keys("ySQL, not Postgres\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=True, reason="MySQL, not Postgres")]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        ("no: call it feature-x\r", Answer(is_allowed=True, reason="no: call it feature-x")),
+        ("\x1b[200~pasted 2\x1b[201~\r", Answer(is_allowed=True, reason="pasted 2")),
+        ("\r", NO),
+    ],
+)
+async def test_what_is_typed_is_the_answer_where_there_is_nothing_to_pick(
+    keys: str, answer: Answer
+) -> None:
+    session = FakeSession(asks(of_model()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("type your answer")
+        stage.keys("\x1b[B")  # there is nothing to move to
+        stage.keys("early")  # typed before the question could be read
+        await stage.sees("still in your prompt: early")
+        stage.clock.now += 1
+        stage.keys(keys)
+        await stage.until(lambda: session.answers)
+        assert session.answers == [answer]
+        await stage.sees("› early")
 
 
 @pytest.mark.integration

@@ -13,6 +13,7 @@ from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY
 from ybs.frontends.terminal.notify import WAITS
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.questions.confirm import (
+    TYPE_ANSWER,
     PendingQuestion,
     answer_text,
     choice_lines,
@@ -24,6 +25,7 @@ from ybs.session.status import Status
 
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
 MODE_WAITS = "answer the question first; a new mode applies to later calls only"
+STOPS = "Esc stops the turn"
 REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 ANSWER_KEYS = "  Enter: answer   Esc: back"
 _ARROWS: dict[Keys | str, int] = {Keys.Up: -1, Keys.Left: -1, Keys.Down: 1, Keys.Right: 1}
@@ -168,7 +170,7 @@ class Asking:
         choice, draft = self._choice, self._front.window.draft
         if choice is None:
             return
-        is_lone = choice.is_over and not event.key_processor.input_queue
+        was_over, is_lone = choice.is_over, choice.is_over and not event.key_processor.input_queue
         choice.begin()  # every key begins the silence anew, so that no end of a burst is an answer
         if choice.is_holding:
             choice.let_go()
@@ -185,6 +187,8 @@ class Asking:
         elif key in _ARROWS:
             choice.move(_ARROWS[key])
             self._show()
+        elif choice.wants_words and was_over and (text.isprintable() or key is Keys.BracketedPaste):
+            self._write(choice, one_line(text))
         elif key is Keys.BracketedPaste:
             draft.paste(text)
         elif is_lone:
@@ -193,12 +197,22 @@ class Asking:
         else:
             self._keep(text, is_burst=bool(event.key_processor.input_queue))
 
+    def _write(self, choice: PendingQuestion, text: str) -> None:
+        """Begin the answer in words with what was typed."""
+        choice.wants_reason = True
+        self._front.window.reason.insert_text(text)
+        self._show()
+
     def _press(self, choice: PendingQuestion, text: str) -> None:
         """Take a key that came alone."""
         if choice is not self._choice:
             return
         if not choice.press(text):
-            self._front.hint(f"press {listed_keys(choice.keys)}; Esc stops the turn")
+            if choice.question.choices and text.isprintable():
+                self._write(choice, text)  # neither is picked, so it is something else
+                return
+            keys = TYPE_ANSWER if choice.wants_words else f"press {listed_keys(choice.keys)}; {STOPS}"
+            self._front.hint(keys)
         self._show()
 
     def _keep(self, text: str, *, is_burst: bool) -> None:

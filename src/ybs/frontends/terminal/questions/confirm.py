@@ -37,6 +37,8 @@ HOLD_SECONDS = 0.03
 NETWORK_MEANS = "the command could send away any file that it can read"
 #: What the other shell means for it.
 OUTSIDE_MEANS = "as in your own shell, with your keys and all your files"
+#: What stands below a question with nothing to pick.
+TYPE_ANSWER = "type your answer; Enter alone gives none; Esc stops the turn"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
 _YES = {
@@ -134,15 +136,24 @@ class PendingQuestion(Silence):
         """The keys that answer, in the order in which they are drawn."""
         return [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
 
+    @property
+    def wants_words(self) -> bool:
+        """Whether there is nothing to pick, so that what is typed is the answer."""
+        return self.question.choices == ()
+
     def move(self, by: int) -> None:
         """Mark another answer; the first arrow marks the first or the last."""
-        last = len(self.keys) - 1
+        if (last := len(self.keys) - 1) < 0:
+            return
         start = self.place if self.place is not None else (-1 if by > 0 else last + 1)
         self.place = max(0, min(last, start + by))
 
     def press(self, key: str) -> bool:
         """Take a letter, the number of an answer, or Enter on a marked one. Return whether it means anything here."""
         keys = self.keys
+        if self.wants_words and key in ("\r", "\n"):
+            self.refuse()
+            return True
         if key in ("\r", "\n") and self.place is not None:
             key = keys[self.place]
         key = _at(key, keys).lower()
@@ -259,8 +270,7 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
     """Return the keys that answer and what they mean, in the order in which they are drawn."""
     if question.choices is not None:
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
-        free = "something else" if picks else "answer"
-        return [*picks, ("r", free), ("n", "no answer")]
+        return [*picks, ("r", "something else"), ("n", "no answer")] if picks else []
     how = _how(question, with_network=with_network)
     options = [("n", "no"), *[("r", "no, because")] * question.takes_reason]
     outside = ("o", "outside the sandbox, once: as in your own shell, with your keys")
@@ -312,6 +322,8 @@ def choice_lines(
     place: int | None = None,
 ) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
+    if question.choices == ():
+        return [paint.dim(shorten(f"  {TYPE_ANSWER}", width, signs.more))]
     words = [
         f"[{key}] {text}{signs.more * (key == 'r')}"
         for key, text in options_of(question, with_network=with_network)

@@ -35,6 +35,8 @@ class Picker:
         self.query = ""
         #: Whether keys have come for this menu: an Enter behind them is for it too.
         self.is_touched = False
+        #: Whether words came that are no answer: an Enter behind them is not one either.
+        self.is_mistyped = False
         self.items = list(menu.items)
         self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
@@ -93,7 +95,7 @@ class Picker:
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
-        self.is_touched = True
+        self.is_touched, self.is_mistyped = True, False
         if key in _STEPS:
             self.move(_STEPS[key])
         elif self.is_question:
@@ -314,22 +316,31 @@ class Picking:
             if press.data.isprintable():
                 self._front.window.draft.insert_text(press.data, fire_event=False)
         elif press.key is Keys.BracketedPaste and picker.is_question:
+            picker.is_mistyped = True
             self._front.window.draft.paste(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             self._press(picker, press, is_last=is_last)
+        elif picker.is_mistyped:
+            self._say_keys(picker)
         elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
 
     def _press(self, picker: Picker, press: KeyPress, *, is_last: bool) -> None:
         """Give the menu a key; a digit or letter that comes alone answers a question, another says what is expected."""
+        draft = self._front.window.draft
         if not (picker.is_question and press.data.isprintable() and press.key not in _STEPS):
             picker.press(press.key, press.data)
-        elif is_last and picker.answer(press.data):
+        elif not is_last or (picker.is_mistyped and draft.text):  # part of a line
+            picker.is_mistyped = True
+            draft.insert_text(press.data, fire_event=False)
+        elif picker.answer(press.data):
             self._silence.hold(lambda: self._choose(picker))
-        elif is_last:
-            self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
-        else:  # part of a line that was typed ahead
-            self._front.window.draft.insert_text(press.data, fire_event=False)
+        else:
+            picker.is_mistyped = True
+            self._say_keys(picker)
+
+    def _say_keys(self, picker: Picker) -> None:
+        self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
 
     def _choose(self, picker: Picker) -> None:
         """Send the line of the item, after an Enter that came alone."""
