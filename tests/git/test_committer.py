@@ -426,7 +426,7 @@ async def test_a_commit_says_once_what_git_itself_would_have_done(pit: Sandpit):
     assert made is not None
     assert made.notice.splitlines()[1:] == [
         "The commit is not signed, although commit.gpgSign is set. "
-        "post-commit did not run, for ybs's own git starts no hook."
+        "Without post-commit: ybs's own git starts no hook."
     ]
     made = await turn(one, pit, {"c.txt": "1\n"})
     assert made is not None

@@ -221,6 +221,30 @@ async def test_all_of_the_home_folder_or_of_the_disk_is_not_offered(
     assert person.questions[1].grant == f"reading in {tmp_path}"
 
 
+async def test_a_key_at_the_question_of_an_edit_has_each_edit_asked_about():
+    person, events = Person(Answer(is_allowed=True, asks_edits=True)), list[Event]()
+    policy = Policy(Safety())
+    gate = Gate(policy, person)
+
+    async def edit(name: str, *, is_seen: bool) -> Allow | Deny:
+        call = ToolCall(id="1", name=name)
+        subject = Subject(paths=("a.py",), is_seen=is_seen)
+        preview = Preview(title="edit", body="x")
+        effect = "edit" if name == "edit_file" else "delete"
+        return await gate.admit(call, effect, preview, subject, events.append)
+
+    assert await edit("edit_file", is_seen=True) == Allow()
+    await edit("delete_file", is_seen=True)
+    assert await admit(gate, events) == Allow("person")
+    assert [each.offers_asking for each in person.questions] == [False, False]
+    assert not policy.asks_before_edits, "only the question about an edit has it"
+    await edit("edit_file", is_seen=False)
+    assert person.questions[-1].offers_asking
+    assert policy.asks_before_edits
+    assert await edit("edit_file", is_seen=True) == Allow("person")
+    assert not person.questions[-1].offers_asking, "they are asked about already"
+
+
 async def test_where_nobody_is_there_a_path_outside_stays_outside(project: Path, tmp_path: Path):
     outside = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(this_host(), project))
     with pytest.raises(OutsideRoots):

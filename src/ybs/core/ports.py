@@ -144,6 +144,7 @@ class Question(Struct, frozen=True, kw_only=True):
     needs_network: bool = False  # it is of no use without: the terminal offers that first
     network_grant: str = ""  # what "always" stores with the network
     outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
+    offers_asking: bool = False  # of an edit: the answer may have each edit asked about from now on
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
     takes_reason: bool = True  # somebody reads why a no was said
@@ -158,6 +159,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     is_unattended: bool = False
     with_network: bool = False  # for the command, where the question offers it
+    asks_edits: bool = False  # before each, from now on, where the question offers it
     is_outside: bool = False  # the sandbox, for this once, where the question offers it
 
 

@@ -186,6 +186,8 @@ class Gate:
         if grant := _granted(answer, question):
             is_kept = answer.is_for_project and question.can_be_kept
             await self._keep(grant, emit, is_kept=is_kept)
+        if answer.asks_edits and question.offers_asking:
+            self.policy.asks_before_edits = True
         if answer.is_outside and question.outside:
             return Allow("person", is_outside=True)
         return Allow("person", with_network=answer.with_network and question.offers_network)

@@ -186,8 +186,8 @@ class Case:
         """
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
-        arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
-        exact = f"{self.name}({subject.command or paths or arguments})" + self.place
+        meant = subject.command or paths or bytes(self.call.arguments).decode()
+        exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
         changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
         return (
             [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
@@ -420,7 +420,9 @@ class Policy:
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question(reason, by_rule=by_rule), reason, bool(case.dangers))
+        is_edit = case.name in _CHANGING and self.mode == "ask" and not self.asks_before_edits
+        question = replace(case.question(reason, by_rule=by_rule), offers_asking=is_edit)
+        return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
         for rule, standing in self.standing.deny:

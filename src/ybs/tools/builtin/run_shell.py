@@ -309,6 +309,7 @@ class RunShell(BuiltInTool):
         stderr, stderr_cut = output.stderr.shown(stderr_room)
         if stdout_cut or stderr_cut:
             notes[:0] = [kept] if kept else []
+            display["lines"] = output.stdout.lines + output.stderr.lines
             if output.spill and output.spill.path:
                 display["output_file"] = str(output.spill.path)
         elif output.spill:

@@ -268,7 +268,7 @@ class PlainTerminal:
         status = self.session.status()
         mark = "incognito, " if status.incognito else ""
         lines = (
-            f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.mode},",
+            f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.shown_mode},",
             f"{mark}{status.sandbox}, in {self.session.host.short(status.folder)}. /help for more.",
             *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),

@@ -44,6 +44,7 @@ NO_REASON = "the person said no"
 _YES = {
     "y": Answer(is_allowed=True),
     "i": Answer(is_allowed=True),
+    "e": Answer(is_allowed=True, asks_edits=True),
     "a": Answer(is_allowed=True, is_for_session=True),
     "p": Answer(is_allowed=True, is_for_project=True),
 }
@@ -171,7 +172,7 @@ class PendingQuestion(Silence):
 
     def _answer(self, key: str) -> None:
         match key:
-            case "y" | "i" | "a" | "p":
+            case "y" | "i" | "e" | "a" | "p":
                 self.settle(replace(_YES[key], with_network=self.with_network))
             case "n":
                 self.refuse()
@@ -284,6 +285,7 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
+    options += [("e", "yes, and ask before each edit from now on")] * question.offers_asking
     return options
 
 
@@ -401,6 +403,8 @@ def answer_text(answer: Answer, question: Question) -> str:
         return f"[p] always in this project: {grant}"
     if answer.is_for_session:
         return f"[a] always this session: {grant}"
+    if answer.asks_edits:
+        return "[e] yes, and ask before each edit from now on"
     if answer.is_outside:
         return "[o] outside the sandbox, once"
     if answer.is_allowed:
