@@ -6,6 +6,8 @@ from msgspec.json import encode
 
 from rows import every_row
 from ybs.config.schema import Safety
+from ybs.security.commands.wrappers import read
+from ybs.security.commands.writers import needs_network
 from ybs.security.policy.command_case import CommandCase, commands_in
 from ybs.security.policy.rules import rule_of
 
@@ -75,7 +77,7 @@ def test_what_is_known_to_write_or_to_need_the_network_is_named(command: str, re
     ],
 )
 def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: bool):  # noqa: FBT001
-    assert CommandCase(command, Safety()).needs_network is expected
+    assert needs_network(read(command)) is expected
 
 
 @every_row(

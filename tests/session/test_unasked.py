@@ -225,7 +225,10 @@ async def test_a_yes_without_the_network_is_told_where_the_pipe_swallows_the_fai
     ]
     assert not result.is_error
     assert "[it ran without the network; with network: true the person is asked" in result.output
-    assert json.decode(result.display)["hint"] == "it ran without the network; there is none in the sandbox"
+    assert (
+        json.decode(result.display)["hint"]
+        == "it ran without the network; there is none in the sandbox"
+    )
     result = await session.run("curl -s http://192.0.2.1/")
     assert result.is_error
     assert "it ran without the network" in result.output

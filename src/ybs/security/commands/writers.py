@@ -13,17 +13,12 @@ from ybs.security.commands.wrappers import Reading
 
 _NOWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&")  # noqa: S108 - the sandbox has its own
 #: Programs that write whatever their words are.
-_WRITERS = words_in(
-    "mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 "
-    "xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt "
-    "cookiecutter"
-)
+_WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt cookiecutter")  # fmt: skip
 #: Programs that talk to other machines, and verbs with which those that install do.
 _REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
 _INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
 _FETCHING = words_in("install i ci add update upgrade download publish audit require")
-#: An address of this machine; the person may mean it without saying `http`.
-_HERE = re.compile(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
+_ON_THIS_MACHINE = re.compile(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
 #: Programs that write with one of these verbs.
 _VERBS = {
     "git": "add am apply bisect checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset"
@@ -79,7 +74,7 @@ def _reasons(run: Command) -> Iterator[str]:
     words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
     if name in _REACHING:
-        is_here = any(map(_HERE.match, operands))
+        is_here = any(map(_ON_THIS_MACHINE.match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
     elif name in _WRITERS and not only_looks:
         yield f"{name} changes files"

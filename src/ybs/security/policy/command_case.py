@@ -15,9 +15,9 @@ from ybs.core.lazy import lazy
 from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
-from ybs.security.commands.destruction import BY_PROGRAM
+from ybs.security.commands.dangers import BY_PROGRAM
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import IN_GIT, needs_network, writes
+from ybs.security.commands.writers import IN_GIT, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.rules import Rule
 from ybs.security.unicode import hidden_characters
@@ -60,19 +60,14 @@ class CommandCase:
         return self.writes.endswith(IN_GIT)
 
     @property
-    def needs_network(self) -> bool:
-        """Whether a part is known to be of no use without the network."""
-        return needs_network(self.reading)
-
-    @property
     def unlisted(self) -> str:
         """Say which program is not among `safety.safe_commands`; nothing where all are."""
         if not self.reading.is_clear:
             return "it is not understood"
-        entries = [entry.split() for entry in self._safe]
-        for run in self.reading.runs:
-            if not any(run.words[: len(entry)] == entry for entry in entries if entry):
-                return f"{run.words[0] if run.words else 'it'} is not in safety.safe_commands"
+        entries = [entry.split() for entry in self._safe if entry.strip()]
+        for words in (run.words for run in self.reading.runs):
+            if not any(words[: len(entry)] == entry for entry in entries):
+                return f"{words[0] if words else 'it'} is not in safety.safe_commands"
         return ""
 
     @cached_property

@@ -218,6 +218,8 @@ class Case:
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
+        from ybs.security.commands.writers import needs_network  # few calls are asked about
+
         withheld = self.withheld or (self.command.why_never if self.command else "")
         if by_rule:
             withheld = "your rule says to ask each time"
@@ -232,7 +234,7 @@ class Case:
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
-        command = self.command if offers_network else None
+        reading = self.command.reading if self.command and offers_network else None
         return Question(
             call=self.call,
             effect=self.effect,
@@ -242,7 +244,7 @@ class Case:
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
-            needs_network=command is not None and command.needs_network,
+            needs_network=reading is not None and needs_network(reading),
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )
@@ -340,11 +342,6 @@ class Policy:
         other.find_sandbox = find_sandbox
         return other
 
-    @property
-    def grants(self) -> tuple[str, ...]:
-        """What "always" stands for: what the person allowed for this session or project."""
-        return tuple(sorted(self.standing.grants))
-
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
 
@@ -377,10 +374,9 @@ class Policy:
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
-        from ybs.security.commands.dangers import blocked_entry  # only shell calls need it
-        from ybs.security.commands.wrappers import read
+        from ybs.security.policy.command_case import CommandCase  # only shell calls need it
 
-        return blocked_entry(read(command), self._safety.blocked_commands)
+        return CommandCase(command, self._safety).blocked
 
     def decide(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""

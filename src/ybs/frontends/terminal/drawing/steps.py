@@ -104,7 +104,9 @@ def detail_of(
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
         if is_whole:
             return Detail(output_lines(output, width))
-        lines, is_cut = _output_end(output, width, signs, _lines_of(finished), is_whole=not finished.success)
+        lines, is_cut = _output_end(
+            output, width, signs, _lines_of(finished), is_whole=not finished.success
+        )
         return Detail(lines, output if is_cut else "")
     if is_whole and (told := quiet_output_of(finished) or finished.output * (not finished.success)):
         return Detail(output_lines(told, width))

@@ -211,7 +211,9 @@ class Asking:
             if choice.question.choices and text.isprintable():
                 self._write(choice, text)  # neither is picked, so it is something else
                 return
-            keys = TYPE_ANSWER if choice.wants_words else f"press {listed_keys(choice.keys)}; {STOPS}"
+            keys = (
+                TYPE_ANSWER if choice.wants_words else f"press {listed_keys(choice.keys)}; {STOPS}"
+            )
             self._front.hint(keys)
         self._show()
 
