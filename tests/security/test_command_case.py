@@ -76,7 +76,7 @@ def test_what_is_known_to_write_or_to_need_the_network_is_named(command: str, re
         ("git push", False),
     ],
 )
-def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: bool):  # noqa: FBT001
+def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: bool):
     assert needs_network(read(command)) is expected
 
 

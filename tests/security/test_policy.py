@@ -530,7 +530,7 @@ def test_the_question_offers_what_can_help(
     command: str,
     offers_network: bool,
     needs_network: bool,
-    outside: str,  # noqa: FBT001
+    outside: str,
 ):
     options = {"command": command, "offers_network": True, "offers_outside": True}
     decision = decide(policy_of(find_sandbox=lambda: "full"), "run_shell", **options)

@@ -14,8 +14,7 @@ from ybs.config.schema import Safety
 from ybs.core.lazy import lazy
 from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.dangers import INTERPRETERS, stem_of
-from ybs.security.commands.dangers import BY_PROGRAM
+from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, stem_of
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, writes
 from ybs.security.policy import scopes

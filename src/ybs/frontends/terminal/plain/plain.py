@@ -69,6 +69,10 @@ every other line is sent when the turn has ended."""
 #: What is drawn and not said.
 
 
+#: What "yes" means by whether the command may, or has to, leave the sandbox.
+_YES = {"offered": "yes", "needed": "yes (in the sandbox)"}
+
+
 class PlainTerminal:
     """Holds a session and reads lines; `clock` counts seconds."""
 
@@ -311,8 +315,7 @@ class PlainTerminal:
         if question.outside:
             self._tell(fold_line(f"outside: it runs outside the sandbox, once, {OUTSIDE_MEANS}."))
             words = words.replace("no", "outside, no", 1)
-        if question.outside == "needed":
-            words = words.replace("yes", "yes (in the sandbox)", 1)
+            words = words.replace("yes", _YES[question.outside], 1)
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:

@@ -399,20 +399,18 @@ def answer_text(answer: Answer, question: Question) -> str:
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)
-    if answer.is_for_project:
-        return f"[p] always in this project: {grant}"
-    if answer.is_for_session:
-        return f"[a] always this session: {grant}"
-    if answer.asks_edits:
-        return "[e] yes, and ask before each edit from now on"
-    if answer.is_outside:
-        return "[o] outside the sandbox, once"
-    if answer.is_allowed:
-        how = _how(question, with_network=answer.with_network)
-        return f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
-    return (
-        "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
+    how = _how(question, with_network=answer.with_network)
+    yes = f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
+    words = (
+        (answer.is_for_project, f"[p] always in this project: {grant}"),
+        (answer.is_for_session, f"[a] always this session: {grant}"),
+        (answer.asks_edits, "[e] yes, and ask before each edit from now on"),
+        (answer.is_outside, "[o] outside the sandbox, once"),
+        (answer.is_allowed, yes),
+        (answer.reason == NO_REASON, "[n] no"),
     )
+    because = f"[r] no, because: {printable(answer.reason)}"
+    return next((text for is_meant, text in words if is_meant), because)
 
 
 def _title(text: str, width: int, paint: Paint) -> list[str]:

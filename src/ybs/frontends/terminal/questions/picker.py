@@ -320,7 +320,12 @@ class Picking:
             self._front.window.draft.paste(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             self._press(picker, press, is_last=is_last)
-        elif picker.is_mistyped:
+        else:
+            self._enter(picker, is_last=is_last)
+
+    def _enter(self, picker: Picker, *, is_last: bool) -> None:
+        """Take an Enter: it chooses where it came alone, and behind no words that are no answer."""
+        if picker.is_mistyped:
             self._say_keys(picker)
         elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
