@@ -826,12 +826,12 @@ async def test_a_yes_gives_the_network_to_what_is_of_no_use_without_and_says_so(
 async def test_a_key_says_yes_and_has_each_edit_asked_about() -> None:
     question = replace(question_of("write_file", "write"), offers_asking=True)
     lines = [bare(line) for line in choice_lines(question, 100, PLAIN, ASCII)]
-    assert "  [e] yes, and ask before each edit from now on" in lines
+    assert "  [e] yes, and ask before each edit" in lines
     choice = PendingQuestion(question, FakeClock())
     assert choice.press("e")
     answer = choice.answer.result()
     assert (answer.is_allowed, answer.asks_edits, answer.is_for_session) == (True, True, False)
-    assert answer_text(answer, question) == "[e] yes, and ask before each edit from now on"
+    assert answer_text(answer, question) == "[e] yes, and ask before each edit"
     assert not PendingQuestion(question_of(), FakeClock()).press("e")
 
 

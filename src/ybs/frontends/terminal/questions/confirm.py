@@ -285,7 +285,7 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
-    options += [("e", "yes, and ask before each edit from now on")] * question.offers_asking
+    options += [("e", "yes, and ask before each edit")] * question.offers_asking
     return options
 
 
@@ -404,7 +404,7 @@ def answer_text(answer: Answer, question: Question) -> str:
     words = (
         (answer.is_for_project, f"[p] always in this project: {grant}"),
         (answer.is_for_session, f"[a] always this session: {grant}"),
-        (answer.asks_edits, "[e] yes, and ask before each edit from now on"),
+        (answer.asks_edits, "[e] yes, and ask before each edit"),
         (answer.is_outside, "[o] outside the sandbox, once"),
         (answer.is_allowed, yes),
         (answer.reason == NO_REASON, "[n] no"),
