@@ -187,7 +187,10 @@ def _step(
     elif number > 0 and result is None:
         yield Noticed(level="warning", text=f"the session ended while {call.name} ran")
     elif number > 0 and result is not None:
-        yield ToolStarted(id=call.id, name=call.name, arguments=call.arguments)
+        from ybs.tools.calls.describing import title_of  # only a session that goes on needs it
+
+        title = title_of(call.name, bytes(call.arguments))
+        yield ToolStarted(id=call.id, name=call.name, arguments=call.arguments, title=title)
         yield from beside.get(call.id, ())
         yield ToolFinished.of(result)
 
