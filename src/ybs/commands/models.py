@@ -119,9 +119,11 @@ async def _doubts(session: Session, model: str) -> list[str]:
 async def change_mode(session: Session, argument: str) -> Reply:
     """Show or choose what is allowed without asking."""
     policy, word = session.environment.policy, " ".join(argument.lower().split())
-    if mode := next((mode for mode in MODES if word in (mode, ASK_EDITS)), None):
-        session.mode = mode
-        if mode == "ask":
+    named = "ask" if word == ASK_EDITS else word
+    chosen: Mode | None = next((mode for mode in MODES if mode == named), None)
+    if chosen is not None:
+        session.mode = chosen
+        if chosen == "ask":
             policy.asks_before_edits = word == ASK_EDITS
         return Reply(text=f"Mode: {mode_text(session, ' (')})")
     if argument:
