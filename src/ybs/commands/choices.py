@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from ybs.commands.models import MODE_WORDS
 from ybs.session.session import Session
 
 
@@ -12,8 +13,6 @@ def words(*words: str) -> Callable[[Session], Sequence[str]]:
 
 def modes(_session: Session) -> Sequence[str]:
     """Return the modes, and the one that asks before each edit."""
-    from ybs.commands.models import MODE_WORDS
-
     return tuple(MODE_WORDS)
 
 

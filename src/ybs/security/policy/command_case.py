@@ -16,7 +16,7 @@ from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
 from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, stem_of
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import IN_GIT, writes
+from ybs.security.commands.writers import IN_GIT, needs_network, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.rules import Rule
 from ybs.security.unicode import hidden_characters
@@ -46,6 +46,7 @@ class CommandCase:
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
+        self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
     @cached_property

@@ -218,8 +218,6 @@ class Case:
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
-        from ybs.security.commands.writers import needs_network  # few calls are asked about
-
         withheld = self.withheld or (self.command.why_never if self.command else "")
         if by_rule:
             withheld = "your rule says to ask each time"
@@ -234,7 +232,6 @@ class Case:
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
-        reading = self.command.reading if self.command and offers_network else None
         return Question(
             call=self.call,
             effect=self.effect,
@@ -244,7 +241,7 @@ class Case:
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
-            needs_network=reading is not None and needs_network(reading),
+            needs_network=offers_network and bool(self.command and self.command.needs_network),
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )

@@ -464,6 +464,7 @@ async def test_an_enter_behind_words_is_no_consent_and_the_words_are_kept_whole(
         await stage.settles()
         assert session.lines == [command], "the menu still stands"
         kept = stage.terminal.window.draft.text
+        assert ("still in your prompt: wait" in stage.screen) is kept.startswith("wait")
         assert kept == {"x": "", "\x1b[200~wait\x1b[201~": "wait"}.get(words, words)
         stage.keys("\x1b[B\x1b[A")  # who marks an answer means it
         stage.clock.now += 1

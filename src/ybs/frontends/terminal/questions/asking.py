@@ -17,6 +17,7 @@ from ybs.frontends.terminal.questions.confirm import (
     PendingQuestion,
     answer_text,
     choice_lines,
+    kept_words,
     question_text,
 )
 from ybs.frontends.terminal.words import one_line, shorten
@@ -116,7 +117,7 @@ class Asking:
         if self._choice.wants_reason:
             words = REASON_KEYS if self._choice.question.choices is None else ANSWER_KEYS
             keys = canvas.paint.dim(shorten(words, width, canvas.signs.more))
-            return ["", keys, *self._waiting_words(width)]
+            return ["", keys, *kept_words(self._front.window.draft, width, canvas)]
         lines = choice_lines(
             self._choice.question,
             width,
@@ -128,15 +129,7 @@ class Asking:
         if self._answered + self._open > 1:
             number = f"  ({self._answered + 1} of {self._answered + self._open})"
             lines.append(canvas.paint.dim(number))
-        return ["", *lines, *self._waiting_words(width)]
-
-    def _waiting_words(self, width: int) -> list[str]:
-        """Show what stands in the prompt, whose place the question has taken."""
-        canvas, draft = self._front.canvas, self._front.window.draft
-        if not draft.text.strip():
-            return []
-        words = f"  still in your prompt: {one_line(draft.pastes.label(draft.text))}"
-        return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
+        return ["", *lines, *kept_words(self._front.window.draft, width, canvas)]
 
     def note_drawn(self) -> None:
         """Note that what is open stands on the screen now."""

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -28,6 +29,9 @@ from ybs.frontends.terminal.words import (
 )
 from ybs.security.unicode import printable
 from ybs.session.status import Status
+
+if TYPE_CHECKING:
+    from ybs.frontends.terminal.prompt.draft import PromptDraft
 
 #: How long the question must have been visible, and the keyboard silent.
 GUARD_SECONDS = 0.3
@@ -287,6 +291,14 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
         options += [("p", "always in this project")] * question.can_be_kept
     options += [("e", "yes, and ask before each edit")] * question.offers_asking
     return options
+
+
+def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
+    """Show what stands in the prompt, whose place a question or a menu has taken."""
+    if not draft.text.strip():
+        return []
+    words = f"  still in your prompt: {one_line(draft.pastes.label(draft.text))}"
+    return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
 
 
 def _how(question: Question, *, with_network: bool) -> str:

@@ -8,7 +8,7 @@ from prompt_toolkit.keys import Keys
 
 from ybs.commands.figures import number_in
 from ybs.frontends.terminal.desk import Desk
-from ybs.frontends.terminal.questions.confirm import Silence
+from ybs.frontends.terminal.questions.confirm import Silence, kept_words
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, one_line, shorten, wrap_words
 from ybs.session.reply import Menu, MenuItem
@@ -301,7 +301,10 @@ class Picking:
         """Draw the menu."""
         if self._picker is None:
             return []
-        return self._picker.lines(width, height, self._front.canvas.paint, self._front.canvas.signs)
+        canvas, draft = self._front.canvas, self._front.window.draft
+        kept = kept_words(draft, width, canvas) if self._picker.is_question else []
+        lines = self._picker.lines(width, height - len(kept), canvas.paint, canvas.signs)
+        return [*lines, *kept]
 
     def take_key(self, event: KeyPressEvent) -> None:
         """Take a key while a menu is shown: close it, with the line of the item on Enter, or let it have the key."""
