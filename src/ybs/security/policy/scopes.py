@@ -102,8 +102,7 @@ def why_never(reading: Reading) -> str:
     if reading.text.endswith(" *"):
         return "as a rule it would allow more than this command"
     for run in reading.runs:
-        name = run.words[0] if run.words else ""
-        if not name:
+        if not (name := "".join(run.words[:1])):
             return "it runs no program"
         if name in _NEVER or next(options.running(run.words), None) is not None:
             return f"{name} runs other programs"
