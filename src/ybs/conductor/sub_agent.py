@@ -41,7 +41,10 @@ PART: Final = (
 
 
 class SubAgent:
-    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`. It may know what was said before, its `history`."""
+    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`. It may know what was said before, its `history`.
+
+    One that is another agent does its `_work` by itself (`ybs.conductor.acp.agent`), and no model is chosen for it.
+    """
 
     def __init__(
         self, name: str, kind: Kind, task: Task, budget: Budget, history: Sequence[Message] = ()
@@ -80,7 +83,7 @@ class SubAgent:
         return nullcontext() if self._agent is None else self._agent.paused()
 
     async def run(
-        self, home: Home, environment: ToolEnvironment, chosen: Chosen, emit: Emit
+        self, home: Home, environment: ToolEnvironment, chosen: Chosen | None, emit: Emit
     ) -> Report:
         """Work until the task is done or the budget ends. Whatever goes wrong is in the report; only cancellation passes."""
         self.started_at = monotonic()
@@ -105,8 +108,9 @@ class SubAgent:
         return self.report(self._problem())
 
     async def _work(
-        self, home: Home, environment: ToolEnvironment, chosen: Chosen, tell: Emit
+        self, home: Home, environment: ToolEnvironment, chosen: Chosen | None, tell: Emit
     ) -> None:
+        assert chosen is not None  # noqa: S101 - only another agent has none
         own = narrowed(environment, home.context, self.kind, self.task, self.budget)
         agent = self._agent = self._built(home, own, chosen, tell)
         home.prepare(agent)

@@ -30,7 +30,8 @@ class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
     `key` names its home; one that was started before finds there what it left. `shown` may be read, and `own`, which lies in
-    a folder of ybs's, `writable` changed, `declared` are variables. Without a `start` it begins in the project, where it sees that.
+    a folder of ybs's, `writable` changed, `declared` are variables. `lent` are files of the person's home folder that hold a login: it finds
+    them at their places in its own home, and may change them, although no other program sees them. Without a `start` it begins in the project, where it sees that.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     shown: tuple[Path, ...] = ()
     own: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    lent: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
     start: Start | None = None
 
@@ -101,7 +103,9 @@ def start_resident(
     start = resident.start or Start(folder=project, environ=host.environ, is_apart=False)
     if start.is_apart:
         resident = replace(resident, own=(*resident.own, start.folder))
+    lent = _lend(resident.lent, host.home, Path(kept.home))
     places = _places(host, project, resident, blocked, kept.work, start.environ)
+    places = replace(places, writable=(*places.writable, *lent))
     backend = choose(places, kept)
     declared = dict(resident.declared)
     if backend.name == "bubblewrap":
@@ -115,6 +119,27 @@ def start_resident(
         declared=declared,
     )
     return replace(launch, scratch="")  # its folder stays
+
+
+def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:
+    """Put links to files of the person's home folder into another home; return the files, links resolved. Raises OSError.
+
+    A program may have put a file of its own in the place of the link, as it writes a new login: that stays while it is the newer one.
+    """
+    lent: list[str] = []
+    for file in files:
+        if not file.is_file():
+            continue
+        real = os.path.realpath(file)
+        lent.append(real)
+        place = home / (file.relative_to(person) if file.is_relative_to(person) else file.name)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if place.is_symlink() or place.exists():
+            if not place.is_symlink() and place.stat().st_mtime_ns > file.stat().st_mtime_ns:
+                continue
+            place.unlink()
+        place.symlink_to(real)
+    return lent
 
 
 def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:
