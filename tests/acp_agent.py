@@ -108,7 +108,7 @@ class Agent:
     async def do_peek(self, path: str) -> None:
         """Read a file by itself."""
         try:
-            await self.say(f"{(self.cwd / path).expanduser().read_text()};")
+            await self.say(f"{(self.cwd / Path(path).expanduser()).read_text()};")
         except OSError as error:
             await self.say(f"{error.strerror};")
 
@@ -195,11 +195,17 @@ class Agent:
         (self.cwd / file).write_text(str(child.pid))
 
     async def do_raw(self, line: str, times: int = 1) -> None:
-        sys.stdout.write(f"{line}\n" * times)
-        sys.stdout.flush()
+        os.set_blocking(1, True)
+        data = f"{line}\n".encode() * times
+        while data:
+            data = data[os.write(1, data) :]
+        os.set_blocking(1, False)
 
     async def do_long_line(self) -> None:
         await self.do_raw("x" * 17_000_000)
+
+    async def do_deep_line(self) -> None:
+        await self.do_raw("[" * 600_000)
 
     async def do_flood(self) -> None:
         chunk = AgentMessageChunk(

@@ -74,8 +74,15 @@ class AcpSubAgent(SubAgent):
         is_done = False
         try:
             await transport.open()
+            is_held = program.is_held(agent, own)
             asked = requests.Requests(
-                self.name, own, home.hooks, home.call_ids, tell, is_held=program.is_held(agent, own)
+                self.name,
+                own,
+                home.hooks,
+                home.call_ids,
+                tell,
+                is_held=is_held,
+                only_reads=is_held and agent.read_only,
             )
             turn = client.Turn(
                 self.name, title_of(agent), transport, asked, home.call_ids, self.budget, tell

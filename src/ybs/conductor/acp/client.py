@@ -128,6 +128,7 @@ class Turn:
             await self._cancel(connection)
             raise
         finally:
+            self._close_all(success=False)
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
             self._over.cancel()
@@ -198,11 +199,9 @@ class Turn:
         return f"{why}: {said}" if said else why
 
     def _finished(self, reason: EndReason, message: str) -> TurnFinished:
-        """Close what is open, and sum the turn up."""
-        for each in tuple(self._open):
-            self._finish(each, success=reason == "done", output="")
+        """Sum the turn up."""
+        self._close_all(success=reason == "done")
         usage = Usage(input_tokens=self._tokens, cost_usd=self._cost)
-        self._close_text(usage, is_last=True)
         end = TurnFinished(
             reason=reason,
             message=message,
@@ -212,6 +211,12 @@ class Turn:
         )
         self._tell(end)
         return end
+
+    def _close_all(self, *, success: bool) -> None:
+        """Tell the end of calls that are open, and what was said."""
+        for each in tuple(self._open):
+            self._finish(each, success=success, output="")
+        self._close_text()
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001 - the SDK's signature
         """Answer a message of the agent, as the SDK hands it over."""
@@ -307,11 +312,11 @@ class Turn:
         return call
 
     def _begin_call(self, call: ToolCallUpdate) -> None:
-        self._close_text(Usage())
-        self._steps += 1
+        self._close_text()
+        self._steps += not self._open  # calls side by side are of one request
         most = self._budget.steps
         if most is not None and self._steps > most:
-            self._stop(f"it made more than the {plural(most, 'call')} that it may")
+            self._stop(f"it used more than the {plural(most, 'step')} that it may")
         wish, number = _wish_of(call), call.tool_call_id
         self._open.add(number)
         arguments = {**wish.arguments, "title": wish.title} if wish.title else wish.arguments
@@ -343,11 +348,11 @@ class Turn:
             )
         )
 
-    def _close_text(self, usage: Usage, *, is_last: bool = False) -> None:
+    def _close_text(self) -> None:
         """Tell what was said since the last call as one message."""
         text, self._said = "".join(self._said), []
-        if text.strip() or is_last:
-            self._tell(AssistantSaid(content=text, model=self._model, usage=usage))
+        if text.strip():
+            self._tell(AssistantSaid(content=text, model=self._model))
 
     def _stop(self, why: str) -> None:
         if not self._over.done():

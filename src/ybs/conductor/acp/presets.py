@@ -124,8 +124,19 @@ def command_of(agent: AcpAgent, host: Host) -> tuple[str, ...]:
         found = persons_program(name, away_from=host.roots, environ=host.environ)
         if found is not None:
             return (found, *options, *map(host.with_home, agent.args))
-    how = f"; install it with `{preset.fix}`" if preset and not agent.command else ""
+    how = f"; install it with `{fix}`" if (fix := _installing(agent)) else ""
     raise ConfigError(f"the program {commands[0][0]} is not on your PATH{how}")
+
+
+def fix_for(agent: AcpAgent) -> str:
+    """Return the command that installs what is missing; empty where nobody knows."""
+    if find_spec("acp") is None:
+        return "pip install 'ybs[acp]'"
+    return _installing(agent)
+
+
+def _installing(agent: AcpAgent) -> str:
+    return "" if agent.preset is None or agent.command else PRESETS[agent.preset].fix
 
 
 def problem_with(agent: AcpAgent, host: Host) -> str:

@@ -94,8 +94,8 @@ class _Permission:
     description = "asks for a permission"
     parameters = Raw(b'{"type":"object","additionalProperties":true}')
 
-    def __init__(self, wish: Wish, own: ToolEnvironment) -> None:
-        self._wish, self._own = wish, own
+    def __init__(self, wish: Wish, own: ToolEnvironment, *, only_reads: bool) -> None:
+        self._wish, self._own, self._only_reads = wish, own, only_reads
         self.name, self.effect = wish.tool
         self._given = msgspec.json.decode(msgspec.json.encode(wish.arguments))
 
@@ -122,7 +122,12 @@ class _Permission:
         if wish.command:
             is_apart = wish.folder and Path(wish.folder) != roots.folder
             detail = f"in {wish.folder}" if is_apart else ""
-            return Subject(command=wish.command, detail=detail, is_elsewhere=True)
+            return Subject(
+                command=wish.command,
+                detail=detail,
+                is_elsewhere=True,
+                only_reads=self._only_reads,
+            )
         is_write = self.effect != "read"
         found = [roots.resolve(path, is_write=is_write) for path in wish.paths]
         later = [roots.runs_later(path) for path in found] if is_write else []
@@ -185,7 +190,10 @@ class _ReadText(BuiltInTool):
 
 
 class Requests:
-    """Answers what an agent of this name asks. `hooks` run around its calls; `is_held`: the sandbox stands around its program."""
+    """Answers what an agent of this name asks. `hooks` run around its calls; `is_held`: the sandbox stands around its program.
+
+    `only_reads`: the sandbox shows it the project read-only, so that no command of it changes anything.
+    """
 
     def __init__(  # noqa: PLR0913 - what stands around each call
         self,
@@ -196,9 +204,10 @@ class Requests:
         tell: Emit,
         *,
         is_held: bool,
+        only_reads: bool,
     ) -> None:
         self._name, self._own, self._hooks = name, own, hooks
-        self._call_ids, self._tell = call_ids, tell
+        self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
         gate = own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet.
@@ -208,7 +217,7 @@ class Requests:
         """Return whether the agent may do what it asks for in a call that has this id here."""
         arguments = Raw(msgspec.json.encode(wish.arguments))
         call = ToolCall(id=call_id, name=wish.tool[0], arguments=arguments)
-        result = await self._run(call, _Permission(wish, self._own))
+        result = await self._run(call, _Permission(wish, self._own, only_reads=self._only_reads))
         if result.is_error:
             return False
         if wish.changes or wish.kind in ("edit", "delete", "move"):
