@@ -51,7 +51,7 @@ class Scene:
             **(agent or {}),
         }
         overrides = {"agents.offer": "always", "agents.acp": {"other": entry}}
-        model = ScriptedModel([options.pop("task", TASK), "done"], window=200_000)
+        model = ScriptedModel([options.pop("task", TASK), "done", "done"], window=200_000)
         session = Session.open(
             self.project,
             model=model,
