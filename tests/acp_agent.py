@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -90,7 +89,9 @@ class Agent:
 
     async def do_about(self) -> None:
         fs = self.capabilities.fs
-        await self.say(json.dumps([fs.read_text_file, fs.write_text_file, self.capabilities.terminal]))
+        await self.say(
+            json.dumps([fs.read_text_file, fs.write_text_file, self.capabilities.terminal])
+        )
 
     async def do_env(self, name: str) -> None:
         await self.say(os.environ.get(name, "unset"))
@@ -108,7 +109,7 @@ class Agent:
     async def do_peek(self, path: str) -> None:
         """Read a file by itself."""
         try:
-            await self.say(f"{(self.cwd / Path(path).expanduser()).read_text()};")
+            await self.say(f"{_path(self.cwd, path).read_text()};")
         except OSError as error:
             await self.say(f"{error.strerror};")
 
@@ -170,7 +171,9 @@ class Agent:
 
     async def do_cost(self, used: int, amount: float) -> None:
         cost = Cost(amount=amount, currency="USD")
-        await self.tell(UsageUpdate(session_update="usage_update", used=used, size=9_999, cost=cost))
+        await self.tell(
+            UsageUpdate(session_update="usage_update", used=used, size=9_999, cost=cost)
+        )
 
     async def do_tokens(self, read: int, written: int) -> None:
         self.usage = Usage(total_tokens=read + written, input_tokens=read, output_tokens=written)
@@ -179,7 +182,8 @@ class Agent:
         return reason
 
     async def do_die(self, code: int) -> None:
-        print("fatal: the engine is broken", file=sys.stderr, flush=True)
+        sys.stderr.write("fatal: the engine is broken\n")
+        sys.stderr.flush()
         os._exit(code)
 
     async def do_hang(self) -> None:
@@ -187,11 +191,11 @@ class Agent:
 
     async def do_block(self) -> None:
         """Hang for good, without ears for a cancellation."""
-        time.sleep(600)
+        time.sleep(600)  # noqa: ASYNC251 - that is the point
 
     async def do_child(self, file: str) -> None:
         """Start a process that goes on by itself, and note its number."""
-        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        child = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
         (self.cwd / file).write_text(str(child.pid))
 
     async def do_raw(self, line: str, times: int = 1) -> None:
@@ -209,7 +213,8 @@ class Agent:
 
     async def do_flood(self) -> None:
         chunk = AgentMessageChunk(
-            session_update="agent_message_chunk", content=TextContentBlock(type="text", text="x" * 1000)
+            session_update="agent_message_chunk",
+            content=TextContentBlock(type="text", text="x" * 1000),
         )
         params = {"sessionId": "s", "update": chunk.model_dump(mode="json", by_alias=True)}
         line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
@@ -228,6 +233,10 @@ class Agent:
             *(self.client.request_permission(self.session, each, CHOICES) for each in calls),
             return_exceptions=True,
         )
+
+
+def _path(folder: Path, path: str) -> Path:
+    return folder / Path(path).expanduser()
 
 
 if __name__ == "__main__":

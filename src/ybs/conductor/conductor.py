@@ -144,7 +144,9 @@ class Conductor:
         if not kind.may_change or task.background:
             raise ToolError("Only kinds that change something can be given a task with `best_of`.")
         if kind.acp is not None:
-            raise ToolError(f"{kind.name} is another agent, which works alone. Leave `best_of` out.")
+            raise ToolError(
+                f"{kind.name} is another agent, which works alone. Leave `best_of` out."
+            )
         models = await self._models_for(task, kind, history, is_persons=is_persons)
         works, refused = self._begin([task] * len(models), call_id, history)
         for model in models[len(works) :]:

@@ -63,7 +63,9 @@ class Workplaces:
             self._isolation = Isolation(self._home.environment, self._home.hooks)
         return await self._isolation.open(agent.name, is_foreign=agent.kind.acp is not None)
 
-    async def run_in(self, overlay: Overlay, agent: SubAgent, chosen: Chosen | None, emit: Emit) -> Report:
+    async def run_in(
+        self, overlay: Overlay, agent: SubAgent, chosen: Chosen | None, emit: Emit
+    ) -> Report:
         """Run a sub-agent in its copy; nothing is merged."""
         hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
         home = replace(self._home, hooks=hooks, tools=(), toolboxes=())  # they know the project

@@ -6,7 +6,6 @@ from msgspec import Meta, Struct
 
 from ybs.config.network import Most, NotEmpty, Usd
 
-
 #: Agents whose programs, logins and variables ybs knows.
 AcpPreset: TypeAlias = Literal["claude", "codex", "gemini", "opencode"]
 
@@ -40,9 +39,7 @@ class AcpAgent(Struct, frozen=True, kw_only=True):
     read_only: Annotated[
         bool, Meta(description="Only show it the project, instead of a copy to work in.")
     ] = False
-    description: Annotated[
-        str, Meta(description="What it is for, as the model is told.")
-    ] = ""
+    description: Annotated[str, Meta(description="What it is for, as the model is told.")] = ""
     sandbox: Annotated[
         bool,
         Meta(

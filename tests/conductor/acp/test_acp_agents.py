@@ -94,7 +94,9 @@ async def test_it_changes_a_copy_whose_changes_are_merged(scene: Scene) -> None:
 
 async def test_what_it_changed_unasked_is_asked_about_as_the_mode_says(scene: Scene) -> None:
     scene.answer = lambda question: Answer(is_allowed="Merge b" not in question.preview.title)
-    said = await scene.play(["put", "a", "new\n"], ["put", "b", "x\n"], ["put", "c", "x\n"], mode="ask")
+    said = await scene.play(
+        ["put", "a", "new\n"], ["put", "b", "x\n"], ["put", "c", "x\n"], mode="ask"
+    )
     assert [each.preview.title for each in scene.asked] == [
         "Merge b from sub-agent other-1",
         "Merge c from sub-agent other-1",
@@ -168,7 +170,11 @@ async def test_a_grant_of_the_person_holds_for_it_and_a_change_is_shown(scene: S
     )
     assert scene.said == "yes;written;written;written;"
     (asked,) = scene.asked
-    assert (asked.preview.title, asked.call.name, asked.grant) == ("Edit", "write_file", "write_file(**)")
+    assert (asked.preview.title, asked.call.name, asked.grant) == (
+        "Edit",
+        "write_file",
+        "write_file(**)",
+    )
     assert "+1" in asked.preview.body
     assert (scene.project / "b").read_text() == "2\n"
     assert (scene.project / "c").read_text() == "3\n"
@@ -179,6 +185,13 @@ async def test_what_was_allowed_is_written_once_without_another_question(scene: 
         ["ask_edit", "b", None, "1\n"], ["write", "b", "1\n"], ["write", "b", "2\n"], mode="ask"
     )
     assert scene.said == "yes;written;written;"
+    told = [(each.title, each.paths) for each in scene.told(ToolStarted)]
+    assert told == [("Edit", ("b",)), ("Write b", ("b",)), ("Write b", ("b",))]
+    changes = [change for each in scene.told(ToolFinished) for change in each.changes]
+    assert [(each.path, each.before, each.after) for each in changes] == [
+        ("b", None, "1\n"),
+        ("b", "1\n", "2\n"),
+    ], "what was written through ybs is told once"
     assert [each.preview.title for each in scene.asked] == ["Edit", "Overwrite b (+1 -1)"]
 
 
@@ -254,7 +267,8 @@ async def test_its_events_are_those_of_a_sub_agent(scene: Scene) -> None:
     assert "".join(each.text for each in scene.told(TextStreamed)) == "First.Last."
     (started,), (finished,) = scene.told(ToolStarted), scene.told(ToolFinished)
     assert started.name == finished.name == "run_shell"
-    assert json.loads(bytes(started.arguments)) == {"command": "ls", "title": "List files"}
+    assert json.loads(bytes(started.arguments)) == {"command": "ls"}
+    assert (started.effect, started.title) == ("execute", "List files")
     assert (finished.id, finished.success, finished.output) == (started.id, True, "out")
     assert scene.told(TurnFinished)[0].usage.cost_usd == 0.25
     assert {each.started_by for each in scene.events.envelopes if each.agent == "other-1"} == {
@@ -284,7 +298,10 @@ async def test_a_task_says_what_its_part_is_and_names_its_copy(scene: Scene) -> 
         ([["flood"]], "it said more than 5,000,000 characters"),
         ([["cost", 1, 3.0], ["hang"]], "it cost more than the $2.00 that it may"),
         ([["cost", 200_000, 0.0], ["hang"]], "it used more than the 100,000 tokens that it may"),
-        ([["call", "read", str(n), {}] for n in range(9)] + [["hang"]], "it used more than the 8 steps"),
+        (
+            [["call", "read", str(n), {}] for n in range(9)] + [["hang"]],
+            "it used more than the 8 steps",
+        ),
     ],
 )
 async def test_one_that_goes_wrong_is_a_report_with_the_reason(
@@ -329,7 +346,9 @@ async def test_nonsense_between_its_messages_is_passed_over(
         "text",
     ]
     lines = [["raw", json.dumps(each)] for each in nonsense if each != nonsense[8]]
-    said = await scene.play(*lines, ["raw", "\x1b[2Jnot json"], ["raw", "[" * 5000], ["say", "fine"])
+    said = await scene.play(
+        *lines, ["raw", "\x1b[2Jnot json"], ["raw", "[" * 5000], ["say", "fine"]
+    )
     assert "done; " in said, said
     assert said.endswith("fine")
     assert capfd.readouterr() == ("", ""), "the SDK writes nothing to the terminal"
@@ -352,14 +371,13 @@ async def test_a_cancelled_turn_ends_its_processes_at_once(scene: Scene) -> None
     async with session:
         turn = asyncio.create_task(session.send("go"))
         await _until(lambda: bool(scene.told(TextStreamed)))
-        (copy,) = Path(os.environ["TMPDIR"]).glob("ybs-*/*/*/project/pid")
-        pid = int(copy.read_text())
+        pid = _number_in_copy()
         began = asyncio.get_running_loop().time()
         session.cancel()
         end = await turn
         assert asyncio.get_running_loop().time() - began < 3
         assert end.finished.reason == "interrupted"
-        assert not Path(f"/proc/{pid}").exists() or _is_dead(pid)
+        assert _is_gone(pid)
     assert not (scene.project / "pid").exists(), "nothing is merged of one that was stopped"
 
 
@@ -377,12 +395,20 @@ async def test_stopping_one_leaves_the_turn_and_what_it_said(scene: Scene) -> No
 
 async def _until(is_there: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not is_there():
+        while not is_there():  # noqa: ASYNC110 - of events of another process
             await asyncio.sleep(0.02)
 
 
-def _is_dead(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+def _number_in_copy() -> int:
+    (file,) = Path(os.environ["TMPDIR"]).glob("ybs-*/*/*/project/pid")
+    return int(file.read_text())
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -390,7 +416,10 @@ def _is_dead(pid: int) -> bool:
     [
         ({"trust": False}, "it works only in a project that the person trusts"),
         ({"overrides": {"incognito.enabled": True}}, "so it is not used in incognito"),
-        ({"agent": {"command": ["no-such-agent"]}}, "the program no-such-agent is not on your PATH"),
+        (
+            {"agent": {"command": ["no-such-agent"]}},
+            "the program no-such-agent is not on your PATH",
+        ),
     ],
 )
 async def test_where_it_may_not_work_it_is_not_started(
@@ -443,7 +472,9 @@ async def test_a_preset_logs_in_with_the_key_that_is_there(
     scene.events = RecordedEvents()
     said = await scene.play(*steps, agent={"preset": "codex"})
     assert scene.said == "logged ina key of the test"
-    assert said.endswith("logged in[ybs:secret:own-secret#1]"), "the main agent's model reads no key"
+    assert said.endswith("logged in[ybs:secret:own-secret#1]"), (
+        "the main agent's model reads no key"
+    )
 
 
 async def test_a_hook_of_the_person_can_refuse_and_cannot_change_what_it_asks_for(

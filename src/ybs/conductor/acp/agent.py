@@ -53,7 +53,9 @@ class AcpSubAgent(SubAgent):
         try:
             with deadline.running():
                 async with deadline.timeout():
-                    await self._talk(agent, home, own, own.mask(told, f"the task of {self.name}"), tell)
+                    await self._talk(
+                        agent, home, own, own.mask(told, f"the task of {self.name}"), tell
+                    )
         except TimeoutError as error:
             raise ToolError(
                 f"it did not come to its end within the {deadline.max_seconds:g} s that it has"
@@ -91,7 +93,9 @@ class AcpSubAgent(SubAgent):
             is_done = end.reason == "done"
             return end
         except client.NotLoggedIn as error:
-            raise ToolError(f"{title_of(agent)} is not logged in: {error}{_login_of(agent)}") from error
+            raise ToolError(
+                f"{title_of(agent)} is not logged in: {error}{_login_of(agent)}"
+            ) from error
         except OSError as error:
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
         finally:

@@ -54,7 +54,6 @@ from ybs.core.events import (
     TextStreamed,
     ThinkingStreamed,
     ToolFinished,
-    ToolStarted,
     TurnFinished,
 )
 from ybs.core.messages import Usage
@@ -218,7 +217,7 @@ class Turn:
             self._finish(each, success=success, output="")
         self._close_text()
 
-    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001 - the SDK's signature
+    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
         """Answer a message of the agent, as the SDK hands it over."""
         if is_notification:
             if method == "session/update":
@@ -299,7 +298,9 @@ class Turn:
     def _take_call(self, update: ToolCallStart | ToolCallProgress) -> None:
         call = self._known(update)
         if call.status in ("completed", "failed"):
-            self._finish(call.tool_call_id, success=call.status == "completed", output=_output_of(call))
+            self._finish(
+                call.tool_call_id, success=call.status == "completed", output=_output_of(call)
+            )
 
     def _known(self, update: Any) -> ToolCallUpdate:
         """Return all that is known of a call with this update; the first one begins it."""
@@ -319,14 +320,7 @@ class Turn:
             self._stop(f"it used more than the {plural(most, 'step')} that it may")
         wish, number = _wish_of(call), call.tool_call_id
         self._open.add(number)
-        arguments = {**wish.arguments, "title": wish.title} if wish.title else wish.arguments
-        self._tell(
-            ToolStarted(
-                id=self._id_of(number),
-                name=wish.tool[0],
-                arguments=Raw(msgspec.json.encode(arguments)),
-            )
-        )
+        self._tell(self._requests.begun(wish, self._id_of(number)))
 
     def _id_of(self, number: str) -> str:
         if number not in self._ids:
@@ -345,6 +339,7 @@ class Turn:
                 success=success,
                 output=output,
                 summary=first_words(output, _LONGEST_TITLE),
+                changes=self._requests.changed(wish) if success else (),
             )
         )
 
@@ -429,5 +424,3 @@ def _error_of(error: RequestError) -> ToolError:
     words = f"{error}: {details}" if isinstance(details, str) and details else str(error)
     words = first_words(words, 500)
     return NotLoggedIn(words) if error.code == _AUTH_REQUIRED else ToolError(f"it failed: {words}")
-
-

@@ -152,9 +152,10 @@ def problem_with(agent: AcpAgent, host: Host) -> str:
 
 def method_of(agent: AcpAgent, host: Host) -> str:
     """Return the login that the agent is told to use where it asks for one; empty where nothing says which."""
-    methods = {} if agent.preset is None else PRESETS[agent.preset].methods
+    if agent.preset is None:
+        return ""
     variables = {**host.environ, **agent.env}
-    for needed, method in methods.items():
+    for needed, method in PRESETS[agent.preset].methods.items():
         is_file = needed.startswith("~")
         if host.expand(needed, host.home).is_file() if is_file else variables.get(needed):
             return method

@@ -131,7 +131,9 @@ def _message_in(line: bytes) -> dict[str, Any] | None:
         return None
     message = dict(message)
     method, number = message.get("method"), message.get("id")
-    if method is None and not (isinstance(number, int) and ("result" in message or "error" in message)):
+    if method is None and not (
+        isinstance(number, int) and ("result" in message or "error" in message)
+    ):
         return None
     if not isinstance(method, str | None) or not isinstance(number, int | str | None):
         return None

@@ -14,15 +14,19 @@ from msgspec import Raw, Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.call_ids import CallIds
+from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.write_file import WriteFile
-from ybs.tools.editing.changes import text_diff
+from ybs.tools.calls.describing import one_line, title_of
+from ybs.tools.editing.changes import file_change
+from ybs.tools.editing.diff import diff_of_change
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there
 from ybs.tools.toolbox import LocalToolbox
@@ -51,6 +55,11 @@ class Change(Struct, frozen=True, kw_only=True):
     path: str
     before: str | None
     after: str
+
+    def told(self, roots: Roots) -> FileChange:
+        """Return it as ybs tells it."""
+        before = None if self.before is None else self.before.encode(errors="replace")
+        return file_change(before, self.after.encode(errors="replace"), roots.show(Path(self.path)))
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -103,14 +112,7 @@ class _Permission:
         """Show the command, or the difference that it would make."""
         del arguments
         wish, roots = self._wish, self._own.roots
-        diffs = [
-            text_diff(
-                None if each.before is None else each.before.encode(errors="replace"),
-                each.after.encode(errors="replace"),
-                roots.show(Path(each.path)),
-            ).text
-            for each in wish.changes
-        ]
+        diffs = [diff_of_change(each.told(roots)) for each in wish.changes]
         body = wish.command or "\n".join(diffs)
         title = " ".join(wish.title.split())[:_LONGEST_TITLE] or f"Call {self.name}"
         return Preview(title=title, body=body[:_MOST_SHOWN], paths=wish.paths)
@@ -142,7 +144,9 @@ class _Permission:
         """Let the agent do it. Raises ToolError where a hook wants something else to be done: the agent cannot be told."""
         del print_live
         if arguments != self._given:
-            raise ToolError("a hook changed what another agent asked for, and that cannot be handed on")
+            raise ToolError(
+                "a hook changed what another agent asked for, and that cannot be handed on"
+            )
         return ToolOutput(output="allowed")
 
 
@@ -163,9 +167,7 @@ class _ReadText(BuiltInTool):
         """Name the file."""
         return Preview(title=f"Read {self.target(arguments)[1]}")
 
-    async def run(
-        self, arguments: _ReadArguments, print_live: Callable[[str], None]
-    ) -> ToolOutput:
+    async def run(self, arguments: _ReadArguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Read the lines asked for."""
         del print_live
         path, shown = self.target(arguments)
@@ -173,7 +175,9 @@ class _ReadText(BuiltInTool):
         if arguments.line is not None or arguments.limit is not None:
             first = max((arguments.line or 1) - 1, 0)
             lines = text.splitlines(keepends=True)
-            text = "".join(lines[first : None if arguments.limit is None else first + max(arguments.limit, 0)])
+            text = "".join(
+                lines[first : None if arguments.limit is None else first + max(arguments.limit, 0)]
+            )
         if len(text) > MOST_CHARS:
             raise ToolError(f"{shown} is too large to be read at once; ask for a part of its lines")
         return ToolOutput(output="read", display={"content": text})
@@ -212,6 +216,26 @@ class Requests:
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet.
         self._allowed: set[Path] = set()
+        self._written: set[str] = set()
+
+    def begun(self, wish: Wish, call_id: str) -> ToolStarted:
+        """Return the event of a call of the agent's own that begins."""
+        name, effect = wish.tool
+        paths = tuple(self._own.roots.show(Path(path)) for path in wish.paths)
+        subject = {"path": paths[0]} if paths else wish.arguments
+        return ToolStarted(
+            id=call_id,
+            name=name,
+            arguments=Raw(msgspec.json.encode(wish.arguments)),
+            effect=effect,
+            title=one_line(wish.title) or title_of(name, msgspec.json.encode(subject)),
+            paths=paths,
+        )
+
+    def changed(self, wish: Wish) -> tuple[FileChange, ...]:
+        """Return what a call of the agent's own changed, but for what it wrote through ybs: that was told already."""
+        changes = (each.told(self._own.roots) for each in wish.changes)
+        return tuple(each for each in changes if each.path not in self._written)
 
     async def allows(self, wish: Wish, call_id: str) -> bool:
         """Return whether the agent may do what it asks for in a call that has this id here."""
@@ -235,12 +259,14 @@ class Requests:
     async def write(self, path: str, content: str) -> None:
         """Write a file; a placeholder in it stands for the secret that was read there. Raises ToolError."""
         call = self._call("write_file", {"path": path, "content": content})
-        self._tell(ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
+        new = Change(path=path, before=None, after=content)
+        self._tell(self.begun(Wish(kind="edit", changes=(new,), paths=(path,)), call.id))
         is_allowed = self._take_allowed(path)
         wishing = self._gate.wishing(call.id, "allow", "") if is_allowed else nullcontext()
         with wishing:
             result = await self._run(call, WriteFile(self._own.workspace))
         self._tell(ToolFinished.of(result))
+        self._written.update(change.path for change in result.changes)
         if result.is_error:
             raise ToolError(result.output)
 
