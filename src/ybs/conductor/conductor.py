@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ybs.agent.model_choice import AUTO, routed
 from ybs.agent.routed import RoutedTask
+from ybs.conductor.acp.agent import AcpSubAgent
 from ybs.conductor.best_of import (
     NO_MODEL,
     Attempt,
@@ -409,11 +410,8 @@ class Conductor:
 def _agent_of(
     name: str, kind: Kind, task: Task, budget: Budget, history: Sequence[Message]
 ) -> SubAgent:
-    if kind.acp is None:
-        return SubAgent(name, kind, task, budget, history)
-    from ybs.conductor.acp.agent import AcpSubAgent  # few sessions have one
-
-    return AcpSubAgent(name, kind, task, budget, history)
+    make = SubAgent if kind.acp is None else AcpSubAgent
+    return make(name, kind, task, budget, history)
 
 
 def _summary(begun: int, ended: int, done: int) -> str:

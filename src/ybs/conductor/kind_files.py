@@ -11,6 +11,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from ybs.agent.user_hooks.names import KNOWN
+from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.config.files import open_regular
@@ -115,12 +116,7 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
 
 def _of_settings(loaded: Loaded, problems: list[Problem]) -> Iterator[tuple[str, Kind]]:
     """Yield the kinds that are other agents. Only the person's own settings name them: `ybs.trust` leaves out those of a project."""
-    agents = loaded.config.agents.acp
-    if not agents:
-        return
-    from ybs.conductor.acp.presets import kind_of  # few have any
-
-    for name, agent in agents.items():
+    for name, agent in loaded.config.agents.acp.items():
         place = f"{ACP_PLACE}.{name}"
         if not _NAME.fullmatch(name):
             problems.append(Problem(place, "its name may have lower-case letters, digits, - and _"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INCOGNITO: Final = "it keeps records of its own, so it is not used in incognito"
 _NOT_TRUSTED: Final = (
     "it goes by the project's own settings and runs what they name, with its login and the network, so it works only in a "
-    "project that the person trusts (`ybs trust`)"
+    "project that the person trusts"
 )
 _DRY_RUN: Final = "this is a dry run, and what it does cannot be held back"
 
@@ -78,17 +78,9 @@ class AcpSubAgent(SubAgent):
             await transport.open()
             is_held = program.is_held(agent, own)
             asked = requests.Requests(
-                self.name,
-                own,
-                home.hooks,
-                home.call_ids,
-                tell,
-                is_held=is_held,
-                only_reads=is_held and agent.read_only,
+                self.name, own, home, tell, is_held=is_held, only_reads=is_held and agent.read_only
             )
-            turn = client.Turn(
-                self.name, title_of(agent), transport, asked, home.call_ids, self.budget, tell
-            )
+            turn = client.Turn(title_of(agent), transport, asked, self.budget, tell)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))
             is_done = end.reason == "done"
             return end

@@ -44,7 +44,6 @@ from pydantic import BaseModel, ValidationError
 from ybs.conductor.acp.program import AcpTransport
 from ybs.conductor.acp.requests import Change, Requests, Wish
 from ybs.conductor.budget import Budget
-from ybs.core.call_ids import CallIds
 from ybs.core.errors import ToolError
 from ybs.core.events import (
     AssistantSaid,
@@ -88,21 +87,14 @@ class NotLoggedIn(ToolError):
 class Turn:
     """One turn of another agent, from its start to its end. What happens goes to `tell`; more than its `budget` ends it.
 
-    `model` is the agent's name for people, `name` that of the sub-agent.
+    `model` is the agent's name for people.
     """
 
-    def __init__(  # noqa: PLR0913 - what a turn stands on
-        self,
-        name: str,
-        model: str,
-        transport: AcpTransport,
-        requests: Requests,
-        call_ids: CallIds,
-        budget: Budget,
-        tell: Emit,
+    def __init__(
+        self, model: str, transport: AcpTransport, requests: Requests, budget: Budget, tell: Emit
     ) -> None:
-        self._name, self._model, self._transport = name, model, transport
-        self._requests, self._call_ids, self._budget, self._tell = requests, call_ids, budget, tell
+        self._model, self._transport, self._requests = model, transport, requests
+        self._budget, self._tell = budget, tell
         self._calls: dict[str, ToolCallUpdate] = {}
         self._ids: dict[str, str] = {}
         self._open: set[str] = set()
@@ -324,7 +316,7 @@ class Turn:
 
     def _id_of(self, number: str) -> str:
         if number not in self._ids:
-            self._ids[number] = self._call_ids.take(number[:64], self._name)
+            self._ids[number] = self._requests.new_id(number[:64])
         return self._ids[number]
 
     def _finish(self, number: str, *, success: bool, output: str) -> None:

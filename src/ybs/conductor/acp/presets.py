@@ -81,11 +81,12 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
         login=("~/.local/share/opencode/auth.json",),
     ),
 }
+_BY_NAME: Final[Mapping[str, AcpPreset]] = {name: name for name in PRESETS}
 
 
 def kind_of(name: str, agent: AcpAgent, place: str) -> Kind:
     """Return the kind that an entry of `agents.acp` makes. Raises ConfigError where it names no program."""
-    known = agent.preset or next((each for each in PRESETS if each == name), None)
+    known = agent.preset or _BY_NAME.get(name)
     if known is None and not agent.command:
         raise ConfigError(f"it has no `command`, and no `preset`, which are: {', '.join(PRESETS)}")
     if known is not None:
@@ -110,22 +111,22 @@ def kind_of(name: str, agent: AcpAgent, place: str) -> Kind:
 
 def title_of(agent: AcpAgent) -> str:
     """Return the agent's name for people."""
-    if agent.preset is not None and not agent.command:
-        return PRESETS[agent.preset].title
-    return agent.command[0].rpartition("/")[2]
+    if agent.command:
+        return agent.command[0].rpartition("/")[2]
+    return "" if agent.preset is None else PRESETS[agent.preset].title
 
 
 def command_of(agent: AcpAgent, host: Host) -> tuple[str, ...]:
     """Return the command, its program as a path of the person's own PATH. Raises ConfigError where it is not installed."""
-    preset = None if agent.preset is None else PRESETS[agent.preset]
-    commands = (agent.command,) if agent.command else preset.commands if preset else ()
+    known = () if agent.preset is None else PRESETS[agent.preset].commands
+    commands = (agent.command,) if agent.command else known
     for program, *options in commands:
         name = host.with_home(program)
         found = persons_program(name, away_from=host.roots, environ=host.environ)
         if found is not None:
             return (found, *options, *map(host.with_home, agent.args))
     how = f"; install it with `{fix}`" if (fix := _installing(agent)) else ""
-    raise ConfigError(f"the program {commands[0][0]} is not on your PATH{how}")
+    raise ConfigError(f"the program {next(iter(commands))[0]} is not on your PATH{how}")
 
 
 def fix_for(agent: AcpAgent) -> str:

@@ -4,7 +4,7 @@ A permission that it asks for becomes a call that does nothing but pass the chec
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -13,11 +13,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.core.call_ids import CallIds
+from ybs.conductor.home import Home
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
-from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.paths.roots import Roots
@@ -194,29 +193,32 @@ class _ReadText(BuiltInTool):
 
 
 class Requests:
-    """Answers what an agent of this name asks. `hooks` run around its calls; `is_held`: the sandbox stands around its program.
+    """Answers what an agent of this name asks. `is_held`: the sandbox stands around its program.
 
     `only_reads`: the sandbox shows it the project read-only, so that no command of it changes anything.
     """
 
-    def __init__(  # noqa: PLR0913 - what stands around each call
+    def __init__(
         self,
         name: str,
         own: ToolEnvironment,
-        hooks: Sequence[CallHook],
-        call_ids: CallIds,
+        home: Home,
         tell: Emit,
         *,
         is_held: bool,
         only_reads: bool,
     ) -> None:
-        self._name, self._own, self._hooks = name, own, hooks
-        self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
+        self._name, self._own, self._home = name, own, home
+        self._tell, self._only_reads = tell, only_reads
         gate = own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet.
         self._allowed: set[Path] = set()
         self._written: set[str] = set()
+
+    def new_id(self, given: str) -> str:
+        """Return an id for a call to which the agent gave this one."""
+        return self._home.call_ids.take(given, self._name)
 
     def begun(self, wish: Wish, call_id: str) -> ToolStarted:
         """Return the event of a call of the agent's own that begins."""
@@ -282,7 +284,7 @@ class Requests:
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         given = Raw(msgspec.json.encode(arguments))
-        return ToolCall(id=self._call_ids.take("request", self._name), name=name, arguments=given)
+        return ToolCall(id=self.new_id("request"), name=name, arguments=given)
 
     async def _run(self, call: ToolCall, tool: Any) -> ToolResult:
         environment = self._own
@@ -291,6 +293,6 @@ class Requests:
             self._gate,
             max_output_chars=_MOST_SHOWN,
             dry_run=environment.permissions.is_dry_run,
-            hooks=self._hooks,
+            hooks=self._home.hooks,
         )
         return await environment.secrets.guarded(toolbox).run(call, self._tell)
