@@ -97,7 +97,8 @@ class Turn:
         self._budget, self._tell = budget, tell
         self._calls: dict[str, ToolCallUpdate] = {}
         self._ids: dict[str, str] = {}
-        self._open: set[str] = set()
+        #: The tool that each open call was told as.
+        self._open: dict[str, str] = {}
         self._said: list[str] = []
         self._size = self._asking = self._steps = 0
         self._tokens, self._cost = 0, None
@@ -311,8 +312,9 @@ class Turn:
         if most is not None and self._steps > most:
             self._stop(f"it used more than the {plural(most, 'step')} that it may")
         wish, number = _wish_of(call), call.tool_call_id
-        self._open.add(number)
-        self._tell(self._requests.begun(wish, self._id_of(number)))
+        begun = self._requests.begun(wish, self._id_of(number))
+        self._open[number] = begun.name
+        self._tell(begun)
 
     def _id_of(self, number: str) -> str:
         if number not in self._ids:
@@ -320,14 +322,13 @@ class Turn:
         return self._ids[number]
 
     def _finish(self, number: str, *, success: bool, output: str) -> None:
-        if number not in self._open:
+        if (name := self._open.pop(number, None)) is None:
             return
-        self._open.discard(number)
         wish = _wish_of(self._calls[number])
         self._tell(
             ToolFinished(
                 id=self._ids[number],
-                name=wish.tool[0],
+                name=name,
                 success=success,
                 output=output,
                 summary=first_words(output, _LONGEST_TITLE),

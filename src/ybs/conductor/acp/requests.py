@@ -4,6 +4,7 @@ A permission that it asks for becomes a call that does nothing but pass the chec
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -73,9 +74,14 @@ class Wish(Struct, frozen=True, kw_only=True):
     raw: Raw = Raw(b"null")
 
     @property
+    def is_new(self) -> bool:
+        """Whether none of the files is there, whatever the agent says."""
+        return bool(self.paths) and not any(map(os.path.lexists, self.paths))
+
+    @property
     def tool(self) -> tuple[str, Effect]:
         """The tool of ybs's that would do it, and the most that it may do."""
-        if self.kind == "edit" and self.changes and all(c.before is None for c in self.changes):
+        if self.kind == "edit" and self.is_new:
             return "write_file", "write"
         return _TOOLS.get(self.kind, _OTHER)
 
@@ -91,8 +97,8 @@ class Wish(Struct, frozen=True, kw_only=True):
             given["paths"] = list(self.paths)
         if len(self.changes) == 1:
             change = self.changes[0]
-            named = {"content": change.after} if change.before is None else {}
-            given |= named or {"old_text": change.before, "new_text": change.after}
+            texts = {"old_text": change.before or "", "new_text": change.after}
+            given |= {"content": change.after} if self.is_new else texts
         return given or {"title": self.title, "request": self.raw}
 
 
@@ -134,7 +140,7 @@ class _Permission:
         later = [roots.runs_later(path) for path in found] if is_write else []
         return Subject(
             paths=tuple(map(roots.show, found)),
-            is_seen=any(each.before is not None for each in wish.changes),
+            is_seen=any(each.before for each in wish.changes),
             is_plain=bool(wish.paths),
             runs_later=next(filter(None, later), ""),
         )
@@ -220,9 +226,11 @@ class Requests:
         """Return an id for a call to which the agent gave this one."""
         return self._home.call_ids.take(given, self._name)
 
-    def begun(self, wish: Wish, call_id: str) -> ToolStarted:
-        """Return the event of a call of the agent's own that begins."""
-        name, effect = wish.tool
+    def begun(
+        self, wish: Wish, call_id: str, tool: tuple[str, Effect] | None = None
+    ) -> ToolStarted:
+        """Return the event of a call that begins, of the agent's own or with a `tool` of ybs's."""
+        name, effect = tool or wish.tool
         paths = tuple(self._own.roots.show(Path(path)) for path in wish.paths)
         subject = {"path": paths[0]} if paths else wish.arguments
         return ToolStarted(
@@ -262,7 +270,8 @@ class Requests:
         """Write a file; a placeholder in it stands for the secret that was read there. Raises ToolError."""
         call = self._call("write_file", {"path": path, "content": content})
         new = Change(path=path, before=None, after=content)
-        self._tell(self.begun(Wish(kind="edit", changes=(new,), paths=(path,)), call.id))
+        wish = Wish(kind="edit", changes=(new,), paths=(path,))
+        self._tell(self.begun(wish, call.id, (call.name, "write")))
         is_allowed = self._take_allowed(path)
         wishing = self._gate.wishing(call.id, "allow", "") if is_allowed else nullcontext()
         with wishing:
