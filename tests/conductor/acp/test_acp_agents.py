@@ -260,6 +260,8 @@ async def test_one_that_goes_wrong_is_a_report_with_the_reason(
     task = {"task": "do it", "kind": "other", "steps": 8, "tokens": 100_000, "cost_usd": 2.0}
     said = await scene.play(*steps, task=delegated(task))
     assert said.startswith("[other-1: not done: "), said
+    (end,) = scene.told(TurnFinished)
+    assert why in f"{end.message}; is not logged in: {end.message}"
     assert why in said.partition("\n")[0], said
 
 
@@ -281,9 +283,12 @@ async def test_nonsense_between_its_messages_is_passed_over(
     scene: Scene, capfd: pytest.CaptureFixture[str]
 ) -> None:
     update = {"sessionId": "s", "update": {"sessionUpdate": "tool_call_update"}}
+    odd = {"sessionUpdate": "tool_call", "toolCallId": "\0", "title": "\0", "kind": "edit"}
+    odd["rawInput"] = {"path": "\0/x", "file_path": 5, "command": [[]]}
     nonsense = [
         {"jsonrpc": "2.0", "method": "session/update", "params": update},
         {"jsonrpc": "2.0", "method": "session/update", "params": [1]},
+        {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": odd}},
         {"jsonrpc": "2.0", "method": "session/update"},
         {"jsonrpc": "2.0", "method": "made/up", "params": {}},
         {"jsonrpc": "2.0", "id": 99, "method": "made/up", "params": {}},
@@ -295,7 +300,7 @@ async def test_nonsense_between_its_messages_is_passed_over(
         [1, 2],
         "text",
     ]
-    lines = [["raw", json.dumps(each)] for each in nonsense if each != nonsense[8]]
+    lines = [["raw", json.dumps(each)] for each in nonsense if each != nonsense[9]]
     said = await scene.play(
         *lines, ["raw", "\x1b[2Jnot json"], ["raw", "[" * 5000], ["say", "fine"]
     )

@@ -26,6 +26,7 @@ _NOT_TRUSTED: Final = (
     "it goes by the project's own settings and runs what they name, with its login and the network, so it works only in a "
     "project that the person trusts"
 )
+_NOT_HELD: Final = "it is to read only, and nothing but the sandbox could keep it from writing, which is off for it"
 _DRY_RUN: Final = "this is a dry run, and what it does cannot be held back"
 
 
@@ -70,15 +71,16 @@ class AcpSubAgent(SubAgent):
         program = await asyncio.to_thread(import_module, "ybs.conductor.acp.program")
         client = await asyncio.to_thread(import_module, "ybs.conductor.acp.client")
         requests = await asyncio.to_thread(import_module, "ybs.conductor.acp.requests")
+        held = is_held(agent, own)
         transport: AcpTransport = program.AcpTransport(
-            lambda: program.launched(self.kind.name, agent, own), own.workspace.shells.watch
+            lambda: program.launched(self.kind.name, agent, own, is_held=held),
+            own.workspace.shells.watch,
         )
         is_done = False
         try:
             await transport.open()
-            is_held = program.is_held(agent, own)
             asked = requests.Requests(
-                self.name, own, home, tell, is_held=is_held, only_reads=is_held and agent.read_only
+                self.name, own, home, tell, is_held=held, only_reads=held and agent.read_only
             )
             turn = client.Turn(title_of(agent), transport, asked, self.budget, tell)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))
@@ -102,8 +104,15 @@ def _check(agent: AcpAgent, environment: ToolEnvironment) -> None:
         raise ToolError(_INCOGNITO)
     if not environment.trusts_project:
         raise ToolError(_NOT_TRUSTED)
+    if agent.read_only and not is_held(agent, environment):
+        raise ToolError(_NOT_HELD)
     if problem := problem_with(agent, environment.host):
         raise ToolError(problem)
+
+
+def is_held(agent: AcpAgent, own: ToolEnvironment) -> bool:
+    """Return whether the sandbox is to stand around the agent."""
+    return agent.sandbox and not own.sandbox.is_off
 
 
 def _login_of(agent: AcpAgent) -> str:

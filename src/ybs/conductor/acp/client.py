@@ -5,6 +5,7 @@ in ybs's shell a command would have neither its files nor its network.
 """
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -102,12 +103,13 @@ class Turn:
         self._said: list[str] = []
         self._size = self._asking = self._steps = 0
         self._tokens, self._cost = 0, None
-        self._session = ""
+        self._session = self._folder = ""
         self._started = monotonic()
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def run(self, folder: str, words: str, method: str) -> TurnFinished:
         """Have the agent do a task in a folder; `method` is the login to name where it asks for one. Raises ToolError."""
+        self._folder = folder
         connection = Connection(self._handle, self._transport)
         working = asyncio.create_task(self._work(connection, folder, words, method))
         try:
@@ -118,9 +120,12 @@ class Turn:
             return self._finished("limit", self._over.result())
         except asyncio.CancelledError:
             await self._cancel(connection)
+            self._finished("interrupted", "")
+            raise
+        except ToolError as error:
+            self._finished("error", str(error))
             raise
         finally:
-            self._close_all(success=False)
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
             self._over.cancel()
@@ -211,11 +216,20 @@ class Turn:
         self._close_text()
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """Answer a message of the agent, as the SDK hands it over."""
-        if is_notification:
+        """Answer a message of the agent, as the SDK hands it over, which writes other errors than its own to the terminal."""
+        try:
+            if not is_notification:
+                return await self._bounded(method, params)
             if method == "session/update":
                 self._take(params)
-            return None
+        except (RequestError, ValidationError):
+            raise
+        except Exception as error:
+            self._stop(f"internal error ({type(error).__name__}: {error})")
+            if not is_notification:
+                raise RequestError.internal_error() from error
+
+    async def _bounded(self, method: str, params: Any) -> dict[str, Any]:
         if self._asking >= MOST_OPEN:
             self._stop(f"it asked for more than {MOST_OPEN} things at once")
             raise RequestError.invalid_request({"details": "too many requests are open"})
@@ -244,7 +258,7 @@ class Turn:
     async def _permit(self, request: RequestPermissionRequest) -> dict[str, Any]:
         """Have a permission judged. Of its choices the one for this once is taken: what is allowed for longer ybs remembers itself."""
         call = self._known(request.tool_call)
-        is_allowed = await self._requests.allows(_wish_of(call), self._id_of(call.tool_call_id))
+        is_allowed = await self._requests.allows(self._wish(call), self._id_of(call.tool_call_id))
         chosen = _option(request.options, is_allowed=is_allowed)
         if chosen is None:
             return {"outcome": {"outcome": "cancelled"}}
@@ -311,7 +325,7 @@ class Turn:
         most = self._budget.steps
         if most is not None and self._steps > most:
             self._stop(f"it used more than the {plural(most, 'step')} that it may")
-        wish, number = _wish_of(call), call.tool_call_id
+        wish, number = self._wish(call), call.tool_call_id
         begun = self._requests.begun(wish, self._id_of(number))
         self._open[number] = begun.name
         self._tell(begun)
@@ -324,7 +338,7 @@ class Turn:
     def _finish(self, number: str, *, success: bool, output: str) -> None:
         if (name := self._open.pop(number, None)) is None:
             return
-        wish = _wish_of(self._calls[number])
+        wish = self._wish(self._calls[number])
         self._tell(
             ToolFinished(
                 id=self._ids[number],
@@ -335,6 +349,9 @@ class Turn:
                 changes=self._requests.changed(wish) if success else (),
             )
         )
+
+    def _wish(self, call: ToolCallUpdate) -> Wish:
+        return _wish_of(call, self._folder)
 
     def _close_text(self) -> None:
         """Tell what was said since the last call as one message."""
@@ -360,26 +377,31 @@ def _option(options: Sequence[PermissionOption], *, is_allowed: bool) -> str | N
     return next((each.option_id for kind in kinds for each in options if each.kind == kind), None)
 
 
-def _wish_of(call: ToolCallUpdate) -> Wish:
-    """Return what a call of the agent's is about, in the terms of ybs."""
+def _wish_of(call: ToolCallUpdate, folder: str) -> Wish:
+    """Return what a call of the agent's is about, in the terms of ybs; its paths hang on the folder that it works in."""
+
+    def absolute(path: str) -> str:
+        return os.path.join(folder, path.replace("\0", ""))  # noqa: PTH118 - it may be no path
+
     raw: Any = call.raw_input
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}  # pyright: ignore[reportUnknownVariableType] - any JSON
     changes = tuple(
-        Change(path=each.path, before=each.old_text, after=each.new_text)
+        Change(path=absolute(each.path), before=each.old_text, after=each.new_text)
         for each in call.content or ()
         if isinstance(each, FileEditToolCallContent)
     )
     paths = [change.path for change in changes]
-    paths += [each.path for each in call.locations or ()]
-    paths += [value for key in _PATHS if isinstance(value := given.get(key), str) and value]
+    paths += [absolute(each.path) for each in call.locations or ()]
+    named = [value for key in _PATHS if isinstance(value := given.get(key), str) and value]
+    paths += [*map(absolute, named)] if not paths else []
     encoded = msgspec.json.encode(raw, enc_hook=str)
-    folder = next((given[key] for key in _FOLDERS if isinstance(given.get(key), str)), "")
+    place = next((given[key] for key in _FOLDERS if isinstance(given.get(key), str)), "")
     is_command = call.kind == "execute"
     return Wish(
         kind=call.kind or "",
         title=first_words(call.title or "", _LONGEST_TITLE),
         command=_command_in(given) or call.title or "" if is_command else "",
-        folder=folder,
+        folder=place,
         paths=() if is_command else tuple(dict.fromkeys(paths)),
         changes=changes,
         raw=Raw(encoded if len(encoded) <= _MOST_RAW else b"null"),

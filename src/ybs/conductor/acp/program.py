@@ -32,8 +32,10 @@ MOST_MESSAGES: Final = 200_000
 _STOPPING_SECONDS: Final = 0.2
 
 
-def launched(name: str, agent: AcpAgent, own: ToolEnvironment) -> tuple[Launch, Mark]:
-    """Return what starts an agent in the folder of its environment, and the mark of its processes.
+def launched(
+    name: str, agent: AcpAgent, own: ToolEnvironment, *, is_held: bool
+) -> tuple[Launch, Mark]:
+    """Return what starts an agent in the folder of its environment, in the sandbox where it `is_held`, and the mark of its processes.
 
     Raises ConfigError where it is not installed, Refused where there is no sandbox, and OSError.
     """
@@ -42,7 +44,7 @@ def launched(name: str, agent: AcpAgent, own: ToolEnvironment) -> tuple[Launch, 
     declared = {**_seen(host.environ, agent.environment), **agent.env}
     key = f"acp-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
     start = own.workspace.own_programs.start(key, in_project=True)
-    if not is_held(agent, own):
+    if not is_held:
         folder, access = start.folder, Access(declared=declared)
         launch = Bare().start(entering(str(folder), command), folder, start.environ, access)
         return own.workspace.shells.marked(launch)
@@ -58,11 +60,6 @@ def launched(name: str, agent: AcpAgent, own: ToolEnvironment) -> tuple[Launch, 
         start=start,
     )
     return own.workspace.shells.marked(own.sandbox.start_resident(resident))
-
-
-def is_held(agent: AcpAgent, own: ToolEnvironment) -> bool:
-    """Return whether the sandbox is to stand around the agent."""
-    return agent.sandbox and not own.sandbox.is_off
 
 
 def _seen(environ: Mapping[str, str], patterns: tuple[str, ...]) -> dict[str, str]:
