@@ -340,7 +340,7 @@ async def test_stopping_one_leaves_the_turn_and_what_it_said(scene: Scene) -> No
     async with scene.open(["say", "half"], ["hang"]) as session:
         turn = asyncio.create_task(session.send("go"))
         await _until(lambda: bool(scene.told(TextStreamed)))
-        conductor = session.delegating.conductor
+        conductor = session.parts.main.delegating.conductor
         assert conductor is not None
         conductor.stop("other-1")
         end = await turn
@@ -387,7 +387,9 @@ async def test_where_it_may_not_work_it_is_not_started(
 
 async def test_in_a_dry_run_it_is_not_started(scene: Scene) -> None:
     async with scene.open(["put", "a", "new"], dry_run=True) as session:
-        told = await session.delegating.delegate([Task(task="do it", kind="other")], "call")
+        told = await session.parts.main.delegating.delegate(
+            [Task(task="do it", kind="other")], "call"
+        )
     assert "this is a dry run" in told.output
 
 

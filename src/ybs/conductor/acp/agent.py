@@ -6,9 +6,11 @@ from importlib import import_module
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import PRESETS, method_of, problem_with, title_of
-from ybs.conductor.home import Home
+from ybs.conductor.home import Home, Place
 from ybs.conductor.models import Chosen
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed
 from ybs.config.agents import AcpAgent
@@ -39,14 +41,12 @@ class AcpSubAgent(SubAgent):
         """Stop its clock, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
 
-    async def _work(
-        self, home: Home, environment: ToolEnvironment, chosen: Chosen | None, tell: Emit
-    ) -> None:
+    async def _work(self, home: Home, place: Place, chosen: Chosen | None, tell: Emit) -> None:
         del chosen  # it has a model of its own
         agent = self.kind.acp
         assert agent is not None  # noqa: S101 - who makes one has looked
-        await asyncio.to_thread(_check, agent, environment)
-        own = narrowed(environment, home.context, self.kind, self.task, self.budget)
+        await asyncio.to_thread(_check, agent, place.environment)
+        own = narrowed(place.environment, self.kind, self.task, self.budget)
         words = await self._words(home, own)
         told = "\n\n".join(filter(None, (PART, self.kind.prompt, words.text)))
         tell(UserSaid(content=words.text))
@@ -54,9 +54,8 @@ class AcpSubAgent(SubAgent):
         try:
             with deadline.running():
                 async with deadline.timeout():
-                    await self._talk(
-                        agent, home, own, own.mask(told, f"the task of {self.name}"), tell
-                    )
+                    masked = own.mask(told, f"the task of {self.name}")
+                    await self._talk(home, replace(place, environment=own), masked, tell)
         except TimeoutError as error:
             raise ToolError(
                 f"it did not come to its end within the {deadline.max_seconds:g} s that it has"
@@ -65,9 +64,9 @@ class AcpSubAgent(SubAgent):
             self._deadline = None
             await to_its_end(own.workspace.shells.aclose())
 
-    async def _talk(
-        self, agent: AcpAgent, home: Home, own: ToolEnvironment, words: str, tell: Emit
-    ) -> "TurnFinished":
+    async def _talk(self, home: Home, place: Place, words: str, tell: Emit) -> "TurnFinished":
+        own, agent = place.environment, self.kind.acp
+        assert agent is not None  # noqa: S101 - as above
         program = await asyncio.to_thread(import_module, "ybs.conductor.acp.program")
         client = await asyncio.to_thread(import_module, "ybs.conductor.acp.client")
         requests = await asyncio.to_thread(import_module, "ybs.conductor.acp.requests")
@@ -79,8 +78,9 @@ class AcpSubAgent(SubAgent):
         is_done = False
         try:
             await transport.open()
+            only_reads = held and agent.read_only
             asked = requests.Requests(
-                self.name, own, home, tell, is_held=held, only_reads=held and agent.read_only
+                self.name, place, home.call_ids, tell, is_held=held, only_reads=only_reads
             )
             turn = client.Turn(title_of(agent), transport, asked, self.budget, tell)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.home import Home
+from ybs.conductor.home import Place
+from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
@@ -207,16 +208,16 @@ class Requests:
     def __init__(
         self,
         name: str,
-        own: ToolEnvironment,
-        home: Home,
+        place: Place,
+        call_ids: CallIds,
         tell: Emit,
         *,
         is_held: bool,
         only_reads: bool,
     ) -> None:
-        self._name, self._own, self._home = name, own, home
-        self._tell, self._only_reads = tell, only_reads
-        gate = own.gate.of_agent(name)
+        self._name, self._own, self._hooks = name, place.environment, place.hooks
+        self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
+        gate = self._own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet.
         self._allowed: set[Path] = set()
@@ -224,7 +225,7 @@ class Requests:
 
     def new_id(self, given: str) -> str:
         """Return an id for a call to which the agent gave this one."""
-        return self._home.call_ids.take(given, self._name)
+        return self._call_ids.take(given, self._name)
 
     def begun(
         self, wish: Wish, call_id: str, tool: tuple[str, Effect] | None = None
@@ -302,6 +303,6 @@ class Requests:
             self._gate,
             max_output_chars=_MOST_SHOWN,
             dry_run=environment.permissions.is_dry_run,
-            hooks=self._home.hooks,
+            hooks=self._hooks,
         )
         return await environment.secrets.guarded(toolbox).run(call, self._tell)
