@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -158,6 +159,8 @@ async def test_files_that_it_reads_through_ybs_pass_roots_and_firewall(
         ["read", str(tmp_path / "outside")],
         ["read", "gone"],
         ["read", "hidden"],
+        ["read", "x\0y"],
+        ["write", "x\0y", "text"],
         ["write", str(tmp_path / "outside"), "x"],
         ["copy", "keys", "keys"],
         overrides={"safety.sandbox_blocked_paths": ["hidden"]},
@@ -165,6 +168,7 @@ async def test_files_that_it_reads_through_ybs_pass_roots_and_firewall(
     assert "read '1\\n2\\n';" in said
     assert "theirs" not in said
     assert "gone does not exist" in said
+    assert said.count("no: the path has a null character in it;") == 2
     assert "hidden is in a blocked path" in said
     assert (tmp_path / "outside").read_text() == "theirs"
     assert key not in said
@@ -471,3 +475,12 @@ async def test_the_session_goes_on_with_what_it_cost(scene: Scene) -> None:
     async with scene.open(["cost", 10, 0.5], ["say", "x"]) as session:
         outcome = await session.send("go")
     assert outcome.others.cost_usd == 0.5
+
+
+def test_the_sdk_is_loaded_when_another_agent_begins_and_not_before() -> None:
+    code = (
+        "import sys, ybs.conductor.conductor, ybs.conductor.kind_files\n"
+        "print(sorted({'acp', 'pydantic', 'mcp'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

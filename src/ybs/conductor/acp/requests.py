@@ -293,6 +293,8 @@ class Requests:
         return is_allowed
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        if "\0" in arguments["path"]:
+            raise ToolError("the path has a null character in it")
         given = Raw(msgspec.json.encode(arguments))
         return ToolCall(id=self.new_id("request"), name=name, arguments=given)
 
