@@ -88,7 +88,7 @@ class AcpSubAgent(SubAgent):
             return end
         except client.NotLoggedIn as error:
             raise ToolError(
-                f"{title_of(agent)} is not logged in: {error}{_login_of(agent)}"
+                f"{title_of(agent)} is not logged in: {str(error).rstrip('.')}{_login_of(agent)}"
             ) from error
         except OSError as error:
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
