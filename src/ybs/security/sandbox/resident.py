@@ -1,8 +1,11 @@
 """Programs that run beside a session for longer than one command, such as MCP servers: each has a home of its own that stays."""
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import Error, copytree
 from typing import Literal
 
 from msgspec import Struct
@@ -89,13 +92,20 @@ def home_of(host: Host, key: str) -> Path:
 
 
 def start_resident(
-    host: Host, project: Path, resident: Resident, *, blocked: Sequence[str] = ()
+    host: Host,
+    project: Path,
+    resident: Resident,
+    *,
+    blocked: Sequence[str] = (),
+    private: Path | None = None,
 ) -> Launch:
     """Return what starts the program in the best sandbox of this machine.
 
+    With a `private` folder, its home is a copy there, and what it writes goes with that.
+
     Raises Refused for what no sandbox may open or where there is none, OSError.
     """
-    kept = KeptFolder(home_of(host, resident.key))
+    kept = KeptFolder(_copied(home_of(host, resident.key), private))
     if not may_open(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
@@ -122,9 +132,10 @@ def start_resident(
 
 
 def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:
-    """Put links to files of the person's home folder into another home; return the files, links resolved. Raises OSError.
+    """Put links to files of the person's home folder into another home; return the files, links resolved.
 
-    A program may have put a file of its own in the place of the link, as it writes a new login: that stays while it is the newer one.
+    A program may have put a file of its own in the place of the link, as it writes a new login: that stays while it is the newer one. No
+    link of its own is followed on the way there, which could lead to the person's files.
     """
     lent: list[str] = []
     for file in files:
@@ -132,14 +143,56 @@ def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:
             continue
         real = os.path.realpath(file)
         lent.append(real)
-        place = home / (file.relative_to(person) if file.is_relative_to(person) else file.name)
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if place.is_symlink() or place.exists():
-            if not place.is_symlink() and place.stat().st_mtime_ns > file.stat().st_mtime_ns:
-                continue
-            place.unlink()
-        place.symlink_to(real)
+        inside = file.relative_to(person) if file.is_relative_to(person) else Path(file.name)
+        with suppress(OSError):  # a link is on the way, or a file
+            folder = _opened(home, inside.parts[:-1])
+            try:
+                _link(real, inside.name, folder, file.stat().st_mtime_ns)
+            finally:
+                os.close(folder)
     return lent
+
+
+def _opened(home: Path, parts: Sequence[str]) -> int:
+    """Return the descriptor of a folder in a home, which is made where it is not there. Raises OSError where a link is on the way."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(home, flags)
+    for part in parts:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=folder)
+            inner = os.open(part, flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _link(real: str, name: str, folder: int, changed_ns: int) -> None:
+    with suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and status.st_mtime_ns > changed_ns:
+            return
+        os.unlink(name, dir_fd=folder)
+    os.symlink(real, name, dir_fd=folder)
+
+
+def _copied(home: Path, private: Path | None) -> Path:
+    """Return where a program has its home: its own one, or a copy that is kept apart, as far as there is room for it."""
+    if private is None:
+        return home
+    copy = private / "residents" / home.name
+    if home.is_dir() and not copy.exists():
+        with suppress(OSError, Error):
+            copytree(home, copy, symlinks=True, ignore=_special)
+    return copy
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Return what is neither file nor folder nor link: a socket or pipe that was left behind."""
+    kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}  # noqa: PTH118
+    return [name for name, mode in modes.items() if not any(each(mode) for each in kinds)]
 
 
 def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:
