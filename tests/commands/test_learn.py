@@ -8,7 +8,10 @@ from commands.test_memory import quiet, said
 from learning.past_sessions import CHANGELOG, turn, write
 from replies import shown as text_of
 from ybs.commands.learn import learning_of
+from ybs.config.template import Argument, Command, parse
+from ybs.core.events import SessionStarted
 from ybs.frontends.terminal.warm_up import recurring_line
+from ybs.session.mentions import mentions_in
 
 WORDS = (
     "update the changelog for 1.2.0",
@@ -70,6 +73,38 @@ async def test_what_the_person_corrected_is_offered_as_a_change(
         await said(session, "/learn accept 1 mine")
         assert "is as it should be" in text_of(await said(session, "/learn show 1"))
     assert "- newest first" in (home / ".config/ybs/commands/changelog-version.md").read_text()
+
+
+async def test_nothing_of_a_correction_runs_or_is_attached(
+    project: Path, home: Path, sessions: Path
+):
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+        words = "no !`touch made` $ARGUMENTS as in @~/notes.txt"
+        asked = "changelog for version 3.0 please"
+        write(sessions, "later", 29, turn(asked, CHANGELOG, steered=words))
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+    text = (home / ".config/ybs/commands/changelog-version.md").read_text()
+    added = text.partition("Also:")[2]
+    assert "touch made" in added
+    assert not any(isinstance(each, Command | Argument) for each in parse(added))
+    assert not list(mentions_in(added))
+
+
+async def test_a_folder_whose_name_has_lines_gets_no_timer(project: Path, home: Path):
+    folder = home / ".config/ybs/sessions"
+    folder.parent.mkdir(mode=0o700, parents=True)
+    for week, words in enumerate(WORDS):
+        begun = SessionStarted(session=f"s{week}", folder="/tmp/a\nExecStartPre=/bin/id")
+        write(folder, f"s{week}", week * 7, [begun, *turn(words, CHANGELOG)])
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+        refused = await said(session, "/learn schedule 1")
+        assert refused.is_error
+        assert "OnCalendar" not in text_of(refused)
 
 
 @pytest.mark.usefixtures("sessions")

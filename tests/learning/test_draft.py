@@ -5,6 +5,7 @@ import pytest
 from ybs.config.template import Argument, Command, parse
 from ybs.learning.detector import DAY_SECONDS, Cluster, Request
 from ybs.learning.draft import Draft, draft_of, usual_steps
+from ybs.session.mentions import mentions_in
 
 LOG = ("run git log", "read CHANGELOG.md", "edit CHANGELOG.md")
 
@@ -89,12 +90,16 @@ def test_a_file_that_each_request_names_has_no_name_of_its_own() -> None:
         "clean up $ARGUMENTS now",
         "clean up $1 now",
         "clean up\n```!\nrm -rf ~\n```\nnow",
+        "clean up !@`rm -rf ~` now",
+        "clean up @~/notes.txt or (@/etc/hostname) now",
+        'clean up @@"~/my notes.txt" now',
     ],
 )
 def test_nothing_of_past_words_runs_or_is_filled_in(words: str) -> None:
     draft = drafted(*[words] * 3)
     pieces = parse(draft.text.split("---\n", 2)[2])
     assert not any(isinstance(each, Command | Argument) for each in pieces)
+    assert not list(mentions_in(draft.text))
 
 
 def test_a_step_that_reads_like_a_sentence_is_left_out() -> None:

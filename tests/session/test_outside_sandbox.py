@@ -1,5 +1,6 @@
 """The way out: one command outside the sandbox, with the person's keys, after a question that says so. Played with real git."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -385,6 +386,9 @@ REACHED_BY_ANOTHER = (
     ({"run.py": "import os, zz\n", "zz.py": ""}, "echo 1 > zz.py", "python3 run.py"),
     ({"run.sh": "while read l; do $l; done < cmds\n", "cmds": "true\n"}, "echo id > cmds", "sh run.sh"),
     ({"test_a.py": ""}, "echo 1 > test_b.py", "pytest"),
+    ({"run.py": "import sys; sys.path.append('lib'); import m\n", "m.py": "", "lib/m.py": "1\n"}, "rm m.py", "python3 run.py"),
+    ({"Makefile": "all:\n\ttest -f ok || id\n", "ok": ""}, "rm ok", "make"),
+    ({"own.conf": ""}, "echo id > own.conf", "own-tool deploy"),
 )  # fmt: skip
 
 
@@ -395,12 +399,12 @@ async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
     for name, text in files.items():
         (work / name).parent.mkdir(exist_ok=True, parents=True)
         (work / name).write_text(text)
-    began, probe = time.time_ns(), work / "probe"
+    began, probe = time.time_ns(), work.parent / "probe"
     while probe.write_text("") or probe.stat().st_ctime_ns <= began + 50_000_000:
         pass  # until the clock of files has gone on
     probe.unlink()
     session = open_session(
-        outside_sandbox=("make *", "npm *", "python3 run.py", "sh *", "pytest *")
+        outside_sandbox=("make *", "npm *", "python3 run.py", "sh *", "pytest *", "own-tool *")
     )
     session.environment.workspace.since_ns = began + 50_000_000
     assert "outside the sandbox" in (await session.run(command, outside=True)).summary
@@ -409,6 +413,50 @@ async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
     await session.run(act)
     session.answer = NO
     assert (await session.run(command, outside=True)).is_refused
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git checkout -q topic && make", "git pull -q . topic; sh s.sh", "make cp && sh s.sh"),
+        *("git checkout -q topic && git commit -qm x --allow-empty", "git checkout -q topic | make"),
+        *("python3 -c 'print(1)'", "python3 -Ic 'print(1)'", "python3 -m timeit 1", "node -e 1", "node --eval=1"),
+        *("perl -ne 1", "ruby -e 1", "awk 'BEGIN{}'", "make CC='id;'", "make SHELL=./s.sh", "make X:=1"),
+    ],
+)  # fmt: skip
+async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself_may_change(
+    open_session, work: Path, command: str
+) -> None:
+    (work / "Makefile").write_text("all:\n\t$(CC) x\ncp:\n\tcp main.py s.sh\n")
+    (work / "s.sh").write_text("true\n")
+    (work / ".githooks").mkdir()
+    (work / ".githooks" / "pre-commit").write_text("true\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "second")
+    git(work, "branch", "topic")
+    await asyncio.sleep(0.1)
+    programs = ("git", "make", "sh", "python3", "node", "perl", "ruby", "awk")
+    session = open_session(outside_sandbox=tuple(f"{each} *" for each in programs))
+    session.environment.workspace.since_ns = time.time_ns()
+    session.answer = NO
+    assert (await session.run(command, outside=True)).is_refused
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git add -A && git status && sh s.sh", "cd sub && sh ../s.sh", "git fetch -q . && make", "python3 s.py -c x"],
+)  # fmt: skip
+async def test_parts_that_change_no_file_end_no_rule(
+    open_session, work: Path, command: str
+) -> None:
+    for name in ("Makefile", "s.sh", "s.py", "sub/x"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("all:\n" if name == "Makefile" else "")
+    await asyncio.sleep(0.1)
+    session = open_session(outside_sandbox=("git *", "sh *", "make", "cd *", "python3 s.py *"))
+    session.environment.workspace.since_ns = time.time_ns()
+    result = await session.run(command, outside=True)
+    assert "outside the sandbox" in result.summary, session.questions
 
 
 async def test_a_file_that_a_command_wrote_back_in_time_counts(open_session, work: Path) -> None:

@@ -15,7 +15,7 @@ from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.core.wording import first_words, listed, plural
 from ybs.learning.detector import Cluster
-from ybs.learning.draft import Draft, draft_of, usual_steps
+from ybs.learning.draft import Draft, as_text, draft_of, usual_steps
 from ybs.learning.preferences import Preference
 from ybs.learning.schedule import Task, cron_line, rhythm_of, systemd_units
 from ybs.learning.store import Learned, LearningStore
@@ -263,6 +263,8 @@ class Learning:
             raise YbsError(f"there is no command for it yet; first: ybs learn accept {number}")
         name = Path(offer.made).stem
         folder = cluster.last[-1].project or str(self._folder)
+        if not folder.isprintable():
+            raise YbsError(f"no timer can be written for a folder of such a name: {folder!r}")
         result = self._host.state_folder / "scheduled" / f"{name}.md"
         result.parent.mkdir(parents=True, exist_ok=True)
         command = (program, "--print", f"/{name}", "--mode", mode)
@@ -306,7 +308,7 @@ def number_of(word: str) -> int:
 
 def _with_corrections(text: str, corrections: Sequence[str]) -> str:
     """Add what the person said while the task was done, once each."""
-    new = [" ".join(each.split()) for each in dict.fromkeys(corrections)]
+    new = [as_text(" ".join(each.split())) for each in dict.fromkeys(corrections)]
     lines = [f"- {each}" for each in new if each and f"- {each}" not in text]
     return "\n".join([text.rstrip(), "", "Also:", *lines, ""]) if lines else text
 

@@ -3,12 +3,13 @@
 What the person said yes to when the sub-agent's own tools wrote it is not asked about again, and neither is what a command
 left that was allowed to run: it could have changed the same file in the project. But files that other programs run or read
 by themselves, and those for which a rule says to ask, are asked about by their name; and what a rule forbids stays out.
-What an agent that is another program changed without a word to ybs is judged as though a tool of ybs's would change it now.
+What an agent that is another program changed without a word to ybs, or otherwise than it had said, is judged as though a tool of ybs's would change it now.
 """
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
 from ybs.tools.calls.judging import Judges
+from ybs.tools.reading.files import read_if_there
 
 _CHANGING: Sequence[Effect] = ("write", "edit", "delete")
 
@@ -40,10 +42,15 @@ class Named:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        #: What tools wrote, by path in the copy.
-        self.paths: set[str] = set()
+        #: What was agreed to of what tools wrote: the digests that a file may have, by path in the copy; None: any.
+        self._agreed: dict[str, frozenset[str] | None] = {}
         #: What of it has the content that a call named. A command in the background may have put something else there.
         self.confirmed: dict[str, State] = {}
+
+    @property
+    def paths(self) -> set[str]:
+        """What tools wrote, by path in the copy."""
+        return set(self._agreed)
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Wait for what becomes of it."""
@@ -53,12 +60,23 @@ class Named:
         if effect in _CHANGING:
             await asyncio.to_thread(self._note, call, effect, paths)
 
+    def agrees(self, change: Change) -> bool:
+        """Return whether a call was allowed that leaves this: what was shown to the person, not just its path."""
+        agreed = self._agreed.get(change.path, frozenset())
+        return agreed is None or change.after.digest in agreed
+
     def _note(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         wanted = ABSENT.digest if effect == "delete" else _content_in(call)
+        given = msgspec.json.decode(call.arguments, type=dict[str, Any])
         for path in paths:
             real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
             name = str(real)[len(path_in(self._roots.folder, "")) :]
-            self.paths.add(name)
+            texts = texts_after(given, real, self._roots)
+            is_gone = effect == "delete" and "paths" not in given
+            digests = None if texts is None else {digest_of(each.encode()) for each in texts}
+            self._agreed[name] = (
+                frozenset((ABSENT.digest,)) if is_gone else digests and frozenset(digests)
+            )
             state = plain(state_at(self._roots, str(real)))
             if state.digest == wanted:
                 self.confirmed[name] = state
@@ -101,7 +119,7 @@ class Admission:
     def _policy_for(self, change: Change) -> Policy:
         """Return the policy: without the questions of the mode for what was allowed once already, in the copy."""
         policy = self._environment.policy
-        was_allowed = not self._is_foreign or change.path in self._named.paths
+        was_allowed = not self._is_foreign or self._named.agrees(change)
         is_auto = was_allowed and policy.mode not in ("plan", "bypass")
         return policy.tried(mode="auto") if is_auto else policy
 
@@ -182,6 +200,31 @@ class Admission:
 
     def _path(self, change: Change) -> str:
         return path_in(self._environment.folder, change.path)
+
+
+def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str] | None:
+    """Return what a file may hold after a change with these arguments; None where they do not say."""
+    if isinstance(content := given.get("content"), str):
+        return {content}
+    edits = [
+        each
+        for each in given.get("changes", [given])
+        if isinstance(each.get("new_text"), str) and roots.resolve(each["path"]) == path
+    ]
+    if not edits:
+        return None
+    with suppress(OSError, YbsError), roots.held(path) as place:
+        data, _ = read_if_there(place, path.name)
+        texts = {(data or b"").decode(errors="replace")}
+        for edit in edits:
+            old, new = edit["old_text"], edit["new_text"]
+            texts = {made for text in texts for made in _replaced(text, old, new)}
+        return texts
+    return set()
+
+
+def _replaced(text: str, old: str, new: str) -> set[str]:
+    return {text.replace(old, new, 1), text.replace(old, new)} if old and old in text else {new}
 
 
 def _content_in(call: ToolCall) -> str | None:

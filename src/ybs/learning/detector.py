@@ -81,7 +81,7 @@ class Cluster(Struct, kw_only=True):
     @property
     def shared(self) -> list[str]:
         """The words that most of its requests have, the most frequent first."""
-        counts = Counter(word for each in self.last for word in set(words_of(each.text)))
+        counts = Counter(word for each in self.last for word in sorted(set(words_of(each.text))))
         needed = _SHARED_BY * len(self.last)
         return [word for word, count in counts.most_common() if count >= needed]
 

@@ -26,8 +26,9 @@ _MOST_USUAL: Final = 6
 _PLAIN_STEP: Final = re.compile(r"[a-z]+ [\w.:+-]{1,60}(?: [\w.:+-]{1,40})?")
 _MOST_NAME_WORDS: Final = 3
 _WRITTEN: Final = re.compile(r"[^\W\d_]+")
-#: What a template would run or fill in; in the person's past words it is only text.
+#: What a template would run, fill in or attach; in the person's past words, and what they pasted there, it is only text.
 _SPECIAL: Final = re.compile(r"\$|!(?=`)|(?<=```)!")
+_MENTION: Final = re.compile(r"(?<!\w)@+(?=\S)")
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 def draft_of(cluster: Cluster) -> Draft:
     """Make a command of a recurring task."""
     request = _typical(cluster.last)
-    text, hints = _with_places(_SPECIAL.sub(_escaped, request.text.strip()), cluster.last)
+    text, hints = _with_places(as_text(request.text.strip()), cluster.last)
     summary = " ".join(text.split())
     for number, hint in enumerate(hints, 1):
         summary = summary.replace(f"${number}", f"<{hint}>")
@@ -53,6 +54,11 @@ def draft_of(cluster: Cluster) -> Draft:
         lines += ["What was done for this in earlier sessions, in this order:", ""]
         lines += [f"- {step}" for step in usual]
     return Draft(name=_name(request, cluster), text="\n".join(lines).rstrip() + "\n")
+
+
+def as_text(words: str) -> str:
+    """Return words as a template has them in which nothing runs, is filled in or attached."""
+    return _SPECIAL.sub(_escaped, _MENTION.sub("", words))
 
 
 def usual_steps(requests: Sequence[Request]) -> list[str]:

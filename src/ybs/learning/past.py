@@ -57,17 +57,32 @@ _LAUNCHERS: Final = frozenset(
 )
 
 
+#: What was piped in, and what commands of a template printed, with all behind it: others may have written that.
+_OF_OTHERS: Final = re.compile(r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]")
+
+
+class _Part(Struct):
+    text: str = ""
+
+
 class _Line(Struct):
     type: str
     timestamp: str = ""
     event: int = 0
     agent: str = MAIN
     content: str = ""
+    parts: tuple[_Part, ...] = ()
     origin: str = "person"
     name: str = ""
     folder: str = ""
     is_redo: bool = False
     arguments: Raw = Raw(b"{}")
+
+    @property
+    def words(self) -> str:
+        """The person's own words: what was attached to them, piped in or printed by a command is left out."""
+        text = self.parts[0].text if self.parts else self.content
+        return _OF_OTHERS.split(text, maxsplit=1)[0].strip()
 
 
 class Read(Struct, frozen=True):
@@ -109,7 +124,7 @@ class _Reading:
             case "user" if line.origin == "person" and self._asked is None:
                 self._asked, self._steps, self._said = line, [], []
             case "user" if line.origin == "person":
-                self._said.append(line.content[:_MOST_TEXT])
+                self._said.append(line.words[:_MOST_TEXT])
             case "tool_call":
                 self._steps += _steps(line.name, line.arguments)
             case "turn_end":
@@ -122,7 +137,7 @@ class _Reading:
 
     def _end(self, line: _Line) -> None:
         asked, self._asked, self.end = self._asked, None, line.event
-        if asked is None or not (text := asked.content.strip()):
+        if asked is None or not (text := asked.words):
             return
         try:
             at = datetime.fromisoformat(asked.timestamp).timestamp()

@@ -146,6 +146,50 @@ async def test_what_was_allowed_is_written_once_without_another_question(scene: 
     assert [each.preview.title for each in scene.asked] == ["Edit", "Overwrite b (+1 -1)"]
 
 
+@pytest.mark.parametrize(
+    ("shown", "done"),
+    [
+        (["ask_edit", "b", None, "1\n"], ["write", "b", "evil\n"]),
+        (["ask_edit", "b", None, "1\n"], ["put", "b", "evil\n"]),
+        (["ask_edit", "a", "old\n", "new\n"], ["write", "a", "evil\n"]),
+        (["ask_edit", "a", "old\n", "new\n"], ["put", "a", "evil\n"]),
+        (["ask", "delete", "Delete", None, "a"], ["put", "a", "evil\n"]),
+        (["ask", "delete", "Delete", None, "a"], ["write", "a", "evil\n"]),
+    ],
+)
+async def test_a_yes_to_what_was_shown_is_none_to_something_else(
+    scene: Scene, shown: list[Any], done: list[Any]
+) -> None:
+    scene.answer = lambda question: Answer(is_allowed="evil" not in question.preview.body)
+    await scene.play(shown, done, mode="ask", overrides={"safety.ask_before_edits": True})
+    assert "evil" in scene.asked[-1].preview.body
+    assert "evil" not in "".join(path.read_text() for path in scene.project.iterdir())
+
+
+async def test_what_was_shown_is_merged_without_another_question(scene: Scene) -> None:
+    (scene.project / "a").write_text("one\ntwo\nthree\n")
+    await scene.play(
+        ["ask_edit", "a", "two", "2"],
+        ["put", "a", "one\n2\nthree\n"],
+        ["ask_edit", "a", "three\n", "3\n"],
+        ["write", "a", "one\n2\n3\n"],
+        mode="ask",
+        overrides={"safety.ask_before_edits": True},
+    )
+    assert (scene.project / "a").read_text() == "one\n2\n3\n"
+    assert [each.preview.title for each in scene.asked] == ["Edit", "Edit"]
+
+
+@pytest.mark.parametrize("kind", ["read", "search", "think", None])
+async def test_a_command_is_judged_as_one_whatever_the_agent_calls_it(
+    scene: Scene, kind: str | None
+) -> None:
+    scene.answer = lambda _: Answer(is_allowed=False)
+    await scene.play(["ask", kind, "Look", {"command": ["bash", "-lc", "rm -rf x"]}], mode="ask")
+    assert scene.said == "no;"
+    assert [each.preview.body for each in scene.asked] == ["rm -rf x"]
+
+
 async def test_files_that_it_reads_through_ybs_pass_roots_and_firewall(
     scene: Scene, tmp_path: Path
 ) -> None:

@@ -396,9 +396,10 @@ def _wish_of(call: ToolCallUpdate, folder: str) -> Wish:
     paths += [*map(absolute, named)] if not paths else []
     encoded = msgspec.json.encode(raw, enc_hook=str)
     place = next((given[key] for key in _FOLDERS if isinstance(given.get(key), str)), "")
-    is_command = call.kind == "execute"
+    # Some agents call a command that seems to look only a `read` or a `search`.
+    is_command = call.kind == "execute" or bool(_command_in(given) and not named and not changes)
     return Wish(
-        kind=call.kind or "",
+        kind="execute" if is_command else call.kind or "",
         title=first_words(call.title or "", _LONGEST_TITLE),
         command=_command_in(given) or call.title or "" if is_command else "",
         folder=place,

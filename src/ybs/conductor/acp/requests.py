@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.admission import texts_after
 from ybs.conductor.home import Place
 from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
@@ -92,6 +93,11 @@ class Wish(Struct, frozen=True, kw_only=True):
         if self.command:
             return {"command": self.command}
         given: dict[str, Any] = {}
+        if len(self.changes) > 1:
+            given["changes"] = [
+                {"path": each.path, "old_text": each.before or "", "new_text": each.after}
+                for each in self.changes
+            ]
         if self.paths:
             given["path"] = self.paths[0]
         if len(self.paths) > 1:
@@ -219,8 +225,8 @@ class Requests:
         self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
         gate = self._own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
-        #: The files that it was allowed to change, and has not changed through ybs yet.
-        self._allowed: set[Path] = set()
+        #: The files that it was allowed to change, and has not changed through ybs yet, with what they may hold then; None: anything.
+        self._allowed: dict[Path, set[str] | None] = {}
         self._written: set[str] = set()
 
     def new_id(self, given: str) -> str:
@@ -255,8 +261,10 @@ class Requests:
         result = await self._run(call, _Permission(wish, self._own, only_reads=self._only_reads))
         if result.is_error:
             return False
-        if wish.changes or wish.kind in ("edit", "delete", "move"):
-            self._allowed.update(self._own.roots.resolve(path) for path in wish.paths)
+        if wish.changes or wish.kind in ("edit", "move"):
+            roots = self._own.roots
+            for path in map(roots.resolve, wish.paths):
+                self._allowed[path] = texts_after(wish.arguments, path, roots)
         return True
 
     async def read(self, path: str, line: int | None, limit: int | None) -> str:
@@ -273,7 +281,7 @@ class Requests:
         new = Change(path=path, before=None, after=content)
         wish = Wish(kind="edit", changes=(new,), paths=(path,))
         self._tell(self.begun(wish, call.id, (call.name, "write")))
-        is_allowed = self._take_allowed(path)
+        is_allowed = self._take_allowed(path, content)
         wishing = self._gate.wishing(call.id, "allow", "") if is_allowed else nullcontext()
         with wishing:
             result = await self._run(call, WriteFile(self._own.workspace))
@@ -282,15 +290,14 @@ class Requests:
         if result.is_error:
             raise ToolError(result.output)
 
-    def _take_allowed(self, path: str) -> bool:
-        """Return whether the person or the policy has let the agent change the file; that counts once."""
+    def _take_allowed(self, path: str, content: str) -> bool:
+        """Return whether the person or the policy has let the agent put this into the file; that counts once."""
         try:
             real = self._own.roots.resolve(path, is_write=True)
         except ToolError:
             return False
-        is_allowed = real in self._allowed
-        self._allowed.discard(real)
-        return is_allowed
+        texts = self._allowed.pop(real, set())
+        return texts is None or content in texts
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         if "\0" in arguments["path"]:

@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
+#: Words by which a program runs what the command itself says, by the program: outside the sandbox a star stands for none of these.
+_CODE = {
+    program: words
+    for programs, words in (
+        ("python pypy", r"-\w*[cm]"),
+        ("node bun deno nodejs", r"-\w*[epr]|--(?:eval|print|require|import)|eval\Z"),
+        (
+            "perl ruby php lua luajit julia Rscript R osascript elixir groovy",
+            r"-\w*[eErRBl]|--eval",
+        ),
+        ("emacs jshell", r"--?\w*(?:eval|execute|f\Z)|-R"),
+        ("sh bash dash zsh ksh ash fish", r"-\w*c"),
+        ("awk gawk mawk nawk sed gsed", r"."),
+        ("make gmake just task rake", r"[\w.-]+\s*[:+?!]*="),
+    )
+    for program in programs.split()
+}
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -95,6 +112,10 @@ class Rule(Struct, frozen=True):
         named = (self.pattern or "").split()
         if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
             return False
+        if len(named) < 2 or "*" in named[1]:  # it names no script
+            code = _CODE.get(re.sub(r"[\d.]+\Z", "", words[0]), "")
+            if code and any(re.match(code, word) for word in words[1:]):
+                return False
         return not any(ELSEWHERE().search(word) for word in words[1:] if word not in named)
 
     def _hides(self, part: "Command") -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ybs.core.errors import YbsError
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import scan
+from ybs.security.commands.command import parse, scan
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
@@ -49,6 +49,12 @@ _HOOKS = (".husky", ".githooks", ".git-hooks", ".pre-commit-config.yaml", "lefth
 #: Programs whose words are data, unless an option of theirs runs something.
 _TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 _GIT = frozenset(("git", "gh", "glab"))
+#: Programs that run a file which they are given, and what else loads none that it is not given. Of all others it is not known.
+_GIVEN_ALL = re.compile(
+    r"(?:git|gh|glab|cd|echo|true|test|cp|mv|ls|cat|scp|ssh|kubectl|aws|az|(?:ba|da|z|k|a)?sh|node|ruby|perl|php|lua|python[\d.]*)\Z"
+)
+#: What git does without changing a file of the project.
+_KEEPS = frozenset(["add", "commit", "push", "fetch", "status", "log", "diff", "show", "branch", "tag", "remote", "rev-parse", "ls-files", "describe", "config"])  # fmt: skip
 _MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS, _MOST_FOLLOWED = 100, 5, 64_000, 2_000, 40
 #: What a recipe or a script runs or loads, of all that it names, by the end of its name; what else it works on.
 _RUN = re.compile(
@@ -84,21 +90,48 @@ def changed_files(
 
 
 def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> bool:
-    """Return whether a command runs files that it does not name, and anything in the project was changed since then.
+    """Return whether a command runs files that it does not name, and anything in the project was changed since then, or is by the command itself.
 
     A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading.
     """
+    top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
+    if _runs_what_it_changed(command, folder, top, roots):
+        return True
     if _takes_data(command) is not None:
         return False
-    top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
     there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
-    if not reach((there + command,), top, roots.host.home).unknown:
+    is_known = all(
+        _GIVEN_ALL.match("".join(run.words[:1])) or top.joinpath(*run.words[:1]).is_file()
+        for run in parse(command).commands
+    )
+    if is_known and not reach((there + command,), top, roots.host.home).unknown:
         return False
     return any(_is_changed_in(str(root), since_ns - _STEP_NS) for root in roots.folders)
 
 
+def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -> bool:
+    """Return whether a part of the command runs files of the project behind a part that may have changed them: `git pull && make`."""
+    has_changed = False
+    for run in parse(command).commands:
+        program = "".join(run.words[:1])
+        is_data = program in _TAKE_DATA and _takes_data(shlex.join(run.words)) is not None
+        if has_changed and (
+            not is_data
+            or (program in _GIT and any(".git" not in hook.parts for hook in _hooks(folder, top, roots)))
+        ):  # fmt: skip
+            return True
+        keeps = program in ("cd", "echo") or (
+            program == "git" and _KEEPS.issuperset(run.words[(at := options.git_verb(run.words)) : at + 1])
+        )  # fmt: skip
+        has_changed = has_changed or not (is_data and keeps)
+    return False
+
+
 def _is_changed_in(root: str, since_ns: int) -> bool:
     pending = [root]
+    with suppress(OSError):  # what was removed from the top
+        if os.stat(root).st_ctime_ns >= since_ns:  # noqa: PTH116
+            return True
     while pending:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
