@@ -265,6 +265,7 @@ HELD_BY_A_RULE = (
     "git shell -c x",
     "git clone --template=./t made.git copy",
     "git commit --allow-empty -F ../secret",
+    "git config --global user.name x",
     "git commit --allow-empty -F/etc/hostname",
     "git commit --allow-empty -F ~/.ssh/id_rsa",
     "gh alias set x '!touch leaked'",
@@ -419,9 +420,9 @@ async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
     "command",
     [
         *("git checkout -q topic && make", "git pull -q . topic; sh s.sh", "make cp && sh s.sh"),
-        *("git checkout -q topic && git commit -qm x --allow-empty", "git checkout -q topic | make"),
+        *("git checkout -q topic && git commit -qm x --allow-empty", "git checkout -q topic | make", "git diff --output=s.sh topic && sh s.sh"),
         *("python3 -c 'print(1)'", "python3 -Ic 'print(1)'", "python3 -m timeit 1", "node -e 1", "node --eval=1"),
-        *("perl -ne 1", "ruby -e 1", "awk 'BEGIN{}'", "make CC='id;'", "make SHELL=./s.sh", "make X:=1"),
+        *("perl -ne 1", "ruby -e 1", "awk 'BEGIN{}'", "make CC='id;'", "make SHELL=./s.sh", "make X:=1", "env python3 -c 1", "time make CC=id"),
     ],
 )  # fmt: skip
 async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself_may_change(
@@ -435,7 +436,7 @@ async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself
     git(work, "commit", "-qm", "second")
     git(work, "branch", "topic")
     await asyncio.sleep(0.1)
-    programs = ("git", "make", "sh", "python3", "node", "perl", "ruby", "awk")
+    programs = ("git", "make", "sh", "python3", "node", "perl", "ruby", "awk", "env", "time")
     session = open_session(outside_sandbox=tuple(f"{each} *" for each in programs))
     session.environment.workspace.since_ns = time.time_ns()
     session.answer = NO

@@ -43,7 +43,7 @@ class Named:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         #: What was agreed to of what tools wrote: the digests that a file may have, by path in the copy; None: any.
-        self._agreed: dict[str, frozenset[str] | None] = {}
+        self._agreed: dict[str, set[str] | None] = {}
         #: What of it has the content that a call named. A command in the background may have put something else there.
         self.confirmed: dict[str, State] = {}
 
@@ -62,7 +62,7 @@ class Named:
 
     def agrees(self, change: Change) -> bool:
         """Return whether a call was allowed that leaves this: what was shown to the person, not just its path."""
-        agreed = self._agreed.get(change.path, frozenset())
+        agreed = self._agreed.get(change.path, set())
         return agreed is None or change.after.digest in agreed
 
     def _note(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
@@ -72,11 +72,11 @@ class Named:
             real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
             name = str(real)[len(path_in(self._roots.folder, "")) :]
             texts = texts_after(given, real, self._roots)
-            is_gone = effect == "delete" and "paths" not in given
-            digests = None if texts is None else {digest_of(each.encode()) for each in texts}
             self._agreed[name] = (
-                frozenset((ABSENT.digest,)) if is_gone else digests and frozenset(digests)
+                None if texts is None else {digest_of(each.encode()) for each in texts}
             )
+            if effect == "delete" and "paths" not in given:
+                self._agreed[name] = {ABSENT.digest}
             state = plain(state_at(self._roots, str(real)))
             if state.digest == wanted:
                 self.confirmed[name] = state

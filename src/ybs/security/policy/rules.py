@@ -113,10 +113,15 @@ class Rule(Struct, frozen=True):
         if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
             return False
         if len(named) < 2 or "*" in named[1]:  # it names no script
-            code = _CODE.get(re.sub(r"[\d.]+\Z", "", words[0]), "")
-            if code and any(re.match(code, word) for word in words[1:]):
-                return False
-        return not any(ELSEWHERE().search(word) for word in words[1:] if word not in named)
+            for place, word in enumerate(words):
+                code = _CODE.get(re.sub(r"[\d.]+\Z", "", word.rpartition("/")[2]), "")
+                if code and any(re.match(code, each) for each in words[place + 1 :]):
+                    return False
+        return not any(
+            word in ("--global", "--system") or ELSEWHERE().search(word)
+            for word in words[1:]
+            if word not in named
+        )
 
     def _hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.

@@ -120,10 +120,10 @@ def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -
             or (program in _GIT and any(".git" not in hook.parts for hook in _hooks(folder, top, roots)))
         ):  # fmt: skip
             return True
-        keeps = program in ("cd", "echo") or (
-            program == "git" and _KEEPS.issuperset(run.words[(at := options.git_verb(run.words)) : at + 1])
-        )  # fmt: skip
-        has_changed = has_changed or not (is_data and keeps)
+        verb = run.words[1:2] if program == "git" else []
+        is_kept = program in ("cd", "echo") or bool(verb and _KEEPS.issuperset(verb))
+        writes = any(word.startswith(("-o", "--o")) for word in run.words)  # `git diff --output`
+        has_changed = has_changed or writes or not (is_data and is_kept)
     return False
 
 
