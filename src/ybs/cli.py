@@ -161,6 +161,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.mcp_server.command import serve
 
         return serve(options, arguments.tools)
+    if arguments.subcommand == "web":
+        from ybs.frontends.web.command import web
+
+        return web(arguments, options)
     if arguments.subcommand == "router" and arguments.action == "simulate":
         from ybs.frontends.headless.router_simulate import simulate
 

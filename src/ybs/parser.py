@@ -31,6 +31,7 @@ subcommands:
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files
+  web                           open sessions in a browser; prints a link that works once
   setup                         choose the provider and the model, and save a key
   doctor                        check this machine, and say how to fix what does not work
   version                       print the version, with --format json more of it

@@ -75,6 +75,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
     "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
+    "web": (
+        "open sessions in a browser, and a board of what runs and what it costs; set the password for other machines",
+        ("serve", "password"),
+    ),
     "setup": ("choose the provider and the model", ()),
     "version": ("print the version", ()),
     "completion": (
@@ -115,6 +119,14 @@ In a chat, /sandbox shows and changes it; `ybs doctor` says what is missing here
   ybs mcp test NAME                    starts it, and says what it offers
 
 Servers stand in the section mcpServers of the settings, as other agents write them.
+""",
+    "web": """\
+  ybs web                              for this machine alone; prints a link that works once
+  ybs web --host 0.0.0.0 --name box.lan --cert box.pem --key box.key
+  ybs web --proxy https://ybs.example.org   behind a proxy on this machine that encrypts
+
+Whoever has logged in may do all that you may. The last line printed is the link. For other
+machines there must be encryption and a password: `ybs web password` sets it.
 """,
 }
 #: What stands behind the action of these.
@@ -399,6 +411,28 @@ def check_mcp(arguments: "Namespace") -> None:
         fail("only `ybs mcp add NAME` takes a command behind --")
 
 
+def add_web(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `web` takes, and return its options."""
+    add = parser.add_argument
+    host_text = "the address to listen on (default: %(default)s, this machine alone)"
+    name_text = "a name by which browsers find the page, with --host (repeatable)"
+    proxy_text = "the page's address at a proxy on this machine that encrypts"
+    return [
+        add("--port", type=int, default=8707, metavar="N", help="default: %(default)s; 0: any"),
+        add("--host", default="127.0.0.1", metavar="ADDRESS", help=host_text),
+        add("--name", action="append", default=[], metavar="HOST", help=name_text),
+        add("--cert", metavar="FILE", help="the certificate for TLS, with its chain"),
+        add("--key", metavar="FILE", help="its key"),
+        add("--proxy", default="", metavar="URL", help=proxy_text),
+    ]
+
+
+def check_web(arguments: "Namespace") -> None:
+    """Fail where the port is none."""
+    if not 0 <= arguments.port < 65_536:
+        fail(f"--port {arguments.port} is not a port; those are 1 to 65535")
+
+
 def add_trust(parser: "ArgumentParser") -> list["Action"]:
     """Add what `trust` takes, and return its options."""
     text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
@@ -454,6 +488,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "mcp": add_mcp,
     "plugin": add_plugin,
     "trust": add_trust,
+    "web": add_web,
 }
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
@@ -463,4 +498,5 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "sessions": check_sessions,
     "plugin": check_plugin,
     "mcp": check_mcp,
+    "web": check_web,
 }

@@ -110,14 +110,18 @@ class Feed:
         for listener in tuple(self._listeners):
             listener.put(envelope)
 
+    @property
+    def past(self) -> list[Envelope]:
+        """What a listener to all events hears first: those that were, in their order."""
+        kept = (*self._kept, *self._pieces, *self._state)
+        return sorted(kept, key=lambda each: each.number)
+
     def listen(self, after: int = 0) -> Listener:
         """Listen to all events behind that number: those that were, and those to come.
 
         Of what was, the pieces are left out that a later event holds whole, and all states but the last.
         """
-        whole = (each for each in self._kept if each.number > after)
-        rest = (each for each in (*self._pieces, *self._state) if each.number > after)
-        earlier = sorted((*whole, *rest), key=lambda each: each.number)
+        earlier = [each for each in self.past if each.number > after]
         listener = Listener(earlier, self._listeners.discard)
         if self._has_ended:
             listener.end()

@@ -91,12 +91,13 @@ class Line(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
     `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with.
+    `is_for_model`: it is no command, whatever it begins with. `images` go with it; a running turn takes none, so it waits.
     """
 
     text: str
     sender: Sender
     typed: str | None = None
+    images: tuple[Image, ...] = ()
     is_choice: bool = False
     is_for_model: bool = False
 
@@ -160,7 +161,8 @@ class Inbox:
             return
         # Words behind a command that waits are for what it leaves: /new, or another model.
         is_turned = any(map(self._is_order, (*self._lines, line)))
-        if self.is_busy and not is_turned and self._session.steer(line.text, typed=line.typed):
+        is_steering = self.is_busy and not is_turned and not line.images
+        if is_steering and self._session.steer(line.text, typed=line.typed):
             self._steering.append(line)
             self._tell(line.sender)
             return
@@ -257,8 +259,8 @@ class Inbox:
 
     async def _sent(self, line: Line) -> Reply | Outcome:
         if line.is_for_model or (line.typed is not None and not self._is_order(line)):
-            return await self._session.send(line.text, typed=line.typed)
-        return await self._session.handle(line.text)
+            return await self._session.send(line.text, line.images, typed=line.typed)
+        return await self._session.handle(line.text, line.images)
 
     def _on_event(self, envelope: Envelope) -> None:
         """Tell of words that the running turn has read; give back what waits when it was stopped."""

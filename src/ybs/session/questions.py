@@ -72,8 +72,13 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         reason=question.reason,
         grant=question.grant,
         can_be_kept=question.can_be_kept,
+        withheld=question.withheld,
         offers_network=question.offers_network,
+        network_grant=question.network_grant,
         outside=question.outside,
         choices=question.choices,
+        takes_reason=question.takes_reason,
+        effect=question.effect,
+        paths=question.preview.paths,
         agent=question.agent,
     )
