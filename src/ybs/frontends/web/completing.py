@@ -54,7 +54,7 @@ def _commands(session: Session, text: str) -> Iterator[Record]:
     if not space:
         typed = name.lower()
         fitting = [each for each in commands_of(session) if any(typed in n for n in each.names)]
-        for command in sorted(fitting, key=lambda each: not each.names[0].startswith(typed)):
+        for command in sorted(fitting, key=lambda each: _rank(each.names, typed)):
             shown = f"/{command.names[0]}"
             label = f"{shown} {command.arguments}".rstrip()
             end = " " if command.arguments else ""
@@ -64,3 +64,7 @@ def _commands(session: Session, text: str) -> Iterator[Record]:
     for choice in command.choices(session) if command and command.choices else ():
         if argument.lower() in choice.lower() and choice != argument:
             yield {"text": choice, "cut": len(argument), "label": printable(choice), "detail": ""}
+
+
+def _rank(names: Sequence[str], typed: str) -> int:
+    return 0 if typed in names else 1 if names[0].startswith(typed) else 2

@@ -11,34 +11,8 @@ from msgspec import Raw
 
 from ybs.commands.advice import advised
 from ybs.commands.figures import amount, money, time
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -52,16 +26,16 @@ from ybs.core.open_question import OpenQuestion
 from ybs.frontends.terminal.words import (
     compaction_words,
     duration,
-    one_line,
     retry_words,
     routed_words,
-    subject,
     usage_line,
     verb,
 )
 from ybs.frontends.web import markup
 from ybs.security.unicode import printable
 from ybs.session.reply import Cell, CellKind, Reply, Table
+from ybs.tools.calls.describing import one_line, subject
+from ybs.tools.editing.diff import diff_of_change
 
 Record = dict[str, Any]
 #: Pictures that a browser may draw without running anything.
@@ -80,29 +54,40 @@ def record_of(envelope: Envelope, place: int) -> Record | None:
     return drawn
 
 
-def _drawn(event: Event, place: int) -> Record | None:  # noqa: C901, PLR0911 - a case for each kind
+def _drawn(event: events.Event, place: int) -> Record | None:  # noqa: C901, PLR0911 - a case for each kind
     match event:
-        case UserSaid():
+        case events.UserSaid():
             return _user(event.message, place)
-        case AssistantSaid():
+        case events.AssistantSaid():
             return _answer(event.message)
-        case ToolStarted() | ToolPrinted() | ToolFinished() | ToolCallStreamed():
+        case (
+            events.ToolStarted()
+            | events.ToolPrinted()
+            | events.ToolFinished()
+            | events.ToolCallStreamed()
+        ):
             return _call(event, place)
-        case TextStreamed():
+        case events.TextStreamed():
             return {"t": "text", "text": event.text}
-        case ThinkingStreamed():
+        case events.ThinkingStreamed():
             return {"t": "think", "text": event.text}
-        case RequestStarted() | RequestRetried() | Noticed() | Compacted() | TurnFinished():
+        case (
+            events.RequestStarted()
+            | events.RequestRetried()
+            | events.Noticed()
+            | events.Compacted()
+            | events.TurnFinished()
+        ):
             return _progress(event)
-        case ConfirmationAsked() | ConfirmationAnswered():
+        case events.ConfirmationAsked() | events.ConfirmationAnswered():
             return _confirmation(event)
-        case FilesChanged() | FilesRestored() | SessionEnded():
+        case events.FilesChanged() | events.FilesRestored() | events.SessionEnded():
             return _kept(event)
-        case Titled():
+        case events.Titled():
             return {"t": "title", "title": printable(event.title)}
-        case Rewound() | Replaced():
+        case events.Rewound() | events.Replaced():
             return None  # `Followed` says what is gone
-        case SessionStarted() | SystemPrompted() | StateChanged():
+        case events.SessionStarted() | events.SystemPrompted() | events.StateChanged():
             return None
         case _:
             assert_never(event)
@@ -136,18 +121,19 @@ def _answer(message: AssistantMessage) -> Record:
 
 
 def _call(
-    event: ToolStarted | ToolPrinted | ToolFinished | ToolCallStreamed, place: int
+    event: events.ToolStarted | events.ToolPrinted | events.ToolFinished | events.ToolCallStreamed,
+    place: int,
 ) -> Record | None:
     match event:
-        case ToolStarted():
+        case events.ToolStarted():
             about = subject(bytes(event.arguments))
             record = {"t": "tool", "id": event.id, "verb": verb(event.name), "about": about}
             return {**record, "args": _arguments(bytes(event.arguments), about)}
-        case ToolPrinted():
+        case events.ToolPrinted():
             return {"t": "out", "id": event.id, "text": printable(event.text)}
-        case ToolCallStreamed():
+        case events.ToolCallStreamed():
             return {"t": "writing", "id": event.id, "verb": verb(event.name)}
-        case ToolFinished():
+        case events.ToolFinished():
             return _result(event.result, place)
 
 
@@ -169,11 +155,14 @@ def _arguments(arguments: bytes, about: str) -> str:
 
 def _result(result: ToolResult, place: int) -> Record:
     shown = shown_of(result.display)
+    changes = "\n".join(filter(None, map(diff_of_change, result.changes)))
     streams = "\n".join(
         text for name in ("stdout", "stderr") if isinstance(text := shown.get(name), str) and text
     )
     changed = shown.get("diff")
-    diff = changed if isinstance(changed, str) and changed else ""
+    diff = changes or (
+        changed if isinstance(changed, str) else ""
+    )  # older transcripts have it there
     said = "" if not result.is_error and shown.get("exit_code") == 0 else result.summary
     record: Record = {
         "t": "done",
@@ -205,20 +194,24 @@ def shown_of(display: Raw) -> Mapping[str, Any]:
 
 
 def _progress(
-    event: RequestStarted | RequestRetried | Noticed | Compacted | TurnFinished,
+    event: events.RequestStarted
+    | events.RequestRetried
+    | events.Noticed
+    | events.Compacted
+    | events.TurnFinished,
 ) -> Record:
     match event:
-        case RequestStarted():
+        case events.RequestStarted():
             record: Record = {"t": "request", "model": printable(event.model)}
             return record | ({"routed": routed_words(event)} if event.decision else {})
-        case RequestRetried():
+        case events.RequestRetried():
             return {"t": "retry", "text": retry_words(event)}
-        case Noticed():
+        case events.Noticed():
             said = advised(event.text, event.remedies, separator=" ")
             return {"t": "note", "level": event.level, "text": printable(said)}
-        case Compacted():
+        case events.Compacted():
             return {"t": "note", "level": "info", "text": compaction_words(event, "→")}
-        case TurnFinished():
+        case events.TurnFinished():
             return {
                 "t": "end",
                 "reason": event.reason,
@@ -227,8 +220,8 @@ def _progress(
             }
 
 
-def _confirmation(event: ConfirmationAsked | ConfirmationAnswered) -> Record:
-    if isinstance(event, ConfirmationAsked):
+def _confirmation(event: events.ConfirmationAsked | events.ConfirmationAnswered) -> Record:
+    if isinstance(event, events.ConfirmationAsked):
         return {"t": "asked", "id": event.id}
     word = "allowed" if event.is_allowed else "not allowed"
     why = printable(": ".join(filter(None, (word, event.reason))))
@@ -236,15 +229,15 @@ def _confirmation(event: ConfirmationAsked | ConfirmationAnswered) -> Record:
     return {"t": "answered", "id": event.id, "ok": event.is_allowed, "text": f"{why}{grant}"}
 
 
-def _kept(event: FilesChanged | FilesRestored | SessionEnded) -> Record | None:
+def _kept(event: events.FilesChanged | events.FilesRestored | events.SessionEnded) -> Record | None:
     match event:
-        case FilesChanged():
+        case events.FilesChanged():
             paths = [printable(path) for path in event.paths]
             return {"t": "files", "paths": paths, "commit": event.commit[:7]}
-        case FilesRestored():
+        case events.FilesRestored():
             words = "Files were changed again." if event.is_redo else "Files are as before."
             return {"t": "note", "level": "info", "text": words}
-        case SessionEnded():
+        case events.SessionEnded():
             return {"t": "over"} if event.reason == "new_session" else None
 
 
@@ -268,7 +261,7 @@ def records_of(messages: Sequence[Message], place: int) -> list[Record]:
     return [{**each, "n": place} for each in found]
 
 
-def state_of(state: StateChanged) -> Record:
+def state_of(state: events.StateChanged) -> Record:
     """Return where a session stands."""
     return {
         "t": "state",
@@ -362,11 +355,6 @@ _NO: Final[Record] = {"is_allowed": False, "reason": "the person said no"}
 
 def reply_of(reply: Reply, line: str) -> Record:
     """Return the answer of a command."""
-    events = [
-        drawn
-        for each in reply.events
-        if (drawn := record_of(each if isinstance(each, Envelope) else Envelope("", MAIN, each), 0))
-    ]
     record: Record = {
         "t": "reply",
         "line": printable(line),
@@ -379,7 +367,6 @@ def reply_of(reply: Reply, line: str) -> Record:
         "clipboard": reply.clipboard,
         "program": reply.program,
         "quit": reply.wants_quit,
-        "events": [{**each, "pictures": []} if "pictures" in each else each for each in events],
     }
     if reply.menu is not None:
         items = [msgspec.to_builtins(each) for each in reply.menu.items]

@@ -14,24 +14,9 @@ import msgspec
 
 from ybs.commands.advice import told
 from ybs.commands.plan import offer_plan
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    AssistantSaid,
-    Event,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    StateChanged,
-    TextStreamed,
-    ThinkingStreamed,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    TurnFinished,
-    UserSaid,
-)
 from ybs.core.messages import Image
 from ybs.frontends.web import markup
 from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, state_of
@@ -50,7 +35,12 @@ WINDOW, LONGEST_WINDOW = 240, 900
 #: Characters of a running command's output that a page which comes later is sent.
 _MOST_OUTPUT: Final = 20_000
 _encode: Final = msgspec.json.Encoder().encode
-_PIECES: Final = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
+_PIECES: Final = (
+    events.TextStreamed,
+    events.ThinkingStreamed,
+    events.ToolCallStreamed,
+    events.ToolPrinted,
+)
 
 
 class Tab:
@@ -204,7 +194,7 @@ class Followed:
     def _begins_turn(self, index: int) -> bool:
         envelope = self._events[index]
         event = envelope.event
-        return envelope.is_main and isinstance(event, UserSaid) and event.origin == "person"
+        return envelope.is_main and isinstance(event, events.UserSaid) and event.origin == "person"
 
     def _between(self, start: int, end: int) -> list[bytes]:
         found = (self._record(place) for place in range(start + 1, end + 1))
@@ -251,9 +241,9 @@ class Followed:
             return None
         event = self._events[place - 1].event
         match event:
-            case UserSaid():
+            case events.UserSaid():
                 found = [part for part in event.message.content if isinstance(part, Image)]
-            case ToolFinished():
+            case events.ToolFinished():
                 found = list(event.images)
             case _:
                 found = []
@@ -290,7 +280,7 @@ class Followed:
             for earlier in self._journal.earlier:
                 self._keep(earlier)
             self._has_moved = True
-        is_whole = not isinstance(envelope.event, (StateChanged, *_PIECES))
+        is_whole = not isinstance(envelope.event, (events.StateChanged, *_PIECES))
         if is_whole:
             self._keep(envelope)
         self._news.append((envelope, self.last if is_whole else 0))
@@ -298,9 +288,9 @@ class Followed:
     def _keep(self, envelope: Envelope) -> None:
         """Keep a whole event; of one that takes something back, or brings it back, work out what that is."""
         event, place = envelope.event, self.last + 1
-        if envelope.is_main and isinstance(event, Rewound):
+        if envelope.is_main and isinstance(event, events.Rewound):
             self._extra[place] = {"t": "cut", "n": place, "to": self._replay.line_of(event.keeps)}
-        elif envelope.is_main and isinstance(event, Replaced):
+        elif envelope.is_main and isinstance(event, events.Replaced):
             before, same = self._replay.messages, 0
             pairs = zip(before, event.messages, strict=False)
             same = next(
@@ -328,7 +318,8 @@ class Followed:
         for envelope, place in _joined(news):
             lines += self._told(envelope, place)
             has_status |= isinstance(
-                envelope.event, TurnFinished | AssistantSaid | Rewound | StateChanged
+                envelope.event,
+                events.TurnFinished | events.AssistantSaid | events.Rewound | events.StateChanged,
             )
         if has_status and self.tabs:
             lines.append(_line(self.status()))
@@ -338,7 +329,7 @@ class Followed:
 
     def _told(self, envelope: Envelope, place: int) -> list[bytes]:
         event = envelope.event
-        if isinstance(event, StateChanged):
+        if isinstance(event, events.StateChanged):
             self.state, self.at = event, time()
             self._changed()
             return [_line(state_of(event))]
@@ -352,24 +343,27 @@ class Followed:
     def _passed(
         self,
         agent: str,
-        event: TextStreamed | ThinkingStreamed | ToolCallStreamed | ToolPrinted,
+        event: events.TextStreamed
+        | events.ThinkingStreamed
+        | events.ToolCallStreamed
+        | events.ToolPrinted,
         record: Record,
     ) -> Record:
         """Add a piece to what is being written, and to its record what it makes whole."""
         writing = (
             self._writing.setdefault(agent, _Writing())
-            if not isinstance(event, ToolPrinted)
+            if not isinstance(event, events.ToolPrinted)
             else None
         )
         match event:
-            case TextStreamed() if writing:
+            case events.TextStreamed() if writing:
                 if (html := writing.add(event.text)) is not None:
                     record |= {"html": html, "rest": printable(writing.rest)}
                 record["text"] = printable(event.text)
-            case ThinkingStreamed() if writing:
+            case events.ThinkingStreamed() if writing:
                 writing.thinking += event.text
                 record["text"] = printable(event.text)
-            case ToolPrinted():
+            case events.ToolPrinted():
                 key = (agent, event.id)
                 printed = self._printed.get(key, "") + printable(event.text)
                 self._printed[key] = printed[-_MOST_OUTPUT:]
@@ -377,11 +371,16 @@ class Followed:
                 pass
         return record
 
-    def _make_whole(self, agent: str, event: Event) -> None:
+    def _make_whole(self, agent: str, event: events.Event) -> None:
         match event:
-            case ToolFinished(id=call):
+            case events.ToolFinished(id=call):
                 self._printed.pop((agent, call), None)
-            case AssistantSaid() | RequestStarted() | RequestRetried() | TurnFinished():
+            case (
+                events.AssistantSaid()
+                | events.RequestStarted()
+                | events.RequestRetried()
+                | events.TurnFinished()
+            ):
                 self._writing.pop(agent, None)
             case _:
                 pass
@@ -428,11 +427,11 @@ def _line(record: Record) -> bytes:
     return _encode(record) + b"\n"
 
 
-def _words_of(event: Event) -> str:
+def _words_of(event: events.Event) -> str:
     match event:
-        case UserSaid() | AssistantSaid():
+        case events.UserSaid() | events.AssistantSaid():
             return event.content
-        case ToolFinished():
+        case events.ToolFinished():
             return event.output
         case _:
             return ""
@@ -444,11 +443,15 @@ def _joined(news: Sequence[tuple[Envelope, int]]) -> list[tuple[Envelope, int]]:
     for envelope, place in news:
         event, before = envelope.event, joined[-1][0] if joined else None
         is_same = before is not None and before.agent == envelope.agent
-        if is_same and before is not None and isinstance(event, TextStreamed | ThinkingStreamed):
+        if (
+            is_same
+            and before is not None
+            and isinstance(event, events.TextStreamed | events.ThinkingStreamed)
+        ):
             earlier = before.event
-            if isinstance(earlier, TextStreamed | ThinkingStreamed) and type(earlier) is type(
-                event
-            ):
+            if isinstance(earlier, events.TextStreamed | events.ThinkingStreamed) and type(
+                earlier
+            ) is type(event):
                 whole = type(event)(text=earlier.text + event.text)
                 joined[-1] = (
                     Envelope(envelope.session, envelope.agent, whole, envelope.started_by),

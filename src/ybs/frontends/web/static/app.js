@@ -270,7 +270,7 @@ async function resume(name, fork = false) {
   }
 }
 
-function show(id, name = '') {
+function show(id, name = '', takesFocus = true) {
   current = id ? { id, name, state: null, status: null } : null;
   seenDone.delete(id);
   log.clear();
@@ -288,7 +288,7 @@ function show(id, name = '') {
   toggleSide(false);
   drawLists();
   follow();
-  if (isOpen && matchMedia('(min-width: 760px)').matches) $('prompt').focus();
+  if (isOpen && takesFocus && matchMedia('(min-width: 760px)').matches) $('prompt').focus();
 }
 
 // Where the session stands
@@ -361,8 +361,10 @@ function card(question) {
     question.reason ? make('p', { class: 'dim', text: question.reason }) : null,
     ...question.warnings.map(text => make('p', { class: 'note warning', text })));
   box.dataset.id = question.id;
+  const enable = is => { for (const each of box.querySelectorAll('button')) each.disabled = !is; };
   const answer = doing(async given => {
-    await api(on('answer'), { question: question.id, with_network: Boolean(network?.checked), reason: '', ...given });
+    enable(false);
+    await api(on('answer'), { question: question.id, with_network: Boolean(network?.checked), reason: '', ...given }).catch(error => { enable(true); throw error; });
   });
   let free = null;
   form.addEventListener('submit', event => {
@@ -380,7 +382,7 @@ function card(question) {
   if (question.outside) box.append(make('p', { class: 'dim', text: 'Outside the sandbox it runs as in your own shell, with your keys, your logins, the network and all your files.' }));
   if (question.withheld) box.append(make('p', { class: 'dim', text: `“Always” is not offered: ${question.withheld}` }));
   box.append(make('div', { class: 'keys' }, ...buttons), form);
-  setTimeout(() => { for (const each of buttons) each.disabled = false; }, GUARD_MS);
+  setTimeout(() => enable(true), GUARD_MS);
   return box;
 }
 
@@ -411,7 +413,6 @@ function takeReply(record) {
     doing(closeSession)();
     return;
   }
-  for (const each of record.events) log.draw(each);
   if (record.text || record.menu || record.tables.length || record.diff || record.notes.length || record.program) {
     const isNear = nearEnd();
     $('log').append(reply(record, doing(line => send(line, { choice: true }))));
@@ -687,7 +688,7 @@ const showBoard = doing(async () => {
 function step(by) {
   const at = opened.findIndex(each => each.id === current?.id);
   const next = opened[(at + by + opened.length) % opened.length];
-  if (next) show(next.id, next.name);
+  if (next) show(next.id, next.name, false);
 }
 
 function nextMode() {
@@ -733,7 +734,7 @@ $('prompt').addEventListener('keydown', event => {
     event.preventDefault();
     offers.at = (offers.at + (event.key === 'ArrowDown' ? 1 : -1) + count) % count;
     drawOffers();
-  } else if (count && (event.key === 'Tab' || (event.key === 'Enter' && offers.items[offers.at].text.trim() !== $('prompt').value.trim()))) {
+  } else if (count && (event.key === 'Tab' || (event.key === 'Enter' && !offers.items.some(each => each.text.trim() === $('prompt').value.trim())))) {
     event.preventDefault();
     accept(offers.at);
   } else if (event.key === 'Enter' && !event.shiftKey) {
