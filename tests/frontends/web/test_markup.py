@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,7 +149,8 @@ def test_blocks_that_are_whole_end_at_an_empty_line_or_a_fence(pieces: list[str]
     end = markup.whole_blocks(text)
     assert 0 <= end <= len(text)
     assert end == 0 or text[end - 1] == "\n"
-    assert text[:end].count("```\n") % 2 == 0 or "```" not in text
+    fences = [line for line in text[:end].splitlines() if line.strip() == "```"]
+    assert len(fences) % 2 == 0
 
 
 def test_a_code_block_that_is_being_written_waits_for_its_end():
@@ -162,3 +164,14 @@ def test_much_output_keeps_its_beginning_and_its_end():
     assert "last" in html
     assert "characters left out" in html
     assert markup.output("10 %\r20 %\r30 %") == '<pre class="out" tabindex="0">30 %</pre>'
+
+
+def test_the_page_keeps_to_its_size():
+    """A page of one person is read in one sitting; what it may have in all is said in docs/web.md."""
+    static = Path(markup.__file__).parent / "static"
+    lines = sum(
+        len(each.read_text().splitlines())
+        for each in static.iterdir()
+        if each.suffix in (".js", ".css")
+    )
+    assert lines <= 1_200

@@ -1,14 +1,12 @@
 // The page: which session it shows, what it sends, and what the keys do. It has no logic of the agent.
 import { Log, make, reply } from './view.js';
 import { drawBoard } from './board.js';
-
 const $ = id => document.getElementById(id);
 const MODES = ['ask', 'accept-edits', 'plan', 'auto', 'deny', 'bypass'];
 const GUARD_MS = 300; // a key that was pressed before the question could be read is no consent
 const BEAT_MS = 40000;
 const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
-
 let current = null; // { id, name, state, status }
 let opened = [];
 let saved = [];
@@ -19,11 +17,8 @@ let offers = { items: [], at: -1 };
 let refs = new Map();
 let pictures = new Map();
 const seenDone = new Set();
-
 const log = new Log($('log'), { activity, picture, older });
-
 class Gone extends Error {}
-
 async function api(path, body) {
   const options = { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' } };
   if (body !== undefined) Object.assign(options, { method: 'POST', body: JSON.stringify(body) });
@@ -37,50 +32,35 @@ async function api(path, body) {
   if (!answer.ok) throw Object.assign(new Error(data.error || `The server says ${answer.status}.`), data);
   return data;
 }
-
 const on = path => `sessions/${current.id}/${path}`;
-
 function say(text) {
   $('said').textContent = '';
   setTimeout(() => { $('said').textContent = text; }, 50);
 }
-
 function complain(error) {
   if (error instanceof Gone) return;
-  log.on_note({ t: 'note', level: 'error', text: error.message });
-  say(error.message);
-  stick(true);
+  log.on_note({ t: 'note', level: 'error', text: error.message }); say(error.message); stick(true);
 }
-
 const doing = work => (...args) => Promise.resolve(work(...args)).catch(complain);
 
 // Logging in
 
 function showLogin(why) {
-  stream?.abort();
-  $('app').hidden = true;
-  $('login').hidden = false;
+  stream?.abort(); $('app').hidden = true; $('login').hidden = false;
   if (why) $('loginwhy').textContent = why;
 }
-
 async function enter(given) {
   const { token } = await api('enter', given);
-  store.setItem('ybs-token', token);
-  $('login').hidden = true;
-  await start();
+  store.setItem('ybs-token', token); $('login').hidden = true; await start();
 }
-
 $('loginform').addEventListener('submit', event => {
   event.preventDefault();
   enter({ password: $('password').value }).catch(error => showLogin(error.message));
   $('password').value = '';
 });
-
 async function start() {
   const data = await api('sessions');
-  ({ open: opened, saved, projects } = data);
-  $('app').hidden = false;
-  drawLists();
+  ({ open: opened, saved, projects } = data); $('app').hidden = false; drawLists();
   const wanted = new URLSearchParams(location.hash.slice(1)).get('s');
   const found = opened.find(each => each.id === wanted || (each.name && each.name === wanted));
   if (found) show(found.id, found.name);
@@ -102,23 +82,15 @@ async function follow() {
       const path = current ? on(`stream?${query}`) : `stream?${query}`;
       const answer = await fetch(`/api/${path}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' }, signal: own.signal });
       if (answer.status === 401) return showLogin();
-      if (answer.status === 400) {
-        await recover(own);
-        continue;
-      }
+      if (answer.status === 400) { await recover(own); continue; }
       if (!answer.ok) throw new Error('the server is busy');
-      online(true);
-      wait = 200;
-      await read(answer.body.getReader(), own);
-    } catch (error) {
-      if (own.signal.aborted) return;
-    }
+      online(true); wait = 200; await read(answer.body.getReader(), own);
+    } catch (error) { if (own.signal.aborted) return; }
     online(false);
     await new Promise(done => setTimeout(done, wait));
     wait = Math.min(wait * 2, 5000);
   }
 }
-
 async function read(reader, own) {
   const decoder = new TextDecoder();
   let rest = '';
@@ -129,9 +101,7 @@ async function read(reader, own) {
     if (done || own.signal.aborted) return;
     const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
     rest = lines.pop();
-    const isNear = nearEnd();
     for (const line of lines) if (line) take(JSON.parse(line));
-    stick(isNear);
   }
 }
 
@@ -145,15 +115,9 @@ async function recover(own) {
   }
   const { id } = await api('sessions', { resume: name });
   if (own.signal.aborted) return;
-  current.id = id;
-  log.clear();
-  pictures = new Map();
+  current.id = id; log.clear(); pictures = new Map();
 }
-
-function online(is) {
-  $('lost').hidden = is;
-}
-
+function online(is) { $('lost').hidden = is; }
 function take(record) {
   switch (record.t) {
     case 'sessions': return takeSessions(record.open);
@@ -170,31 +134,24 @@ function take(record) {
       return log.add(record);
   }
 }
-
 function begin(record) {
-  log.clear();
-  log.last = record.first ? record.first - 1 : 0;
-  log.first = record.first;
+  log.clear(); log.last = record.first ? record.first - 1 : 0; log.first = record.first;
   $('older').hidden = !record.first;
   for (const text of record.warnings) log.on_note({ t: 'note', level: 'warning', text });
   if (record.resumes) {
     const box = make('p', { class: 'note warning', text: 'ybs ended in the midst of this turn. ' },
       make('button', { type: 'button', text: 'Go on', onclick: doing(() => { box.remove(); return send('/retry'); }) }));
-    setTimeout(() => { $('log').append(box); stick(true); });
+    setTimeout(() => $('log').append(box));
   }
-  setTimeout(() => stick(true));
+  isAtEnd = true;
 }
-
 async function older() {
   if (!log.first) return;
   const { first, records } = await api(on(`events?before=${log.first}`));
   const scroll = $('scroll');
   const height = scroll.scrollHeight;
-  log.prepend(records, first);
-  scroll.scrollTop += scroll.scrollHeight - height;
-  $('older').hidden = !first;
+  log.prepend(records, first); scroll.scrollTop += scroll.scrollHeight - height; $('older').hidden = !first;
 }
-
 async function picture(path) {
   if (!pictures.has(path)) {
     pictures.set(path, fetch(`/api/${on(`pictures/${path}`)}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') } })
@@ -210,8 +167,7 @@ function takeSessions(list) {
   for (const each of list) {
     const was = before.get(each.id);
     if (was?.busy && !each.busy && (each.id !== current?.id || document.hidden)) {
-      seenDone.add(each.id);
-      notify(`${each.title || 'A session'}: done`, each.id);
+      seenDone.add(each.id); notify(`${each.title || 'A session'}: done`, each.id);
     }
     if (was && each.asks > was.asks) notify(`${each.title || 'A session'} asks`, each.id);
     if (each.busy) seenDone.delete(each.id);
@@ -225,15 +181,12 @@ function takeSessions(list) {
   drawLists();
   if (isNew) api('sessions').then(data => { ({ saved, projects } = data); drawLists(); }).catch(() => {});
 }
-
 function age(at) {
   const seconds = Date.now() / 1000 - at;
   for (const [size, unit] of [[86400, 'd'], [3600, 'h'], [60, 'min']]) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   return 'now';
 }
-
 const money = usd => !usd ? '' : usd < 0.1 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
-
 function row(each, state, act) {
   const facts = [each.folder, age(each.at), each.cost ? money(each.cost) : '', each.incognito ? 'incognito' : '', each.elsewhere ? 'open elsewhere' : ''];
   const isCurrent = each.id && each.id === current?.id;
@@ -242,7 +195,6 @@ function row(each, state, act) {
     state ? make('span', { class: 'sr', text: `, ${state}` }) : null,
     make('span', { class: 'facts', text: facts.filter(Boolean).join(' · ') })));
 }
-
 function drawLists() {
   const words = $('filter').value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = each => words.every(word => `${each.title} ${each.folder} ${each.model}`.toLowerCase().includes(word));
@@ -250,15 +202,13 @@ function drawLists() {
   const focused = document.activeElement?.closest?.('#open, #saved') ? [...document.querySelectorAll('.session')].indexOf(document.activeElement) : -1;
   $('open').replaceChildren(...opened.filter(fits).map(each => row(each, state(each), () => show(each.id, each.name))));
   $('saved').replaceChildren(...saved.filter(fits).slice(0, 100).map(each => row(each, '', doing(() => resume(each.name)))));
-  $('openhead').hidden = !opened.length;
-  $('savedhead').hidden = !saved.length;
+  $('openhead').hidden = !opened.length; $('savedhead').hidden = !saved.length;
   if (focused >= 0) document.querySelectorAll('.session')[focused]?.focus();
   const mine = opened.find(each => each.id === current?.id);
   const asks = opened.some(each => each.asks);
   const mark = asks ? '(asks) ' : opened.some(each => each.busy) ? '… ' : seenDone.size ? '(done) ' : '';
   document.title = `${mark}${mine?.title || 'ybs'}${mine?.title ? ' · ybs' : ''}`;
 }
-
 async function resume(name, fork = false) {
   try {
     const { id } = await api('sessions', { resume: name, fork });
@@ -269,25 +219,14 @@ async function resume(name, fork = false) {
       make('button', { class: 'primary', text: 'Open a copy', onclick: doing(() => { closeDialog(); return resume(name, true); }) }));
   }
 }
-
 function show(id, name = '', takesFocus = true) {
-  current = id ? { id, name, state: null, status: null } : null;
-  seenDone.delete(id);
-  log.clear();
-  activity('');
-  pictures = new Map();
-  refs = new Map();
+  current = id ? { id, name, state: null, status: null } : null; seenDone.delete(id); log.clear(); activity('');
+  pictures = new Map(); refs = new Map();
   const isOpen = current !== null;
   for (const part of ['scroll', 'foot', 'controls']) $(part).hidden = !isOpen;
-  $('welcome').hidden = isOpen;
-  $('board').hidden = true;
-  $('questions').replaceChildren();
-  $('title').textContent = isOpen ? '' : 'ybs';
-  $('where').textContent = '';
-  location.hash = isOpen ? `s=${name || id}` : '';
-  toggleSide(false);
-  drawLists();
-  follow();
+  $('welcome').hidden = isOpen; $('board').hidden = true; $('questions').replaceChildren();
+  $('title').textContent = isOpen ? '' : 'ybs'; $('where').textContent = '';
+  location.hash = isOpen ? `s=${name || id}` : ''; toggleSide(false); drawLists(); follow();
   if (isOpen && takesFocus && matchMedia('(min-width: 760px)').matches) $('prompt').focus();
 }
 
@@ -296,34 +235,24 @@ function show(id, name = '', takesFocus = true) {
 function takeState(state) {
   const before = current.state;
   current.state = state;
-  if (state.name && state.name !== current.name) {
-    current.name = state.name;
-    location.hash = `s=${state.name}`;
-  }
+  if (state.name && state.name !== current.name) { current.name = state.name; location.hash = `s=${state.name}`; }
   $('title').textContent = state.title || 'New session';
   if (!$('mode').options.length) $('mode').append(...MODES.map(each => make('option', { value: each, text: each })));
-  $('mode').value = state.mode;
-  $('model').textContent = state.model;
-  $('stop').hidden = !state.busy;
-  $('send').textContent = state.busy ? 'Steer' : 'Send';
-  $('jobs').hidden = !state.jobs.length;
+  $('mode').value = state.mode; $('model').textContent = state.model; $('stop').hidden = !state.busy;
+  $('send').textContent = state.busy ? 'Steer' : 'Send'; $('jobs').hidden = !state.jobs.length;
   $('jobs').textContent = state.jobs.length === 1 ? '1 job' : `${state.jobs.length} jobs`;
   $('waiting').replaceChildren(...state.waiting.map(text => make('li', { text })));
   if (state.waiting.length) $('waiting').append(make('li', {}, make('button', { type: 'button', text: 'Take back the newest', onclick: recall })));
   if (before?.busy && !state.busy) activity('');
-  drawSteps(state.steps);
-  drawQuestions(state.questions);
+  drawSteps(state.steps); drawQuestions(state.questions);
 }
-
 function takeStatus(status) {
   current.status = status;
   $('where').textContent = [status.folder, status.branch, status.incognito ? 'incognito' : '', money(status.cost)].filter(Boolean).join(' · ');
   const share = status.window ? Math.min(1, status.tokens / status.window) : 0;
-  $('meter').value = share;
-  $('contextwords').textContent = `${Math.round(share * 100)} %`;
+  $('meter').value = share; $('contextwords').textContent = `${Math.round(share * 100)} %`;
   $('context').title = `${status.tokens.toLocaleString()} of ${status.window.toLocaleString()} tokens. What takes the room?`;
 }
-
 function drawSteps(steps) {
   const lines = steps.split('\n').filter(Boolean);
   const box = $('steps');
@@ -332,12 +261,7 @@ function drawSteps(steps) {
   box.firstElementChild.textContent = `Steps: ${done} of ${lines.length} done`;
   box.lastElementChild.replaceChildren(...lines.map(line => make('li', { class: line[1] === 'x' ? 'done' : line[1] === '>' ? 'now' : '', text: line.slice(4) })));
 }
-
-function activity(words) {
-  $('activity').hidden = !words;
-  $('activitywords').textContent = words;
-}
-
+function activity(words) { $('activity').hidden = !words; $('activitywords').textContent = words; }
 function drawQuestions(questions) {
   const box = $('questions');
   const known = new Map([...box.children].map(card => [card.dataset.id, card]));
@@ -349,7 +273,6 @@ function drawQuestions(questions) {
     say(`ybs asks: ${questions[0].title}`);
   } else if (!questions.length && known.size) $('prompt').focus();
 }
-
 function card(question) {
   const network = question.network ? make('input', { type: 'checkbox' }) : null;
   const words = make('input', { type: 'text', 'aria-label': question.is_call ? 'Why not; the model reads it' : 'Your answer', placeholder: question.is_call ? 'Why not; the model reads it' : 'Your answer' });
@@ -388,25 +311,18 @@ function card(question) {
 
 // Sending
 
-async function send(text, more = {}) {
-  await api(on('lines'), { text, tab, ...more });
-}
+async function send(text, more = {}) { await api(on('lines'), { text, tab, ...more }); }
 
 // Send a command whose answer is for a dialog and not for the conversation.
 function ask(text) {
   const ref = crypto.getRandomValues(new Uint32Array(1))[0].toString(36);
-  return new Promise((done, fail) => {
-    refs.set(ref, done);
-    send(text, { ref }).catch(fail);
-  });
+  return new Promise((done, fail) => { refs.set(ref, done); send(text, { ref }).catch(fail); });
 }
-
 function takeReply(record) {
   if (record.clipboard) navigator.clipboard?.writeText(record.clipboard).catch(() => {});
   if (record.draft) draft(record.draft);
   if (record.ref && refs.has(record.ref)) {
-    refs.get(record.ref)(record);
-    refs.delete(record.ref);
+    refs.get(record.ref)(record); refs.delete(record.ref);
     return;
   }
   if (record.quit) {
@@ -414,45 +330,30 @@ function takeReply(record) {
     return;
   }
   if (record.text || record.menu || record.tables.length || record.diff || record.notes.length || record.program) {
-    const isNear = nearEnd();
     $('log').append(reply(record, doing(line => send(line, { choice: true }))));
-    stick(isNear);
     say(record.text.slice(0, 200) || 'Here is the answer of the command.');
   }
 }
-
-function draft(text) {
-  $('prompt').value = text;
-  grow();
-}
-
+function draft(text) { $('prompt').value = text; grow(); }
 const submit = doing(async queue => {
   const text = $('prompt').value;
   if (!text.trim() && !attached.length) return;
   const more = { queue, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
     files: attached.filter(each => each.text !== undefined).map(({ name, text: words }) => ({ name, text: words })) };
   const kept = attached;
-  draft('');
-  attached = [];
-  drawAttached();
-  hideOffers();
+  draft(''); attached = []; drawAttached(); hideOffers();
   try {
-    await send(text, more);
-    stick(true);
+    await send(text, more); stick(true);
   } catch (error) {
-    draft(text);
-    attached = kept;
-    drawAttached();
+    draft(text); attached = kept; drawAttached();
     throw error;
   }
 });
-
 const stopTurn = doing(() => api(on('stop'), {}));
 const recall = doing(async () => {
   const { text } = await api(on('recall'), {});
   if (text) draft([text, $('prompt').value].filter(Boolean).join('\n'));
 });
-
 async function attach(files) {
   for (const file of files) {
     if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
@@ -466,10 +367,8 @@ async function attach(files) {
       attached.push({ name: file.name, text });
     }
   }
-  drawAttached();
-  $('prompt').focus();
+  drawAttached(); $('prompt').focus();
 }
-
 function drawAttached() {
   $('attached').replaceChildren(...attached.map(each => make('li', {}, make('span', { text: each.name }),
     make('button', { type: 'button', class: 'icon', 'aria-label': `Do not attach ${each.name}`, text: '×', onclick: () => {
@@ -488,39 +387,28 @@ async function offer() {
   if (!current || !(before.startsWith('/') || /@\S*$/.test(before.slice(-200)))) return hideOffers();
   const { items } = await api(on(`complete?text=${encodeURIComponent(before)}`));
   if (number !== asked) return undefined;
-  offers = { items, at: items.length ? 0 : -1 };
+  offers = { items, at: items.length ? 0 : -1, before };
   return drawOffers();
 }
-
 function drawOffers() {
   const box = $('offers');
   box.hidden = !offers.items.length;
   box.replaceChildren(...offers.items.map((each, at) => make('li', { role: 'option', id: `offer${at}`, 'aria-selected': String(at === offers.at), onmousedown: event => {
-    event.preventDefault();
-    accept(at);
+    event.preventDefault(); accept(at);
   } }, make('b', { text: each.label }), make('span', { text: each.detail }))));
   const area = $('prompt');
   if (offers.at >= 0) area.setAttribute('aria-activedescendant', `offer${offers.at}`);
   else area.removeAttribute('aria-activedescendant');
   box.children[offers.at]?.scrollIntoView({ block: 'nearest' });
 }
-
-function hideOffers() {
-  asked += 1;
-  offers = { items: [], at: -1 };
-  drawOffers();
-}
-
+function hideOffers() { asked += 1; offers = { items: [], at: -1 }; drawOffers(); }
 function accept(at) {
   const area = $('prompt');
   const item = offers.items[at];
-  const end = area.selectionStart;
-  area.setRangeText(item.text, end - item.cut, end, 'end');
-  hideOffers();
-  grow();
+  const end = area.selectionStart; // what was typed since the offer came is a part of what it replaces
+  area.setRangeText(item.text, Math.max(0, offers.before.length - item.cut), end, 'end'); hideOffers(); grow();
   if (item.text.endsWith('/') || item.text.endsWith(' ')) offer().catch(() => {});
 }
-
 function grow() {
   const area = $('prompt');
   area.rows = Math.min(10, Math.max(1, area.value.split('\n').length));
@@ -528,13 +416,19 @@ function grow() {
 
 // Scrolling
 
+// As long as the person is at the end, the end stays in sight, whatever grows.
+let isAtEnd = true;
 const nearEnd = () => $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 90;
 function stick(is) {
-  if (is) $('scroll').scrollTop = $('scroll').scrollHeight;
-  $('down').hidden = $('scroll').hidden || nearEnd();
+  isAtEnd ||= is;
+  if (isAtEnd) $('scroll').scrollTop = $('scroll').scrollHeight;
+  $('down').hidden = $('scroll').hidden || isAtEnd;
 }
+const watcher = new ResizeObserver(() => stick(false));
+watcher.observe($('log'));
+watcher.observe($('scroll'));
 $('scroll').addEventListener('scroll', () => {
-  $('down').hidden = nearEnd();
+  isAtEnd = nearEnd(); $('down').hidden = isAtEnd;
   if ($('scroll').scrollTop < 60 && log.first && !$('older').disabled) {
     $('older').disabled = true;
     older().catch(complain).finally(() => { $('older').disabled = false; });
@@ -546,13 +440,11 @@ $('older').addEventListener('click', doing(older));
 // Dialogs
 
 function dialog(title, ...content) {
-  $('dialogtitle').textContent = title;
-  $('dialogbody').replaceChildren(...content);
+  $('dialogtitle').textContent = title; $('dialogbody').replaceChildren(...content);
   if (!$('dialog').open) $('dialog').showModal();
 }
 const closeDialog = () => $('dialog').close();
 $('dialogclose').addEventListener('click', closeDialog);
-
 const newSession = doing(async () => {
   ({ saved, projects } = await api('sessions'));
   const incognito = make('input', { type: 'checkbox' });
@@ -565,30 +457,24 @@ const newSession = doing(async () => {
     make('ul', { class: 'choices' }, ...projects.map(([folder, shown]) => make('li', {}, make('button', { onclick: () => open(folder) }, make('b', { text: shown }))))),
     make('label', {}, incognito, ' incognito: nothing of it is saved, and no other login sees it'));
 });
-
 async function pick(line) {
   const answer = await ask(line);
   dialog(line, reply({ ...answer, line: '' }, doing(chosen => { closeDialog(); return send(chosen, { choice: true }); })));
 }
-
 const undo = doing(async () => {
   const answer = await ask('/diff');
   dialog('Take the last turn back?', make('p', { text: 'Its words go, and these changes to files are taken back. Redo brings both again.' }),
     reply({ ...answer, line: '', notes: [] }, () => {}),
     make('button', { class: 'primary', text: 'Undo', onclick: doing(() => { closeDialog(); return send('/undo'); }) }));
 });
-
 const redo = doing(() => {
   dialog('Do it again?', make('p', { text: 'What was taken back last is done again: its words, and its changes to files.' }),
     make('button', { class: 'primary', text: 'Redo', onclick: doing(() => { closeDialog(); return send('/redo'); }) }));
 });
-
 const closeSession = async () => {
   const { id } = current;
-  show(null);
-  await api(`sessions/${id}/close`, {});
+  show(null); await api(`sessions/${id}/close`, {});
 };
-
 const showJobs = doing(async () => {
   const { jobs } = await api(on('jobs'));
   dialog('Background commands', ...jobs.map(job => make('details', { class: 'job', open: true }, make('summary', { text: job.line }),
@@ -604,21 +490,18 @@ const showJobs = doing(async () => {
     });
   }), 1000);
 });
-
 function hitList(hits, act) {
   if (!hits.length) return make('p', { text: 'Nothing was found.' });
   return make('ul', { class: 'choices' }, ...hits.map(hit => make('li', {}, make('button', { onclick: () => act(hit) },
     hit.title ? make('b', { text: hit.title }) : null, make('span', { text: hit.excerpt })))));
 }
-
 async function jump(place) {
   while (log.first && place < log.first) await older();
+  isAtEnd = false;
   const found = [...$('log').querySelectorAll('[data-n]')].filter(each => Number(each.dataset.n) <= place).pop();
-  found?.scrollIntoView({ block: 'center' });
-  found?.classList.add('found');
+  found?.scrollIntoView({ block: 'center' }); found?.classList.add('found');
   setTimeout(() => found?.classList.remove('found'), 2500);
 }
-
 function searchHere() {
   const results = make('div', {});
   const field = make('input', { type: 'search', 'aria-label': 'Search in this session', placeholder: 'Words, then Enter' });
@@ -627,10 +510,8 @@ function searchHere() {
     const { hits } = await api(on(`search?q=${encodeURIComponent(field.value)}`));
     results.replaceChildren(hitList(hits, doing(hit => { closeDialog(); return jump(hit.n); })));
   }) }, field);
-  dialog('Search in this session', form, results);
-  field.focus();
+  dialog('Search in this session', form, results); field.focus();
 }
-
 $('filter').addEventListener('input', drawLists);
 $('filter').addEventListener('keydown', doing(async event => {
   if (event.key !== 'Enter' || !$('filter').value.trim()) return;
@@ -641,7 +522,6 @@ $('filter').addEventListener('keydown', doing(async event => {
     return found ? show(found.id, found.name) : resume(hit.name);
   })));
 }));
-
 const showSettings = doing(async () => {
   const { logins } = await api('logins');
   const theme = make('select', { 'aria-label': 'Colours', onchange: event => { store.setItem('ybs-theme', event.target.value); setTheme(); } },
@@ -660,26 +540,16 @@ const showSettings = doing(async () => {
       linked.textContent = (await api('links', {})).link;
     }) })), linked);
 });
-
 const KEYS = [['?', 'these shortcuts'], ['i', 'go to the prompt'], ['n', 'new session'], ['j, k', 'next and previous session'], ['b', 'board'], ['/', 'search in this session'],
   ['f', 'filter the sessions'], ['m', 'next mode'], ['u', 'take the last turn back'], ['Esc', 'leave the prompt, close a dialog; twice: stop the turn'], ['Enter', 'send; while a turn runs: steer it'], ['Alt-Enter', 'send when the turn has ended'],
   ['Shift-Enter', 'a new line'], ['Alt-Up', 'take back the newest line that waits'], ['y n r o a p w, digits', 'answer a question'], [',', 'settings']];
-
 function showHelp() {
   dialog('Shortcuts', make('table', { class: 'keys' }, make('tbody', {}, ...KEYS.map(([key, what]) => make('tr', {}, make('th', { scope: 'row' }, make('kbd', { text: key })), make('td', { text: what }))))));
 }
-
 const showBoard = doing(async () => {
   for (const part of ['scroll', 'foot', 'welcome']) $(part).hidden = true;
-  $('controls').hidden = true;
-  $('board').hidden = false;
-  $('title').textContent = 'Board';
-  $('where').textContent = '';
-  current = null;
-  location.hash = 'board';
-  drawLists();
-  follow();
-  toggleSide(false);
+  $('controls').hidden = true; $('board').hidden = false; $('title').textContent = 'Board';
+  $('where').textContent = ''; current = null; location.hash = 'board'; drawLists(); follow(); toggleSide(false);
   drawBoard($('board'), await api('board'));
 });
 
@@ -690,7 +560,6 @@ function step(by) {
   const next = opened[(at + by + opened.length) % opened.length];
   if (next) show(next.id, next.name, false);
 }
-
 function nextMode() {
   const at = MODES.indexOf(current.state.mode);
   return send(`/mode ${MODES[(at + 1) % 4]}`, { ref: 'quiet' });
@@ -699,7 +568,6 @@ const withSession = act => () => { if (current) act(); };
 const ACTS = { '?': showHelp, n: newSession, j: () => step(1), k: () => step(-1), b: () => showBoard(), '/': withSession(searchHere), f: () => $('filter').focus(), u: withSession(undo),
   i: withSession(() => $('prompt').focus()), m: withSession(doing(nextMode)), ',': showSettings };
 let escaped = 0;
-
 document.addEventListener('keydown', event => {
   const isTyping = event.target.closest?.('input, textarea, select');
   if (event.key === 'Escape' && !$('dialog').open) {
@@ -726,28 +594,23 @@ document.addEventListener('keydown', event => {
   }
   return undefined;
 });
-
 $('prompt').addEventListener('keydown', event => {
   if (event.isComposing) return;
   const count = offers.items.length;
   if (count && ['ArrowDown', 'ArrowUp'].includes(event.key)) {
-    event.preventDefault();
-    offers.at = (offers.at + (event.key === 'ArrowDown' ? 1 : -1) + count) % count;
+    event.preventDefault(); offers.at = (offers.at + (event.key === 'ArrowDown' ? 1 : -1) + count) % count;
     drawOffers();
   } else if (count && (event.key === 'Tab' || (event.key === 'Enter' && !offers.items.some(each => each.text.trim() === $('prompt').value.trim())))) {
-    event.preventDefault();
-    accept(offers.at);
+    event.preventDefault(); accept(offers.at);
   } else if (event.key === 'Enter' && !event.shiftKey) {
-    event.preventDefault();
-    submit(event.altKey);
+    event.preventDefault(); submit(event.altKey);
   } else if (event.key === 'ArrowUp' && event.altKey) recall();
 });
 $('prompt').addEventListener('input', () => { grow(); offer().catch(() => {}); });
 $('prompt').addEventListener('blur', hideOffers);
 $('prompt').addEventListener('paste', doing(async event => {
   if (!event.clipboardData.files.length) return;
-  event.preventDefault();
-  await attach([...event.clipboardData.files]);
+  event.preventDefault(); await attach([...event.clipboardData.files]);
 }));
 $('composer').addEventListener('submit', event => { event.preventDefault(); submit(false); });
 for (const kind of ['dragover', 'drop']) {
@@ -759,38 +622,27 @@ for (const kind of ['dragover', 'drop']) {
 }
 $('attach').addEventListener('click', () => $('files').click());
 $('files').addEventListener('change', doing(async () => { await attach([...$('files').files]); $('files').value = ''; }));
-
 document.addEventListener('click', doing(async event => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
   const text = button.ybsText ?? button.closest('.code').querySelector('code').textContent;
-  await navigator.clipboard.writeText(text);
-  button.textContent = 'Copied';
+  await navigator.clipboard.writeText(text); button.textContent = 'Copied';
   setTimeout(() => { button.textContent = 'Copy'; }, 1500);
 }));
-
-function toggleSide(is) {
-  document.body.classList.toggle('side', is);
-  $('menu').setAttribute('aria-expanded', String(is));
-}
+function toggleSide(is) { document.body.classList.toggle('side', is); $('menu').setAttribute('aria-expanded', String(is)); }
 $('menu').addEventListener('click', () => toggleSide(!document.body.classList.contains('side')));
 const CLICKS = { new: newSession, boardbutton: () => showBoard(), settings: showSettings, help: showHelp, stop: stopTurn, undo, redo, find: searchHere, jobs: showJobs,
   model: doing(() => pick('/model')), effort: doing(() => pick('/effort')), context: doing(() => pick('/context')), close: doing(closeSession) };
 for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener('click', act);
 $('mode').addEventListener('change', doing(() => ask(`/mode ${$('mode').value}`)));
-
 function notify(text, id) {
   if (!document.hidden || globalThis.Notification?.permission !== 'granted') return;
   const shown = new Notification('ybs', { body: text, tag: id });
   shown.onclick = () => { globalThis.focus(); show(id); };
 }
-
-function setTheme() {
-  document.documentElement.dataset.theme = store.getItem('ybs-theme') || 'auto';
-}
+function setTheme() { document.documentElement.dataset.theme = store.getItem('ybs-theme') || 'auto'; }
 setTheme();
 document.addEventListener('visibilitychange', () => { if (!document.hidden && current) { seenDone.delete(current.id); drawLists(); } });
-
 const key = new URLSearchParams(location.hash.slice(1)).get('key');
 if (key) {
   history.replaceState(null, '', '/');

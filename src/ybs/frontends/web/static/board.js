@@ -1,10 +1,8 @@
 // The board: plots of what was spent, with the table of each, and how things stand.
 import { make, svg, table } from './view.js';
-
 const COLOURS = 6; // classes c0 to c5 of the style sheet
 const FIGURES = { cost: ['US dollars', use => use.usd], tokens: ['Tokens', use => use.input + use.output] };
 const short = value => value >= 1e6 ? `${(value / 1e6).toFixed(1)}M` : value >= 1e3 ? `${(value / 1e3).toFixed(1)}k` : Number.isInteger(value) ? String(value) : value.toFixed(value < 0.1 ? 4 : 2);
-
 function days(uses) {
   const known = uses.map(use => use.day).filter(day => /^\d{4}-\d\d-\d\d$/.test(day)).sort();
   const last = new Date(`${known[known.length - 1]}T00:00:00Z`);
@@ -37,19 +35,16 @@ function bars(title, unit, sums, columns, groups) {
   const rows = columns.filter((_, at) => totals[at]).map(day => ({ level: 0, cells: [day, ...groups.map(group => short(sums.get(`${day}\n${group}`) || 0))] }));
   return figure(title, unit, [plot, legend], { kinds: ['text', ...groups.map(() => 'count')], heads: ['day', ...groups], rows });
 }
-
 function figure(title, unit, plots, data) {
   return make('figure', {}, make('figcaption', {}, make('h3', { text: title }), make('span', { class: 'dim', text: unit })), ...plots,
     make('details', {}, make('summary', { text: 'Table' }), table(data, title)));
 }
-
 function grouped(uses, field, value) {
   const sums = new Map(), totals = new Map();
   for (const use of uses) {
     const group = field ? use[field] : 'all';
     const key = `${use.day}\n${group}`;
-    sums.set(key, (sums.get(key) || 0) + value(use));
-    totals.set(group, (totals.get(group) || 0) + value(use));
+    sums.set(key, (sums.get(key) || 0) + value(use)); totals.set(group, (totals.get(group) || 0) + value(use));
   }
   const groups = [...totals.entries()].sort((one, other) => other[1] - one[1]).map(([group]) => group);
   for (const group of groups.splice(COLOURS - 1, groups.length > COLOURS ? groups.length : 0)) {
@@ -61,7 +56,6 @@ function grouped(uses, field, value) {
   }
   return [sums, groups];
 }
-
 function hits(uses, columns) {
   const width = 720, height = 150, left = 56, bottom = 120;
   const share = day => {
@@ -78,7 +72,6 @@ function hits(uses, columns) {
   const rows = points.map(([, value, day]) => ({ level: 0, cells: [day, `${Math.round(value * 100)} %`] }));
   return figure('Cache hits', 'share of the input tokens that the provider had in its cache', [plot], { kinds: ['text', 'count'], heads: ['day', 'from the cache'], rows });
 }
-
 function beliefs(kind, arms) {
   const width = 720, left = 220, row = 24;
   const plot = svg('svg', { viewBox: `0 0 ${width} ${row * arms.length + 22}`, role: 'img', 'aria-label': `Chance of success at tasks of the kind ${kind}. The table below has the figures.`, class: 'plot' });
@@ -93,7 +86,6 @@ function beliefs(kind, arms) {
   const rows = arms.map(([name, mean, low, high, results]) => ({ level: 0, cells: [name, percent(mean), percent(low), percent(high), results.toFixed(1)] }));
   return figure(`Router: ${kind}`, 'chance of success; the line is where it lies in 9 of 10 cases', [plot], { kinds: ['text', 'count', 'count', 'count', 'count'], heads: ['model', 'expected', 'from', 'to', 'results'], rows });
 }
-
 export function drawBoard(root, data) {
   const parts = [];
   const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);

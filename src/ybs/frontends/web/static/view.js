@@ -3,7 +3,6 @@
 const policy = globalThis.trustedTypes
   ? globalThis.trustedTypes.createPolicy('ybs', { createHTML: text => text })
   : { createHTML: text => text };
-
 export function make(tag, options = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(options)) {
@@ -16,7 +15,6 @@ export function make(tag, options = {}, ...children) {
   element.append(...children.filter(child => child !== null && child !== undefined));
   return element;
 }
-
 export function svg(tag, options = {}, ...children) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(options)) {
@@ -26,10 +24,8 @@ export function svg(tag, options = {}, ...children) {
   element.append(...children);
   return element;
 }
-
 const ORIGINS = { guard: 'Reminder by ybs', shell: 'Command', summary: 'Summary', context: 'About the project' };
 const STREAMED = new Set(['text', 'think', 'out', 'writing', 'partial', 'outs']);
-
 export function table(data, label) {
   const cell = (kind, value, level) => {
     if (kind === 'share') {
@@ -69,32 +65,18 @@ export function reply(record, choose) {
 
 export class Log {
   // `hooks`: activity(words), picture(path) gives the address of a picture, older() is asked for what was before.
-  constructor(root, hooks) {
-    Object.assign(this, { root, hooks });
-    this.clear();
-  }
-
+  constructor(root, hooks) { Object.assign(this, { root, hooks }); this.clear(); }
   clear() {
-    this.root.replaceChildren();
-    this.last = null;
-    this.first = 0;
-    this.calls = new Map();
-    this.branches = new Map();
-    this.live = new Map();
-    this.target = this.root;
+    this.root.replaceChildren(); this.last = null; this.first = 0; this.calls = new Map(); this.branches = new Map();
+    this.live = new Map(); this.target = this.root;
     this.floor = Infinity; // what is behind this place was taken back, and is not drawn when it is loaded later
   }
-
   prepend(records, first) {
     const fragment = document.createDocumentFragment();
     this.target = fragment;
     for (const record of records) this.draw(record);
-    this.cut(this.floor);
-    this.target = this.root;
-    this.root.prepend(fragment);
-    this.first = first;
+    this.cut(this.floor); this.target = this.root; this.root.prepend(fragment); this.first = first;
   }
-
   add(record) {
     if (record.n && !STREAMED.has(record.t)) {
       if (this.last !== null && record.n <= this.last) return;
@@ -102,12 +84,10 @@ export class Log {
     }
     this.draw(record);
   }
-
   draw(record) {
     const method = this[`on_${record.t}`];
     if (method) method.call(this, record);
   }
-
   // Where what an agent says stands: a sub-agent's in a branch below the call that started it.
   place(record) {
     if (!record.a) return this.target;
@@ -117,13 +97,11 @@ export class Log {
     const branch = make('details', { class: 'agent', open: true }, make('summary', { text: record.a }), body);
     const call = record.by && [...this.calls.values()].find(each => each.dataset.call === record.by);
     if (call) {
-      call.querySelector('.inside').append(branch);
-      call.open = true;
+      call.querySelector('.inside').append(branch); call.open = true;
     } else this.put(this.target, branch, record);
     this.branches.set(record.a, body);
     return body;
   }
-
   put(place, element, record) {
     if (record.n) element.dataset.n = record.n;
     const live = this.live.get(record.a || '');
@@ -131,7 +109,6 @@ export class Log {
     else place.append(element);
     return element;
   }
-
   pictures(record) {
     if (!record.pictures?.length) return null;
     const box = make('div', { class: 'pictures' });
@@ -142,7 +119,6 @@ export class Log {
     }
     return box;
   }
-
   on_user(record) {
     const place = this.place(record);
     if (record.origin !== 'person') {
@@ -158,63 +134,44 @@ export class Log {
     if (pictures) element.append(pictures);
     this.put(place, element, record);
   }
-
   writing(record) {
     const agent = record.a || '';
     if (!this.live.has(agent)) {
       const thinking = make('details', { class: 'think', hidden: true }, make('summary', { text: 'Thinking…' }), make('p', { class: 'plain' }));
       const blocks = make('div', { class: 'markdown' }), rest = make('p', { class: 'plain rest' });
       const element = make('article', { class: 'answer live', 'aria-busy': 'true' }, thinking, blocks, rest);
-      this.place(record).append(element);
-      this.live.set(agent, { element, thinking, blocks, rest });
+      this.place(record).append(element); this.live.set(agent, { element, thinking, blocks, rest });
     }
     return this.live.get(agent);
   }
-
   drop(record) {
     const agent = record.a || '';
-    this.live.get(agent)?.element.remove();
-    this.live.delete(agent);
+    this.live.get(agent)?.element.remove(); this.live.delete(agent);
   }
-
   on_text(record) {
     const live = this.writing(record);
     if (record.html !== undefined) {
-      live.blocks.append(make('div', { html: record.html }));
-      live.rest.textContent = record.rest;
+      live.blocks.append(make('div', { html: record.html })); live.rest.textContent = record.rest;
     } else live.rest.append(record.text);
     this.hooks.activity('writing');
   }
-
   on_think(record) {
     const live = this.writing(record);
-    live.thinking.hidden = false;
-    live.thinking.lastChild.append(record.text);
-    this.hooks.activity('thinking');
+    live.thinking.hidden = false; live.thinking.lastChild.append(record.text); this.hooks.activity('thinking');
   }
-
   on_partial(record) {
     this.drop(record);
     const live = this.writing(record);
     if (record.html) live.blocks.append(make('div', { html: record.html }));
-    live.rest.textContent = record.rest;
-    live.thinking.hidden = !record.think;
+    live.rest.textContent = record.rest; live.thinking.hidden = !record.think;
     live.thinking.lastChild.textContent = record.think;
   }
-
   on_writing(record) { this.hooks.activity(`writing a call: ${record.verb}`); }
-
   on_request(record) {
-    this.drop(record);
-    this.hooks.activity(`waiting for ${record.model}`);
+    this.drop(record); this.hooks.activity(`waiting for ${record.model}`);
     if (record.routed) this.on_note({ ...record, level: 'info', text: record.routed });
   }
-
-  on_retry(record) {
-    this.drop(record);
-    this.hooks.activity(record.text);
-  }
-
+  on_retry(record) { this.drop(record); this.hooks.activity(record.text); }
   on_said(record) {
     this.drop(record);
     if (!record.parts.length && !record.cut) return;
@@ -226,50 +183,35 @@ export class Log {
     const source = record.parts.map(part => part.source).filter(Boolean).join('\n\n');
     if (source) {
       const button = make('button', { type: 'button', class: 'copy whole', 'data-copy': true, text: 'Copy' });
-      button.ybsText = source;
-      element.append(button);
+      button.ybsText = source; element.append(button);
     }
     if (record.cut) element.append(make('p', { class: 'note warning', text: `Cut: ${record.cut}` }));
     this.put(this.place(record), element, record);
   }
-
   call(record) {
     const key = `${record.a || ''} ${record.id}`;
     if (!this.calls.has(key)) {
       const summary = make('summary', {}, make('span', { class: 'sign', 'aria-hidden': 'true' }), make('span', { class: 'sr state' }),
         make('b', { class: 'verb' }), make('span', { class: 'about' }), make('span', { class: 'result' }), make('span', { class: 'took' }));
       const element = make('details', { class: 'call running' }, summary, make('div', { class: 'args' }), make('div', { class: 'output' }), make('div', { class: 'inside' }));
-      element.dataset.call = record.id;
-      this.put(this.place(record), element, record);
-      this.calls.set(key, element);
+      element.dataset.call = record.id; this.put(this.place(record), element, record); this.calls.set(key, element);
     }
     return this.calls.get(key);
   }
-
   fill(element, name, text) { element.querySelector(name).textContent = text || ''; }
-
   on_tool(record) {
     const element = this.call(record);
-    this.fill(element, '.verb', record.verb);
-    this.fill(element, '.about', record.about);
+    this.fill(element, '.verb', record.verb); this.fill(element, '.about', record.about);
     element.querySelector('.args').replaceChildren(...(record.args ? [make('div', { html: record.args })] : []));
-    if (element.classList.contains('running')) {
-      this.fill(element, '.state', 'running: ');
-      this.hooks.activity(`${record.verb} ${record.about}`);
-    }
+    if (element.classList.contains('running')) { this.fill(element, '.state', 'running: '); this.hooks.activity(`${record.verb} ${record.about}`); }
   }
-
   on_out(record) {
     const output = this.call(record).querySelector('.output');
     if (!output.firstChild) output.append(make('pre', { class: 'out', tabindex: 0 }));
     output.firstChild.append(record.text);
     if (output.firstChild.textContent.length > 60000) output.firstChild.textContent = output.firstChild.textContent.slice(-30000);
   }
-
-  on_outs(record) {
-    this.call(record).querySelector('.output').replaceChildren(make('pre', { class: 'out', tabindex: 0, text: record.text }));
-  }
-
+  on_outs(record) { this.call(record).querySelector('.output').replaceChildren(make('pre', { class: 'out', tabindex: 0, text: record.text })); }
   on_done(record) {
     const element = this.call(record);
     if (record.n && !element.dataset.n) element.dataset.n = record.n;
@@ -278,7 +220,7 @@ export class Log {
     this.fill(element, '.state', record.refused ? 'refused: ' : record.ok ? 'done: ' : 'failed: ');
     this.fill(element, '.verb', record.verb);
     const about = element.querySelector('.about').textContent;
-    const said = about && record.said.includes(about) ? record.said.slice(record.said.indexOf(about) + about.length).trim() : record.said;
+    const said = about && record.said.includes(about) ? record.said.slice(record.said.indexOf(about) + about.length).replace(/^[:\s]+/, '') : record.said;
     this.fill(element, '.result', record.diff ? `+${record.added} −${record.removed}` : said);
     this.fill(element, '.took', record.took);
     const parts = [record.diff ? make('div', { html: record.diff }) : null, record.html ? make('div', { html: record.html }) : null,
@@ -287,24 +229,17 @@ export class Log {
     if (record.diff) element.querySelector('.args pre')?.remove();
     if (record.diff && !record.refused) element.open = true;
   }
-
   on_asked(record) { this.call(record).classList.add('asks'); }
-
   on_answered(record) {
     const element = this.call(record);
     element.classList.remove('asks');
     element.querySelector('.args').append(make('p', { class: 'dim', text: record.text }));
   }
-
-  on_note(record) {
-    this.put(this.place(record), make('p', { class: `note ${record.level}`, text: record.text }), record);
-  }
-
+  on_note(record) { this.put(this.place(record), make('p', { class: `note ${record.level}`, text: record.text }), record); }
   on_files(record) {
     const commit = record.commit ? `, committed as ${record.commit}` : '';
     this.on_note({ ...record, level: 'info', text: `Changed: ${record.paths.join(', ')}${commit}` });
   }
-
   on_end(record) {
     this.drop(record);
     if (!record.a) this.hooks.activity('');
@@ -314,24 +249,16 @@ export class Log {
     }
     this.put(place, make('p', { class: 'end', text: record.used }), record);
   }
-
-  on_over(record) {
-    this.put(this.target, make('p', { class: 'note info', text: 'A new conversation begins here.' }), record);
-  }
-
+  on_over(record) { this.put(this.target, make('p', { class: 'note info', text: 'A new conversation begins here.' }), record); }
   cut(to) {
     for (const element of [...this.target.children]) {
       if (Number(element.dataset.n || 0) <= to) continue;
-      for (const known of [this.calls, this.branches]) {
-        for (const [key, each] of known) if (element.contains(each)) known.delete(key);
-      }
+      for (const known of [this.calls, this.branches]) { for (const [key, each] of known) if (element.contains(each)) known.delete(key); }
       element.remove();
     }
   }
-
   on_cut(record) {
-    this.cut(record.to);
-    this.floor = Math.min(this.floor, record.to);
+    this.cut(record.to); this.floor = Math.min(this.floor, record.to);
     for (const each of record.records || []) this.draw(each);
   }
 }
