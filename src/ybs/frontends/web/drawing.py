@@ -83,12 +83,12 @@ def _drawn(event: events.Event, place: int) -> Record | None:  # noqa: C901, PLR
             return _confirmation(event)
         case events.FilesChanged() | events.FilesRestored() | events.SessionEnded():
             return _kept(event)
-        case events.Titled():
-            return {"t": "title", "title": printable(event.title)}
         case events.Rewound() | events.Replaced():
             return None  # `Followed` says what is gone
         case events.SessionStarted() | events.SystemPrompted() | events.StateChanged():
             return None
+        case events.Titled():
+            return None  # the state has it
         case _:
             assert_never(event)
 

@@ -8,14 +8,10 @@ const BEAT_MS = 40000;
 const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
 let current = null; // { id, name, state, status }
-let opened = [];
-let saved = [];
-let projects = [];
-let stream = null;
-let attached = [];
+let [opened, saved, projects] = [[], [], []];
+let stream = null, attached = [];
 let offers = { items: [], at: -1 };
-let refs = new Map();
-let pictures = new Map();
+let refs = new Map(), pictures = new Map();
 const seenDone = new Set();
 const log = new Log($('log'), { activity, picture, older });
 class Gone extends Error {}
@@ -125,7 +121,6 @@ function take(record) {
     case 'again': log.clear(); return follow();
     case 'state': return takeState(record);
     case 'status': return takeStatus(record);
-    case 'title': return undefined;
     case 'reply': return takeReply(record);
     case 'done_line': return record.draft ? draft(record.draft) : undefined;
     case 'back': return draft([record.text, $('prompt').value].filter(Boolean).join('\n'));
