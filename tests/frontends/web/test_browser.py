@@ -384,6 +384,91 @@ def test_commands_answer_with_tables_and_menus(serve: Serve, look: Any):
     page.wait_for_selector("dialog[open] .reply")
 
 
+def test_a_sub_agent_is_a_branch_with_its_own_question(serve: Serve, look: Any, project: Path):
+    (project / "a").write_text("text")
+    served, seen = (
+        serve(
+            call("delegate", tasks=[{"task": "Delete the file a.", "kind": "general"}]),
+            said("I delete it.", call("delete_file", path="a")),
+            "The file is gone.",
+            "All is done.",
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    send(page, "Have somebody delete a")
+    page.wait_for_selector(".question")
+    name = page.inner_text(".question h3")
+    answer(page, "y")
+    page.wait_for_selector("#log > .answer >> text=All is done.")
+    assert ": " in name
+    branch = page.locator(".call .agent .branch")
+    assert branch.count() == 1
+    assert "The file is gone." in branch.inner_text()
+    assert branch.locator(".call.ok").count() == 1
+    page.click(".agent > summary")
+    assert page.is_hidden(".branch")
+    late = seen.tab()
+    late.goto(page.url)
+    late.wait_for_selector("text=All is done.")
+    assert shown(late) == shown(page)
+
+
+def test_a_command_in_the_background_shows_what_it_prints_and_is_stopped(serve: Serve, look: Any):
+    job = call("run_shell", command="echo begun; sleep 60", background=True)
+    served, seen = serve(job, "It runs.", words=("--mode", "bypass", "--no-sandbox")), look()
+    page = seen.enter(served)
+    send(page, "Start it")
+    page.wait_for_selector("text=It runs.")
+    page.click("#jobs")
+    page.wait_for_selector("dialog[open] pre >> text=begun")
+    page.click("dialog[open] button:has-text('Stop it')")
+    until(page, "document.querySelector('#jobs').hidden")
+
+
+def test_a_command_gets_the_network_only_where_that_was_chosen(serve: Serve, look: Any):
+    served, seen = serve(call("run_shell", command="touch made"), "Made."), look()
+    page = seen.enter(served)
+    send(page, "Make it")
+    page.wait_for_selector(".question [data-key='y']:not([disabled])")
+    label = page.locator(".question label")
+    if label.count() == 0:
+        pytest.skip("NOT TESTED: there is no sandbox that could hold the network back")
+    page.locator(".question").focus()
+    page.keyboard.press("w")
+    page.wait_for_selector(".question >> text=yes, with network")
+    page.keyboard.press("y")
+    page.wait_for_selector("text=Made.")
+
+
+def test_code_is_copied(serve: Serve, look: Any):
+    served = serve("```python\nx = '<b>'\n```")
+    seen = look(permissions=["clipboard-read", "clipboard-write"])
+    page = seen.enter(served)
+    send(page, "Show it")
+    page.click(".codehead .copy")
+    page.wait_for_selector(".copy >> text=Copied")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == "x = '<b>'"
+
+
+def test_an_incognito_session_and_a_restart_leave_nothing(serve: Serve, look: Any, home: Path):
+    served, seen = serve("Secretly."), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("#app:not([hidden])")
+    page.keyboard.press("n")
+    page.check("dialog[open] input[type=checkbox]")
+    page.click("dialog[open] .choices button")
+    until(page, "document.querySelector('#mode').options.length > 0")
+    send(page, "the words nobody keeps")
+    page.wait_for_selector("text=Secretly.")
+    assert "incognito" in page.inner_text("#where")
+    served.end()
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert b"nobody keeps" not in path.read_bytes(), path
+
+
 def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
     bad = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     name = "<img src=x onerror=alert(1)>.py"

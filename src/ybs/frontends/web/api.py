@@ -152,16 +152,13 @@ class Api:
         """Log a browser in by a link or the password."""
         given = await _body(request, Enter)
         address = address_of(request.scope, has_proxy=self._place.has_proxy)
-        self._access.tries.check(address)
-        if not (
-            self._access.take_link(given.key) if given.key else await self._knows(given.password)
-        ):
-            self._access.tries.note_wrong(address)
-            what = (
-                "This link was used, or is too old." if given.key else "This is not the password."
-            )
-            return _json({"error": what, "password": self._has_password()}, 401)
-        self._access.tries.note_right(address)
+        if (
+            given.key
+        ):  # nobody guesses 256 bits, and others on this machine shall not lock the person out
+            if not self._access.take_link(given.key):
+                return _json({"error": "This link was used, or is too old."}, 401)
+        elif not await self._knows(given.password, address):
+            return _json({"error": "This is not the password."}, 401)
         secrets = self._access.begin(request.headers.get("user-agent", ""), address)
         response = _json({"token": secrets.token})
         response.set_cookie(
@@ -175,12 +172,15 @@ class Api:
         )
         return response
 
-    async def _knows(self, password: str) -> bool:
-        async with self._checking:  # each takes 32 MB
-            return bool(password) and await asyncio.to_thread(self._password.is_right, password)
-
-    def _has_password(self) -> bool:
-        return self._password.is_set
+    async def _knows(self, password: str, address: str) -> bool:
+        """Return whether this is the password. Raises TooManyTries."""
+        async with (
+            self._checking
+        ):  # one at a time: each takes 32 MB, and is counted before the next
+            self._access.tries.check(address)
+            is_right = await asyncio.to_thread(self._password.is_right, password)
+            (self._access.tries.note_right if is_right else self._access.tries.note_wrong)(address)
+            return is_right
 
     async def leave(self, request: Request) -> Response:
         """Log this browser out."""
@@ -289,7 +289,7 @@ class Api:
         session = self._found(request).session
         rows = [
             {"name": job.name, "line": printable(job.line), "running": job.ended is None}
-            | {"output": printable(job.output.stdout.text())}
+            | {"output": printable(job.output.recent)}
             for job in session.environment.workspace.shells.jobs.all
         ]
         return _json({"jobs": rows})
@@ -335,15 +335,17 @@ class Api:
             return _json({"counted": False})
         if given.is_outside and not asked.outside:
             raise YbsError("This question does not offer to run it outside the sandbox.")
+        with_network = given.with_network and asked.offers_network
+        grant = asked.network_grant if with_network else asked.grant
         is_kept = given.is_for_session or given.is_for_project
-        if (is_kept and not asked.grant) or (given.is_for_project and not asked.can_be_kept):
+        if (is_kept and not grant) or (given.is_for_project and not asked.can_be_kept):
             raise YbsError("This question does not offer that.")
         answer = Answer(
             is_allowed=given.is_allowed,
             is_for_session=given.is_for_session,
             is_for_project=given.is_for_project,
             is_outside=given.is_outside,
-            with_network=given.with_network and asked.offers_network,
+            with_network=with_network,
             reason=given.reason.strip() or ("" if given.is_allowed else "the person said no"),
         )
         return _json({"counted": questions.answer(given.question, answer)})

@@ -291,11 +291,8 @@ def _question(question: OpenQuestion) -> Record:
         "body": markup.diff(body) if is_change else _whole(body, is_code=is_about_call),
         "warnings": [printable(each) for each in question.warnings],
         "reason": printable(question.reason),
-        "choices": [
-            {"key": key, "label": printable(label), "says": says}
-            for key, label, says in choices_of(question)
-        ],
-        "network": question.offers_network,
+        "choices": _choices(question, with_network=False),
+        "with_network": _choices(question, with_network=True) if question.offers_network else [],
         "withheld": printable(question.withheld),
         "outside": bool(question.outside),
         "is_call": is_about_call,
@@ -324,7 +321,14 @@ def _whole(body: str, *, is_code: bool) -> str:
     )
 
 
-def choices_of(question: OpenQuestion) -> list[tuple[str, str, Record]]:
+def _choices(question: OpenQuestion, *, with_network: bool) -> list[Record]:
+    return [
+        {"key": key, "label": printable(label), "says": {**says, "with_network": with_network}}
+        for key, label, says in choices_of(question, with_network=with_network)
+    ]
+
+
+def choices_of(question: OpenQuestion, *, with_network: bool) -> list[tuple[str, str, Record]]:
     """Return the keys that answer a question, what they mean, and the answer that each is: those of the terminal, in its order."""
     if question.choices is not None:
         labels = [one_line(each) for each in question.choices]
@@ -335,14 +339,15 @@ def choices_of(question: OpenQuestion) -> list[tuple[str, str, Record]]:
         free = "something else" if picks else "answer"
         return [*picks, ("r", free, {"words": True, "is_allowed": True}), ("n", "no answer", _NO)]
     yes = "yes, in the sandbox" if question.outside == "needed" else "yes"
+    yes = "yes, with network" if with_network else yes
     found: list[tuple[str, str, Record]] = [("y", yes, {"is_allowed": True}), ("n", "no", _NO)]
     if question.takes_reason:
         found.append(("r", "no, because", {"words": True, "is_allowed": False}))
     if question.outside:
         outside = {"is_allowed": True, "is_outside": True}
         found.append(("o", "outside the sandbox, once", outside))
-    if question.grant:
-        label = f"always this session: {one_line(question.grant)}"
+    if grant := question.network_grant if with_network else question.grant:
+        label = f"always this session: {one_line(grant)}"
         found.append(("a", label, {"is_allowed": True, "is_for_session": True}))
         if question.can_be_kept:
             kept = {"is_allowed": True, "is_for_project": True}

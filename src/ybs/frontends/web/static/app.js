@@ -3,8 +3,7 @@ import { Log, make, reply } from './view.js';
 import { drawBoard } from './board.js';
 const $ = id => document.getElementById(id);
 const MODES = ['ask', 'accept-edits', 'plan', 'auto', 'deny', 'bypass'];
-const GUARD_MS = 300; // a key that was pressed before the question could be read is no consent
-const BEAT_MS = 40000;
+const GUARD_MS = 300, BEAT_MS = 40000;
 const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
 let current = null; // { id, name, state, status }
@@ -20,10 +19,7 @@ async function api(path, body) {
   if (body !== undefined) Object.assign(options, { method: 'POST', body: JSON.stringify(body) });
   if (body !== undefined) options.headers['content-type'] = 'application/json';
   const answer = await fetch(`/api/${path}`, options);
-  if (answer.status === 401 && path !== 'enter') {
-    showLogin();
-    throw new Gone('not logged in');
-  }
+  if (answer.status === 401 && path !== 'enter') { showLogin(); throw new Gone('not logged in'); }
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(data.error || `The server says ${answer.status}.`), data);
   return data;
@@ -68,8 +64,7 @@ async function start() {
 
 async function follow() {
   stream?.abort();
-  const own = new AbortController();
-  stream = own;
+  const own = stream = new AbortController();
   let wait = 200;
   while (!own.signal.aborted) {
     try {
@@ -105,10 +100,7 @@ async function read(reader, own) {
 async function recover(own) {
   const name = current?.name;
   if (own.signal.aborted) return;
-  if (!name) {
-    show(null);
-    return;
-  }
+  if (!name) return void show(null);
   const { id } = await api('sessions', { resume: name });
   if (own.signal.aborted) return;
   current.id = id; log.clear(); pictures = new Map();
@@ -269,38 +261,36 @@ function drawQuestions(questions) {
   } else if (!questions.length && known.size) $('prompt').focus();
 }
 function card(question) {
-  const network = question.network ? make('input', { type: 'checkbox' }) : null;
-  const words = make('input', { type: 'text', 'aria-label': question.is_call ? 'Why not; the model reads it' : 'Your answer', placeholder: question.is_call ? 'Why not; the model reads it' : 'Your answer' });
+  const hint = question.is_call ? 'Why not; the model reads it' : 'Your answer';
+  const words = make('input', { type: 'text', 'aria-label': hint, placeholder: hint });
   const form = make('form', { class: 'words', hidden: true }, words, make('button', { class: 'primary', text: 'Answer' }));
   const title = question.is_call ? `${question.tool}: ${question.title}` : question.body ? 'The model asks' : question.title;
-  const box = make('section', { class: 'question', tabindex: -1, 'aria-label': `Question: ${title}` },
-    make('h3', { text: question.agent ? `${question.agent}: ${title}` : title }),
-    question.body ? make('div', { class: 'body', html: question.body }) : null,
-    question.reason ? make('p', { class: 'dim', text: question.reason }) : null,
-    ...question.warnings.map(text => make('p', { class: 'note warning', text })));
-  box.dataset.id = question.id;
-  const enable = is => { for (const each of box.querySelectorAll('button')) each.disabled = !is; };
+  const keys = make('div', { class: 'keys' });
+  const dim = text => text ? make('p', { class: 'dim', text }) : null;
+  let isOpen = false, free = null; // a key that was pressed before the question could be read is no consent
+  const enable = is => { isOpen = is; for (const each of keys.children) each.disabled = !is; };
   const answer = doing(async given => {
     enable(false);
-    await api(on('answer'), { question: question.id, with_network: Boolean(network?.checked), reason: '', ...given }).catch(error => { enable(true); throw error; });
+    await api(on('answer'), { question: question.id, reason: '', ...given }).catch(error => { enable(true); throw error; });
   });
-  let free = null;
+  const draw = choices => keys.replaceChildren(...choices.map(choice => make('button', { type: 'button', disabled: !isOpen, 'data-key': choice.key, onclick: () => {
+    ({ words: form.hidden, ...free } = { ...choice.says, words: !choice.says.words });
+    return form.hidden ? answer(free) : words.focus();
+  } }, make('kbd', { text: choice.key }), make('span', { text: ` ${choice.label}` }))));
+  const network = make('input', { type: 'checkbox', onchange: () => draw(network.checked ? question.with_network : question.choices) });
+  const box = make('section', { class: 'question', tabindex: -1, 'data-id': question.id, 'aria-label': `Question: ${title}` },
+    make('h3', { text: question.agent ? `${question.agent}: ${title}` : title }),
+    question.body ? make('div', { class: 'body', html: question.body }) : null, dim(question.reason),
+    ...question.warnings.map(text => make('p', { class: 'note warning', text })),
+    question.with_network.length ? make('label', {}, network, make('kbd', { text: 'w' }), ' with network: the command could send away any file that it can read') : null,
+    dim(question.outside && 'Outside the sandbox it runs as in your own shell, with your keys, your logins, the network and all your files.'),
+    dim(question.withheld && `“Always” is not offered: ${question.withheld}`), keys, form);
   form.addEventListener('submit', event => {
     event.preventDefault();
     if (words.value.trim() || question.is_call) answer({ ...free, reason: words.value });
   });
-  const buttons = question.choices.map(choice => make('button', { type: 'button', disabled: true, 'data-key': choice.key, onclick: () => {
-    const { words: wants, ...given } = choice.says;
-    if (!wants) return answer(given);
-    free = given;
-    form.hidden = false;
-    return words.focus();
-  } }, make('kbd', { text: choice.key }), make('span', { text: ` ${choice.label}` })));
-  if (network) box.append(make('label', {}, network, make('kbd', { text: 'w' }), ' with network: the command could send away any file that it can read'));
-  if (question.outside) box.append(make('p', { class: 'dim', text: 'Outside the sandbox it runs as in your own shell, with your keys, your logins, the network and all your files.' }));
-  if (question.withheld) box.append(make('p', { class: 'dim', text: `“Always” is not offered: ${question.withheld}` }));
-  box.append(make('div', { class: 'keys' }, ...buttons), form);
-  setTimeout(() => enable(true), GUARD_MS);
+  draw(question.choices);
+  setTimeout(enable, GUARD_MS, true);
   return box;
 }
 
@@ -637,10 +627,18 @@ function notify(text, id) {
 }
 function setTheme() { document.documentElement.dataset.theme = store.getItem('ybs-theme') || 'auto'; }
 setTheme();
-document.addEventListener('visibilitychange', () => { if (!document.hidden && current) { seenDone.delete(current.id); drawLists(); } });
+
+// A browser opens six connections to a server in all. A page that nobody sees lets go of its own, and asks now and then.
+let parked = 0;
+document.addEventListener('visibilitychange', () => {
+  clearTimeout(parked); clearInterval(parked);
+  if (document.hidden) {
+    parked = setTimeout(() => { stream?.abort(); parked = setInterval(() => api('sessions').then(data => takeSessions(data.open)).catch(() => {}), 15000); }, 20000);
+  } else if (!$('app').hidden) { seenDone.delete(current?.id); drawLists(); if (stream.signal.aborted) follow(); }
+});
 const key = new URLSearchParams(location.hash.slice(1)).get('key');
 if (key) {
   history.replaceState(null, '', '/');
   enter({ key }).catch(error => showLogin(error.message));
-} else if (store.getItem('ybs-token')) start().catch(error => { if (!(error instanceof Gone)) complain(error); });
+} else if (store.getItem('ybs-token')) start().catch(error => error instanceof Gone || showLogin(error.message));
 else showLogin();
