@@ -542,7 +542,7 @@ def test_ten_thousand_events_open_at_their_end_and_scroll(
 def test_no_state_has_a_serious_fault_or_is_wider_than_the_screen(
     serve: Serve, look: Any, project: Path, tmp_path: Path, size: tuple[int, int], scheme: str
 ):
-    """axe-core looks at every state; the pictures are for people (`make pictures ARGS=web`)."""
+    """axe-core looks at every state; the pictures are for people (`make pictures-web`)."""
     fill(project)
     served = serve(*SCRIPT)
     seen = look(size, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True)
