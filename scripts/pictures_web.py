@@ -37,7 +37,7 @@ def main() -> None:
                 with web(SCRIPT, project, home) as served:
                     look = Look(browser, size, color_scheme=scheme, reduced_motion="reduce")
                     look.page.goto(served.link)
-                    look.page.wait_for_selector("#app:not([hidden])")
+                    look.page.wait_for_selector("body.ready")
                     for state in states(look.page, served):
                         if folder is not None or (name, state) in SHOWN:
                             target = folder or ROOT / "docs" / "pictures"

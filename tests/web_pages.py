@@ -119,7 +119,7 @@ class Look:
     def enter(self, web: Web) -> Any:
         """Follow the link, and open a session in the project."""
         self.page.goto(web.link)
-        self.page.wait_for_selector("#app:not([hidden])")
+        self.page.wait_for_selector("body.ready")
         self.page.keyboard.press("n")
         self.page.click("dialog[open] .choices button")
         until(self.page, "document.querySelector('#mode').options.length > 0")

@@ -90,10 +90,10 @@ def test_a_message_is_sent_and_its_answer_streams(serve: Serve, look: Any):
 def test_a_link_logs_in_once_and_a_reload_needs_none(serve: Serve, look: Any):
     served, seen, other = serve("unused"), look(), look()
     seen.page.goto(served.link)
-    seen.page.wait_for_selector("#app:not([hidden])")
+    seen.page.wait_for_selector("body.ready")
     assert "key=" not in seen.page.url
     seen.page.reload()
-    seen.page.wait_for_selector("#app:not([hidden])")
+    seen.page.wait_for_selector("body.ready")
     other.page.goto(served.link)
     other.page.wait_for_selector("#login:not([hidden])")
     until(other.page, "document.querySelector('#loginwhy').textContent.includes('was used')")
@@ -104,7 +104,7 @@ def test_a_link_logs_in_once_and_a_reload_needs_none(serve: Serve, look: Any):
     link = seen.page.locator("#dialogbody p", has_text="#key=").last.inner_text()
     other.page.goto("about:blank")
     other.page.goto(link)
-    other.page.wait_for_selector("#app:not([hidden])")
+    other.page.wait_for_selector("body.ready")
     seen.page.click("#settings") if seen.page.is_hidden("dialog") else None
     seen.page.click("#dialogclose")
     seen.page.click("#settings")
@@ -330,7 +330,7 @@ def test_by_keyboard_alone(serve: Serve, look: Any, project: Path):
     served, seen = serve("Read.", "Again."), look()
     page = seen.page
     page.goto(served.link)
-    page.wait_for_selector("#app:not([hidden])")
+    page.wait_for_selector("body.ready")
     keys = page.keyboard
     keys.press("?")
     page.wait_for_selector("dialog[open] >> text=new session")
@@ -455,7 +455,7 @@ def test_an_incognito_session_and_a_restart_leave_nothing(serve: Serve, look: An
     served, seen = serve("Secretly."), look()
     page = seen.page
     page.goto(served.link)
-    page.wait_for_selector("#app:not([hidden])")
+    page.wait_for_selector("body.ready")
     page.keyboard.press("n")
     page.check("dialog[open] input[type=checkbox]")
     page.click("dialog[open] .choices button")
@@ -548,7 +548,7 @@ def test_no_state_has_a_serious_fault_or_is_wider_than_the_screen(
     seen = look(size, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True)
     page = seen.page
     page.goto(served.link)
-    page.wait_for_selector("#app:not([hidden])")
+    page.wait_for_selector("body.ready")
     faults: dict[str, list[str]] = {}
     for state in states(page, served):
         page.screenshot(path=tmp_path / f"{state}.png")

@@ -229,7 +229,7 @@ class Api:
     async def open(self, request: Request) -> Response:
         """Open a session."""
         given = await _body(request, Opening)
-        followed = self._pages.open(
+        followed = await self._pages.open(
             _login(request).id,
             folder=given.folder,
             resume=given.resume,

@@ -70,18 +70,18 @@ class Pages:
         known = dict.fromkeys((str(self.saved.folder), *saved))
         return [each for each in known if each and Path(each).is_dir()][:MOST_LISTED]
 
-    def open(
+    async def open(
         self, login: str, *, folder: str, resume: str, is_fork: bool, is_incognito: bool
     ) -> Followed:
         """Open a new session in a known project, or a saved one. Raises YbsError."""
         if len(self.hub.sessions) >= MOST_OPEN:
             raise YbsError(f"{MOST_OPEN} sessions are open. Close one first.")
         options: dict[str, Any] = {}
-        if resume:
-            saved = self.saved.find(resume)
-            folder, options = saved.project, {"resume": saved.name, "fork": is_fork}
         folder = folder or str(self.saved.folder)
-        if folder not in self.projects():
+        if resume:
+            saved = await asyncio.to_thread(self.saved.find, resume)
+            folder, options = saved.project, {"resume": saved.name, "fork": is_fork}
+        elif folder not in await asyncio.to_thread(self.projects):
             raise YbsError("No session was ever held in that folder. Start ybs there once.")
         if is_incognito:
             options["overrides"] = {"incognito.enabled": True}

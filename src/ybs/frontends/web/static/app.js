@@ -52,7 +52,7 @@ $('loginform').addEventListener('submit', event => {
 });
 async function start() {
   const data = await api('sessions');
-  ({ open: opened, saved, projects } = data); $('app').hidden = false; drawLists();
+  ({ open: opened, saved, projects } = data); $('app').hidden = false; document.body.classList.add('ready'); drawLists();
   const wanted = new URLSearchParams(location.hash.slice(1)).get('s');
   const found = opened.find(each => each.id === wanted || (each.name && each.name === wanted));
   if (found) show(found.id, found.name);
