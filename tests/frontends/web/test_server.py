@@ -65,7 +65,8 @@ async def served(project: Path, *script: Any) -> AsyncIterator[Served]:
         given = {"host": this_host(), "model": ScriptedModel(script), "sandbox": False}
         password = Password(project / "none.json")
         where = (password, access, Place(origins=(origin,)), bound)
-        async with serving(Options.of(project, given), *where) as pages:
+        pages = Pages(Options.of(project, given))
+        async with serving(pages, *where):
             yield Served(pages, access, origin, port)
 
 

@@ -147,7 +147,8 @@ class _Run:
             loop.add_signal_handler(number, stop, code)
         access = Access(self._options.host.state_folder / _LOGINS)
         where = (self._place, bound, self._tls)
-        async with serving(self._options, self._password, access, *where) as pages:
+        pages = Pages(self._options)
+        async with serving(pages, self._password, access, *where):
             warn(pages.saved.loaded.warnings)
             tell(_SERVING.format(origin=self._place.origins[0]))
             link = link_to(self._place, access)
@@ -160,15 +161,14 @@ class _Run:
 
 @asynccontextmanager
 async def serving(
-    options: Options,
+    pages: Pages,
     password: Password,
     access: Access,
     place: Place,
     bound: socket,
     tls: tuple[str, str] | None = None,
-) -> AsyncGenerator[Pages]:
-    """Serve the page on a bound socket until the block ends; then all its sessions end. Raises YbsError."""
-    pages = Pages(options)
+) -> AsyncGenerator[None]:
+    """Serve pages on a bound socket until the block ends; then their own sessions end. Raises YbsError."""
     app: ASGIApp = Gate(Api(pages, access, password, place).app(), place, access)
     if tls is not None:
         _check_tls(*tls)
@@ -189,7 +189,7 @@ async def serving(
     running = asyncio.create_task(server.serve([bound]))
     try:
         await server.is_up.wait()
-        yield pages
+        yield
     finally:
         await pages.aclose()
         server.should_exit = True

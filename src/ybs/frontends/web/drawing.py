@@ -33,7 +33,7 @@ from ybs.frontends.terminal.words import (
 )
 from ybs.frontends.web import markup
 from ybs.security.unicode import printable
-from ybs.session.reply import Cell, CellKind, Reply, Table
+from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
 from ybs.tools.calls.describing import one_line, subject
 from ybs.tools.editing.diff import diff_of_change
 
@@ -359,7 +359,10 @@ _NO: Final[Record] = {"is_allowed": False, "reason": "the person said no"}
 
 
 def reply_of(reply: Reply, line: str) -> Record:
-    """Return the answer of a command."""
+    """Return the answer of a command. The page has a prompt and a clipboard, and can close; programs need a terminal."""
+    actions = reply.terminal
+    if actions.program:
+        reply, actions = reply.without_terminal(line), TerminalActions()
     record: Record = {
         "t": "reply",
         "line": printable(line),
@@ -368,10 +371,9 @@ def reply_of(reply: Reply, line: str) -> Record:
         "tables": [table_of(each) for each in reply.tables if each.rows],
         "notes": [printable(each) for each in reply.notes if each],
         "diff": markup.diff(reply.diff) if reply.diff else "",
-        "draft": reply.draft,
-        "clipboard": reply.clipboard,
-        "program": reply.program,
-        "quit": reply.wants_quit,
+        "draft": actions.draft,
+        "clipboard": actions.clipboard,
+        "quit": actions.wants_quit,
     }
     if reply.menu is not None:
         items = [msgspec.to_builtins(each) for each in reply.menu.items]

@@ -32,10 +32,13 @@ _TRUST: Final = "This project asks for settings or programs that wait for your t
 
 
 class Pages:
-    """The sessions of the hub as pages see them. `options` are those of the command line, for sessions that pages open."""
+    """The sessions of a hub as pages see them; without one they have a hub of their own, which ends with them.
+
+    `options` are those of the command line, for sessions that pages open.
+    """
 
     def __init__(self, options: Options, hub: Hub | None = None) -> None:
-        self.options = options
+        self.options, self._has_own_hub = options, hub is None
         self.hub = hub or Hub(self._opened, options.host)
         self.saved, self.ledger = Sessions(options), Ledger()
         self.begun_at = time()
@@ -60,7 +63,8 @@ class Pages:
             tab.end()
         for followed in self._followed.values():
             followed.close()
-        await self.hub.aclose()
+        if self._has_own_hub:
+            await self.hub.aclose()
 
     # Sessions
 

@@ -314,7 +314,7 @@ function takeReply(record) {
     doing(closeSession)();
     return;
   }
-  if (record.text || record.menu || record.tables.length || record.diff || record.notes.length || record.program) {
+  if (record.text || record.menu || record.tables.length || record.diff || record.notes.length) {
     $('log').append(reply(record, doing(line => send(line, { choice: true }))));
     say(record.text.slice(0, 200) || 'Here is the answer of the command.');
   }

@@ -59,7 +59,6 @@ export function reply(record, choose) {
         make('b', { text: item.label }), make('span', { text: item.detail }))))));
   }
   for (const note of record.notes) box.append(make('p', { class: 'dim plain', text: note }));
-  if (record.program) box.append(make('p', { class: 'plain', text: `Run this in a terminal: ybs ${record.program}` }));
   return box;
 }
 
