@@ -106,6 +106,12 @@ async def test_a_body_has_a_bound(site: Make, monkeypatch: pytest.MonkeyPatch):
         assert answer.status_code == 413
 
 
+async def test_who_has_not_logged_in_says_little(site: Make):
+    async with site().browser() as browser:
+        answer = await browser.post("/api/enter", json={"key": "x" * gate.MOST_UNKNOWN_BODY})
+        assert answer.status_code == 413
+
+
 async def test_a_body_that_does_not_come_is_given_up(site: Make, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gate, "BODY_SECONDS", 0.01)
 

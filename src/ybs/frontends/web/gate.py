@@ -20,10 +20,10 @@ from ybs.frontends.web.access import Access
 TOKEN_HEADER: Final = "x-ybs-token"  # noqa: S105 - the name of a header
 #: What is said to whoever may not come in. The page then shows how to log in.
 NOT_LOGGED_IN: Final = "not logged in"
-#: Bodies of more bytes are refused: a message with pictures is the largest.
-MOST_BODY: Final = 40_000_000
-#: So long a client may take for the head of a request, and for the next part of a body.
-HEAD_SECONDS, BODY_SECONDS = 10.0, 20.0
+#: Bodies of more bytes are refused: a message with pictures is the largest, and who has not logged in says little.
+MOST_BODY, MOST_UNKNOWN_BODY = 40_000_000, 10_000
+#: So long a client may take for the head of a request, and for its body where it has logged in and where not.
+HEAD_SECONDS, BODY_SECONDS, UNKNOWN_BODY_SECONDS = 10.0, 120.0, 10.0
 #: A client that reads nothing for so long is dropped.
 WRITE_SECONDS: Final = 30.0
 #: So many connections are open at once; more are closed at once.
@@ -88,7 +88,10 @@ class Gate:
         if refusal is not None:
             await PlainTextResponse(refusal[1], refusal[0])(scope, receive, answering)
             return
-        await self._app(scope, _bounded(receive), answering)
+        is_known = "login" in scope.get("state", {})
+        most = MOST_BODY if is_known else MOST_UNKNOWN_BODY
+        seconds = BODY_SECONDS if is_known else UNKNOWN_BODY_SECONDS
+        await self._app(scope, _bounded(receive, most, seconds), answering)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return the code and the words of a refusal; None for a request that may pass."""
@@ -121,23 +124,23 @@ class TooMuch(YbsError):
     """A client sends more, or more slowly, than is taken."""
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Return what receives a body that is neither too large nor too slow. Raises TooMuch."""
-    taken, is_whole = 0, False
+def _bounded(receive: Receive, most: int, seconds: float) -> Receive:
+    """Return what receives a body of so many bytes within so many seconds. Raises TooMuch."""
+    taken, is_whole, until = 0, False, asyncio.get_running_loop().time() + seconds
 
     async def bounded() -> Message:
         nonlocal taken, is_whole
         if is_whole:  # what comes now is the end of the connection
             return await receive()
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout_at(until):
                 message = await receive()
         except TimeoutError as error:
             raise TooMuch("The rest of the request did not come.") from error
         taken += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
-        if taken > MOST_BODY:
-            raise TooMuch(f"A request has at most {MOST_BODY:,} bytes.")
+        if taken > most:
+            raise TooMuch(f"A request has at most {most:,} bytes.")
         return message
 
     return bounded
