@@ -402,7 +402,7 @@ function grow() {
 // Scrolling
 
 // As long as the person is at the end, the end stays in sight, whatever grows.
-let isAtEnd = true;
+let isAtEnd = true, lastSize = '';
 const nearEnd = () => $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 90;
 function stick(is) {
   isAtEnd ||= is;
@@ -413,7 +413,9 @@ const watcher = new ResizeObserver(() => stick(false));
 watcher.observe($('log'));
 watcher.observe($('scroll'));
 $('scroll').addEventListener('scroll', () => {
-  isAtEnd = nearEnd(); $('down').hidden = isAtEnd;
+  const size = `${$('scroll').scrollHeight} ${$('scroll').clientHeight}`;
+  isAtEnd = nearEnd() || (isAtEnd && size !== lastSize); // what grows or shrinks moves the place too: that is nobody's scrolling
+  lastSize = size; $('down').hidden = isAtEnd;
   if ($('scroll').scrollTop < 60 && log.first && !$('older').disabled) {
     $('older').disabled = true;
     older().catch(complain).finally(() => { $('older').disabled = false; });
@@ -616,7 +618,7 @@ document.addEventListener('click', doing(async event => {
 }));
 function toggleSide(is) { document.body.classList.toggle('side', is); $('menu').setAttribute('aria-expanded', String(is)); }
 $('menu').addEventListener('click', () => toggleSide(!document.body.classList.contains('side')));
-const CLICKS = { new: newSession, boardbutton: () => showBoard(), settings: showSettings, help: showHelp, stop: stopTurn, undo, redo, find: searchHere, jobs: showJobs,
+const CLICKS = { new: newSession, more: () => $('controls').classList.toggle('all'), boardbutton: () => showBoard(), settings: showSettings, help: showHelp, stop: stopTurn, undo, redo, find: searchHere, jobs: showJobs,
   model: doing(() => pick('/model')), effort: doing(() => pick('/effort')), context: doing(() => pick('/context')), close: doing(closeSession) };
 for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener('click', act);
 $('mode').addEventListener('change', doing(() => ask(`/mode ${$('mode').value}`)));
