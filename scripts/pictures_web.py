@@ -29,9 +29,9 @@ def main() -> None:
     with chromium() as browser:
         for name, (size, scheme) in SIZES.items():
             with tempfile.TemporaryDirectory() as place:
-                project, home = Path(place) / "shop", Path(place) / "home"
-                project.mkdir()
-                home.mkdir()
+                home = Path(place) / "home"
+                project = home / "shop"
+                project.mkdir(parents=True)
                 os.environ["HOME"] = str(home)
                 fill(project)
                 with web(SCRIPT, project, home) as served:
