@@ -19,10 +19,12 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     can_be_kept: bool = False
     withheld: str = ""
     offers_network: bool = False
+    needs_network: bool = False
     network_grant: str = ""
     outside: str = ""
     choices: tuple[str, ...] | None = None
     takes_reason: bool = True
+    offers_asking: bool = False
     effect: str = ""
     paths: tuple[str, ...] = ()
     agent: str = ""

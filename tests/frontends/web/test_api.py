@@ -340,6 +340,7 @@ def test_answers_of_pages_are_answers_of_sessions():
             "is_unattended",
             "with_network",
             "is_outside",
+            "asks_edits",
         )
     }
 

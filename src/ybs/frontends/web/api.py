@@ -91,6 +91,7 @@ class Answered(Struct, frozen=True):
     is_for_project: bool = False
     is_outside: bool = False
     with_network: bool = False
+    asks_edits: bool = False
     reason: str = ""
 
 
@@ -346,6 +347,7 @@ class Api:
             is_for_project=given.is_for_project,
             is_outside=given.is_outside,
             with_network=with_network,
+            asks_edits=given.asks_edits and asked.offers_asking,
             reason=given.reason.strip() or ("" if given.is_allowed else "the person said no"),
         )
         return _json({"counted": questions.answer(given.question, answer)})

@@ -293,8 +293,8 @@ def _question(question: OpenQuestion) -> Record:
         "reason": printable(question.reason),
         "choices": _choices(question, with_network=False),
         "with_network": _choices(question, with_network=True) if question.offers_network else [],
+        "needs_network": question.needs_network,
         "withheld": printable(question.withheld),
-        "outside": bool(question.outside),
         "is_call": is_about_call,
     }
 
@@ -338,23 +338,29 @@ def choices_of(question: OpenQuestion, *, with_network: bool) -> list[tuple[str,
         ]
         free = "something else" if picks else "answer"
         return [*picks, ("r", free, {"words": True, "is_allowed": True}), ("n", "no answer", _NO)]
-    yes = "yes, in the sandbox" if question.outside == "needed" else "yes"
-    yes = "yes, with network" if with_network else yes
-    found: list[tuple[str, str, Record]] = [("y", yes, {"is_allowed": True}), ("n", "no", _NO)]
+    how = (
+        ", with network" if with_network else ", without network" if question.needs_network else ""
+    )
+    allowed: Record = {"is_allowed": True}
+    outside = ("o", _OUTSIDE, {"is_allowed": True, "is_outside": True})
+    found: list[tuple[str, str, Record]] = [("n", "no", _NO)]
     if question.takes_reason:
         found.append(("r", "no, because", {"words": True, "is_allowed": False}))
-    if question.outside:
-        outside = {"is_allowed": True, "is_outside": True}
-        found.append(("o", "outside the sandbox, once", outside))
+    if question.outside == "needed":  # no yes out of habit: it would only fail, or mean too much
+        found = [outside, *found, ("i", f"in the sandbox{how}", allowed)]
+    else:
+        found.insert(0, ("y", f"yes{how}", allowed))
+    found += [outside] * (question.outside == "offered")
     if grant := question.network_grant if with_network else question.grant:
         label = f"always this session: {one_line(grant)}"
         found.append(("a", label, {"is_allowed": True, "is_for_session": True}))
-        if question.can_be_kept:
-            kept = {"is_allowed": True, "is_for_project": True}
-            found.append(("p", "always in this project", kept))
-    return found
+        kept = {"is_allowed": True, "is_for_project": True}
+        found += [("p", "always in this project", kept)] * question.can_be_kept
+    asking = {"is_allowed": True, "asks_edits": True}
+    return [*found, *[("e", "yes, and ask before each edit", asking)] * question.offers_asking]
 
 
+_OUTSIDE: Final = "outside the sandbox, once: as in your own shell, with your keys"
 _NO: Final[Record] = {"is_allowed": False, "reason": "the person said no"}
 
 

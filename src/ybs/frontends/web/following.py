@@ -22,7 +22,7 @@ from ybs.frontends.web import markup
 from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, state_of
 from ybs.security.unicode import printable
 from ybs.session.hub import Shared
-from ybs.session.inbox import Line
+from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.replay import Replay
 
@@ -104,7 +104,7 @@ class _Writing:
         return html
 
 
-class Followed:
+class Followed(Sender):
     """One session of the hub. `owner` is the login that alone sees it, of an incognito session; `changed` is called when a list of sessions would show it otherwise."""
 
     def __init__(self, shared: Shared, owner: str, changed: Callable[[], None]) -> None:
@@ -395,9 +395,6 @@ class Followed:
             if not tab or each.name == tab:
                 each.put(line)
 
-    def take(self, line: Line) -> None:
-        """Nothing is drawn of a line that is taken: the event of its words is."""
-
     async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
         """Draw what came of a line, in the tab that sent it."""
         tab = line.tab if isinstance(line, Sent) else ""
@@ -412,15 +409,9 @@ class Followed:
             record = {"t": "done_line", "draft": result.unsent}
         self.say(record | {"ref": ref}, tab)
 
-    def read(self, text: str) -> None:
-        """Nothing is drawn of words that a turn has read: their event is."""
-
     def give_back(self, lines: list[str]) -> None:
         """Give the tab that sent last what nobody has read."""
         self.say({"t": "back", "text": "\n".join(lines)}, self.last_tab)
-
-    def changed(self) -> None:
-        """Nothing is drawn: what waits is a part of the state."""
 
 
 def _line(record: Record) -> bytes:

@@ -283,13 +283,13 @@ function card(question) {
     question.body ? make('div', { class: 'body', html: question.body }) : null, dim(question.reason),
     ...question.warnings.map(text => make('p', { class: 'note warning', text })),
     question.with_network.length ? make('label', {}, network, make('kbd', { text: 'w' }), ' with network: the command could send away any file that it can read') : null,
-    dim(question.outside && 'Outside the sandbox it runs as in your own shell, with your keys, your logins, the network and all your files.'),
     dim(question.withheld && `“Always” is not offered: ${question.withheld}`), keys, form);
   form.addEventListener('submit', event => {
     event.preventDefault();
     if (words.value.trim() || question.is_call) answer({ ...free, reason: words.value });
   });
-  draw(question.choices);
+  network.checked = question.with_network.length > 0 && question.needs_network;
+  draw(network.checked ? question.with_network : question.choices);
   setTimeout(enable, GUARD_MS, true);
   return box;
 }
@@ -529,7 +529,7 @@ const showSettings = doing(async () => {
 });
 const KEYS = [['?', 'these shortcuts'], ['i', 'go to the prompt'], ['n', 'new session'], ['j, k', 'next and previous session'], ['b', 'board'], ['/', 'search in this session'],
   ['f', 'filter the sessions'], ['m', 'next mode'], ['u', 'take the last turn back'], ['Esc', 'leave the prompt, close a dialog; twice: stop the turn'], ['Enter', 'send; while a turn runs: steer it'], ['Alt-Enter', 'send when the turn has ended'],
-  ['Shift-Enter', 'a new line'], ['Alt-Up', 'take back the newest line that waits'], ['y n r o a p w, digits', 'answer a question'], [',', 'settings']];
+  ['Shift-Enter', 'a new line'], ['Alt-Up', 'take back the newest line that waits'], ['y n r o i a p e w, digits', 'answer a question'], [',', 'settings']];
 function showHelp() {
   dialog('Shortcuts', make('table', { class: 'keys' }, make('tbody', {}, ...KEYS.map(([key, what]) => make('tr', {}, make('th', { scope: 'row' }, make('kbd', { text: key })), make('td', { text: what }))))));
 }
