@@ -156,6 +156,11 @@ def run_named(arguments: "Namespace") -> int:
     """Run the subcommand that the arguments name."""
     if arguments.subcommand == "tool":
         return call_tool(arguments)
+    if arguments.subcommand == "serve":
+        from ybs.frontends.host import this_host
+        from ybs.frontends.serve.command import serve as serve_sessions
+
+        return serve_sessions(arguments, this_host())
     options = session_options(arguments)
     if arguments.subcommand == "mcp" and arguments.action == "serve":
         from ybs.frontends.mcp_server.command import serve

@@ -28,6 +28,7 @@ subcommands:
   hooks list|check              list the hooks in force, and what is wrong with others
   plugin list|show|add|remove|...   list and add plugins; ybs plugin --help lists all
   mcp list|add|test|remove|serve|...   list and add MCP servers, or be one; ybs mcp --help lists all
+  serve                         serve sessions at a socket to programs, and to `ybs attach`
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files

@@ -64,6 +64,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "serve",
         ),
     ),
+    "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -405,6 +406,18 @@ def add_trust(parser: "ArgumentParser") -> list["Action"]:
     return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
 
 
+def add_serve(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `serve` takes, and return its options."""
+    add = parser.add_argument
+    socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
+    tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
+    return [
+        add("--socket", metavar="PATH", help=socket_text),
+        add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
+        add("--schema", action="store_true", help="print the schema of the protocol, and end"),
+    ]
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -450,6 +463,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "router": add_router,
     "sessions": add_sessions,
+    "serve": add_serve,
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
