@@ -34,7 +34,11 @@ class Client:
     async def connect(cls, path: Path = SOCKET, token: str = "") -> "Client":
         """Connect to the server's socket, and say which version is spoken."""
         client = cls(*await asyncio.open_unix_connection(str(path), limit=100_000_000))
-        await client.call("hello", version=1, client="example", token=token)
+        try:
+            await client.call("hello", version=1, client="example", token=token)
+        except Failed:
+            await client.close()
+            raise
         return client
 
     async def call(self, method: str, **params: Any) -> Any:
@@ -43,11 +47,10 @@ class Client:
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         self._writer.write(json.dumps(message).encode() + b"\n")
-        await self._writer.drain()
         return await answer
 
     async def told(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """Yield what the server tells: the method, and its params."""
+        """Yield what the server tells."""
         while (message := await self._told.get()) is not None:
             yield message["method"], message["params"]
 
@@ -65,17 +68,15 @@ class Client:
                 self._waiting[message["id"]].set_exception(Failed(message["error"]["message"]))
             else:
                 self._waiting[message["id"]].set_result(message["result"])
-        for each in self._waiting.values():
-            if not each.done():
-                each.set_exception(Failed("The server has gone."))
+        for each in (each for each in self._waiting.values() if not each.done()):
+            each.set_exception(Failed("The server has gone."))
         self._told.put_nowait(None)
 
 
 async def main(words: str) -> None:
-    """Ask once, in the folder that this was started in."""
     client = await Client.connect()
-    opened = await client.call("open", folder=str(Path.cwd()), environ=dict(os.environ))
-    session = opened["session"]
+    where = {"folder": str(Path.cwd()), "environ": dict(os.environ)}
+    session = (await client.call("open", **where))["session"]
     await client.call("subscribe", session=session)
     sent = asyncio.create_task(client.call("send", session=session, text=words))
     answered: set[str] = set()
@@ -87,9 +88,8 @@ async def main(words: str) -> None:
             if question["id"] not in answered:
                 answered.add(question["id"])
                 yes = await asyncio.to_thread(input, f"\n{question['title']} [y/N] ") == "y"
-                await client.call(
-                    "answer", session=session, question=question["id"], is_allowed=yes
-                )
+                given = {"question": question["id"], "is_allowed": yes}
+                await client.call("answer", session=session, **given)
         if method == "ended" or event.get("type") == "turn_end":
             break
     print(f"\n[{(await sent)['outcome']['finished']['reason']}]")

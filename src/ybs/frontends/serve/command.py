@@ -15,9 +15,9 @@ from ybs.config.private_file import Busy
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell
 from ybs.frontends.headless.run import SIGNALS
-from ybs.frontends.serve.place import Place
+from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.protocol import protocol_schema
-from ybs.frontends.serve.server import Server
+from ybs.frontends.serve.server import SessionServer
 from ybs.security.gate import put_json
 from ybs.trust.settings import load
 
@@ -33,7 +33,7 @@ def serve(arguments: "Namespace", host: Host) -> int:
         data = msgspec.json.encode(protocol_schema())
         put_json(msgspec.json.format(data, indent=2) + b"\n", sys.stdout)
         return 0
-    place = Place.of(host, Path(arguments.socket) if arguments.socket else None)
+    place = ServerPlace.of(host, Path(arguments.socket) if arguments.socket else None)
     try:
         lock = place.lock()
     except Busy as error:
@@ -52,12 +52,12 @@ def serve(arguments: "Namespace", host: Host) -> int:
     if arguments.tcp or not place.is_own:
         tell(f"ybs: clients need the token in {place.token_file}")
     try:
-        return asyncio.run(_run(Server(host, place, keep_seconds=keep), listening))
+        return asyncio.run(_run(SessionServer(host, place, keep_seconds=keep), listening))
     finally:
         os.close(lock)
 
 
-async def _run(server: Server, listening: list[socket.socket]) -> int:
+async def _run(server: SessionServer, listening: list[socket.socket]) -> int:
     loop, code = asyncio.get_running_loop(), 0
 
     def end(number: int) -> None:

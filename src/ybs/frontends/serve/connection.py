@@ -18,7 +18,7 @@ from ybs.core.version import VERSION as YBS_VERSION
 from ybs.frontends.headless.advice import told as advised
 from ybs.frontends.lines import Lines
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.sessions import Held, Sessions
+from ybs.frontends.serve.sessions import HostedSession, HostedSessions
 from ybs.session.inbox import Line
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.line import json_of, told
@@ -42,7 +42,7 @@ class _Numbered(Struct):
 _NUMBERED: Final = msgspec.json.Decoder(_Numbered)
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not carried out: the code and the words of its error."""
 
     def __init__(self, code: int, words: str = "", **data: Any) -> None:
@@ -61,7 +61,7 @@ class _Waiting(Struct, frozen=True, eq=False):
 class Seat:
     """A client in a session, a `Watcher`: it is told what happens there, and what comes of its lines."""
 
-    def __init__(self, client: "Connection", held: Held) -> None:
+    def __init__(self, client: "ClientConnection", held: HostedSession) -> None:
         self._client, self.held, self._inbox = client, held, held.session.inbox
         self._lines: list[_Waiting] = []
         self._leave: Callable[[], None] = lambda: None
@@ -101,7 +101,9 @@ class Seat:
         self.end()
         session = self.held.session.id
         self._client.forget(session)
-        self._client.tell("ended", wire.Ended(session=session, number=self.number, message=message))
+        self._client.tell(
+            "ended", wire.TellingEnded(session=session, number=self.number, message=message)
+        )
 
     def _hear(self, envelope: Envelope) -> None:
         self.number, line = envelope.number, Raw(_line_of(envelope))
@@ -112,9 +114,9 @@ class Seat:
     # What the client sends
 
     def send(self, number: wire.RequestId | UnsetType, sending: wire.Sending) -> None:
-        """Put a line into the inbox. Raises Refused where too many wait."""
+        """Put a line into the inbox. Raises RequestRefused where too many wait."""
         if len(self._lines) >= MOST_WAITING:
-            raise Refused(wire.TOO_MANY)
+            raise RequestRefused(wire.TOO_MANY)
         fields = {name: getattr(sending, name) for name in ("text", "typed", "is_choice")}
         line = Line(sender=self, is_for_model=sending.is_for_model, **fields)
         self._lines.append(_Waiting(line, number, sending.line))
@@ -202,17 +204,17 @@ class Seat:
             self._settle(oldest, sent)
         return oldest.name if oldest else ""
 
-    def _settle(self, waiting: _Waiting, result: "wire.Sent | Refused") -> None:
+    def _settle(self, waiting: _Waiting, result: "wire.Sent | RequestRefused") -> None:
         self._lines.remove(waiting)
         self._client.answer(waiting.number, result)
 
 
-class Connection:
+class ClientConnection:
     """Reads requests and answers them until the client goes. Where there is a `token`, the client has to know it."""
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: HostedSessions,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         *,
@@ -255,13 +257,13 @@ class Connection:
     def end(self, message: str) -> None:
         """Say why the client is told no more, and let it go."""
         number = max((seat.number for seat in self._seats.values()), default=0)
-        self.tell("ended", wire.Ended(session="", number=number, message=message))
+        self.tell("ended", wire.TellingEnded(session="", number=number, message=message))
         self._is_over = True
         self._reader.feed_eof()
 
     def _end_ungreeted(self) -> None:
         if not self._is_greeted and not self._is_over:
-            self.answer(None, Refused(wire.NOT_GREETED))
+            self.answer(None, RequestRefused(wire.NOT_GREETED))
             self._is_over = True
             self._reader.feed_eof()
 
@@ -280,7 +282,7 @@ class Connection:
         if number is UNSET:
             return
         key = json_of(number)
-        if isinstance(result, Refused):
+        if isinstance(result, RequestRefused):
             error = {"code": result.code, "message": str(result), "data": result.data}
             self._write(b'{"jsonrpc":"2.0","id":%s,"error":%s}\n', key, error)
         else:
@@ -312,7 +314,7 @@ class Connection:
                 number = _NUMBERED.decode(line or b"").id
             request = _decoded(line, wire.RpcRequest, wire.INVALID_REQUEST)
             await self._serve(request)
-        except Refused as error:
+        except RequestRefused as error:
             self.answer(number, error)
         except (YbsError, OSError) as error:
             self.answer(number, _failed(error))
@@ -320,9 +322,9 @@ class Connection:
 
     async def _serve(self, request: wire.RpcRequest) -> None:
         if request.method not in wire.METHODS:
-            raise Refused(wire.UNKNOWN_METHOD)
+            raise RequestRefused(wire.UNKNOWN_METHOD)
         if self._is_greeted is (request.method == "hello"):
-            raise Refused(wire.INVALID_REQUEST if self._is_greeted else wire.NOT_GREETED)
+            raise RequestRefused(wire.INVALID_REQUEST if self._is_greeted else wire.NOT_GREETED)
         kind = wire.METHODS[request.method][0]
         params: Any = _decoded(request.params, kind, wire.INVALID_PARAMS)
         if request.method == "send":
@@ -353,19 +355,19 @@ class Connection:
 
     async def _greet(self, hello: wire.Hello) -> wire.Greeting:
         if self._token and not hmac.compare_digest(hello.token.encode(), self._token.encode()):
-            raise Refused(wire.NOT_GREETED, "The token is missing or wrong.")
+            raise RequestRefused(wire.NOT_GREETED, "The token is missing or wrong.")
         if hello.version != wire.VERSION:
-            raise Refused(wire.WRONG_VERSION, versions=[wire.VERSION])
+            raise RequestRefused(wire.WRONG_VERSION, versions=[wire.VERSION])
         self._is_greeted = True
         return wire.Greeting(version=wire.VERSION, ybs=YBS_VERSION, pid=os.getpid())
 
-    async def _open(self, params: wire.Opening) -> wire.SessionFacts:
+    async def _open(self, params: wire.Opening) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=False).facts
 
-    async def _fork(self, params: wire.Resuming) -> wire.SessionFacts:
+    async def _fork(self, params: wire.Resuming) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=True).facts
 
-    async def _list(self, params: wire.Listing) -> tuple[wire.SessionFacts, ...]:
+    async def _list(self, params: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
         return self._sessions.listed(params)
 
     async def _close_session(self, params: wire.InSession) -> wire.Done:
@@ -411,7 +413,7 @@ class Connection:
     async def _unsubscribe(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).unsubscribe())
 
-    METHODS: Final[dict[str, Callable[["Connection", Any], Awaitable[Any]]]] = {
+    METHODS: Final[dict[str, Callable[["ClientConnection", Any], Awaitable[Any]]]] = {
         "hello": _greet,
         "open": _open,
         "resume": _open,
@@ -431,19 +433,21 @@ class Connection:
 
 def _decoded(data: bytes | Raw | None, kind: type[Any], code: int) -> Any:
     if data is None:  # it was too long
-        raise Refused(code)
+        raise RequestRefused(code)
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
-        raise Refused(code, str(error)) from error
+        raise RequestRefused(code, str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(wire.PARSE_ERROR) from error
+        raise RequestRefused(wire.PARSE_ERROR) from error
 
 
-def _failed(error: YbsError | OSError) -> Refused:
+def _failed(error: YbsError | OSError) -> RequestRefused:
     if isinstance(error, YbsError):
-        return Refused(wire.FAILED, advised(error), kind=type(error).__name__)
-    return Refused(wire.FAILED, f"{error.filename or 'The system'}: {error.strerror or error}")
+        return RequestRefused(wire.FAILED, advised(error), kind=type(error).__name__)
+    return RequestRefused(
+        wire.FAILED, f"{error.filename or 'The system'}: {error.strerror or error}"
+    )
 
 
 def _sent(result: Reply | Outcome) -> wire.Sent:

@@ -23,7 +23,7 @@ _BACKLOG: Final = 100
 _LOCAL_PEERCRED: Final = 1
 
 
-class Place(Struct, frozen=True):
+class ServerPlace(Struct, frozen=True):
     """Where one server of this person is reached, and where it keeps what it has to know after a kill."""
 
     path: Path
@@ -31,7 +31,7 @@ class Place(Struct, frozen=True):
     is_own: bool
 
     @classmethod
-    def of(cls, host: Host, named: Path | None = None) -> "Place":
+    def of(cls, host: Host, named: Path | None = None) -> "ServerPlace":
         """Return the place in ybs's own folder, which no command of a model gets at, or the one that the person names."""
         folder = host.state_folder / "serve"
         return cls((named or folder / "serve.sock").absolute(), folder, named is None)

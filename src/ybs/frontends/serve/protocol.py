@@ -84,7 +84,7 @@ class Resuming(Opening, frozen=True):
     name: str = ""
 
 
-class Listing(_Params, frozen=True):
+class SessionQuery(_Params, frozen=True):
     """`saved`: list those on disk that are not open, too, of the `folder` or of all."""
 
     saved: bool = False
@@ -151,7 +151,7 @@ class Greeting(Struct, frozen=True, kw_only=True):
     pid: int
 
 
-class SessionFacts(Struct, frozen=True, kw_only=True):
+class SessionEntry(Struct, frozen=True, kw_only=True):
     """A session: `session` is its id while it is open, `number` that of its last event, `clients` how many are subscribed."""
 
     session: str = ""
@@ -246,7 +246,7 @@ class InboxTold(Struct, frozen=True, kw_only=True):
     beside: tuple[str, ...]
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class TellingEnded(Struct, frozen=True, kw_only=True):
     """No more is told: a session was closed, or (`session` is empty) the connection ends. `number` is that of the last event told."""
 
     session: str
@@ -257,10 +257,10 @@ class Ended(Struct, frozen=True, kw_only=True):
 #: Each method: what it takes, what it answers, and what it does.
 METHODS: Final[dict[str, tuple[type[Struct], Any, str]]] = {
     "hello": (Hello, Greeting, "Begin: the first message of every connection."),
-    "open": (Opening, SessionFacts, "Open a new session."),
-    "resume": (Resuming, SessionFacts, "Go on with a saved session, or share it while it is open."),
-    "fork": (Resuming, SessionFacts, "Go on with a copy of a saved session."),
-    "list": (Listing, tuple[SessionFacts, ...], "List the sessions."),
+    "open": (Opening, SessionEntry, "Open a new session."),
+    "resume": (Resuming, SessionEntry, "Go on with a saved session, or share it while it is open."),
+    "fork": (Resuming, SessionEntry, "Go on with a copy of a saved session."),
+    "list": (SessionQuery, tuple[SessionEntry, ...], "List the sessions."),
     "close": (InSession, Done, "Close a session: its turn ends, it stays saved."),
     "send": (Sending, Sent, "Send a line, and hear what came of it."),
     "steer": (SteeringWords, Done, "Give words to the running turn, if there is one."),
@@ -278,7 +278,7 @@ NOTIFICATIONS: Final[dict[str, type[Struct]]] = {
     "event": EventTold,
     "line": LineTold,
     "inbox": InboxTold,
-    "ended": Ended,
+    "ended": TellingEnded,
 }
 
 

@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Final
 
 from ybs.config.host import Host
-from ybs.frontends.serve.connection import Connection
-from ybs.frontends.serve.place import Place, peer_uid
-from ybs.frontends.serve.sessions import Sessions
+from ybs.frontends.serve.connection import ClientConnection
+from ybs.frontends.serve.place import ServerPlace, peer_uid
+from ybs.frontends.serve.sessions import HostedSessions
 
 MOST_CONNECTIONS: Final = 200
 _LOOK_SECONDS: Final = 10.0
@@ -20,13 +20,13 @@ _END_SECONDS: Final = 2.0
 ENDS: Final = "The server ends."
 
 
-class Server:
+class SessionServer:
     """Serves clients until nobody has used it for `keep_seconds` (None: for ever), or `stop`."""
 
-    def __init__(self, host: Host, place: Place, *, keep_seconds: float | None) -> None:
+    def __init__(self, host: Host, place: ServerPlace, *, keep_seconds: float | None) -> None:
         self._place, self._keep_seconds = place, keep_seconds
-        self._sessions = Sessions(host, place.state_folder / "open.json")
-        self._clients: dict[Connection, asyncio.Task[None] | None] = {}
+        self._sessions = HostedSessions(host, place.state_folder / "open.json")
+        self._clients: dict[ClientConnection, asyncio.Task[None] | None] = {}
         self._used_at = monotonic()
         self._stopped = asyncio.Event()
 
@@ -55,7 +55,7 @@ class Server:
             if not is_ours or len(self._clients) >= MOST_CONNECTIONS:
                 writer.transport.abort()
                 return
-            client = Connection(self._sessions, reader, writer, token=token)
+            client = ClientConnection(self._sessions, reader, writer, token=token)
             self._clients[client] = asyncio.current_task()
             try:
                 await client.run()

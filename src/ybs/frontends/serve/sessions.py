@@ -35,7 +35,7 @@ _OF_TERMINAL: Final = frozenset(
 )
 
 
-class Kept(Struct, frozen=True):
+class LedgerEntry(Struct, frozen=True):
     """What is written down of an open session, without its variables: how to open it again, and how often its turn was taken up."""
 
     opening: wire.Opening
@@ -60,10 +60,10 @@ class Watcher(Sender, Protocol):
         ...
 
 
-class Held:
+class HostedSession:
     """An open session, the clients that have to do with it, how it was opened, and since when nobody has used it."""
 
-    def __init__(self, shared: Shared, kept: Kept, changed: Callable[[], None]) -> None:
+    def __init__(self, shared: Shared, kept: LedgerEntry, changed: Callable[[], None]) -> None:
         self.session, self.feed = shared.session, shared.feed
         self.kept, self._changed = kept, changed
         self.watchers: list[Watcher] = []
@@ -91,10 +91,10 @@ class Held:
         return bool(self.watchers) or not is_idle
 
     @property
-    def facts(self) -> wire.SessionFacts:
+    def facts(self) -> wire.SessionEntry:
         """What there is to say of it in a list."""
         state = self.session.state
-        return wire.SessionFacts(
+        return wire.SessionEntry(
             session=self.session.id,
             name=state.name,
             title=state.title,
@@ -111,7 +111,7 @@ class Held:
         """Go on with a turn that the last server was killed in, unless that happened again and again."""
         if self.session.is_cut_short and self.kept.tries < MOST_TRIES:
             self._keep(self.kept.tries + 1)
-            self.session.inbox.submit(Line(text="/retry", sender=_Server()))
+            self.session.inbox.submit(Line(text="/retry", sender=_OwnSender()))
 
     def _hear(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -129,7 +129,7 @@ class Held:
             self._changed()
 
 
-class _Server:
+class _OwnSender:
     """The sender of what the server itself sends. The session's events tell what comes of it."""
 
     def take(self, line: Line) -> None:
@@ -148,19 +148,19 @@ class _Server:
         """Hear that other lines wait than before."""
 
 
-class Sessions:
+class HostedSessions:
     """Opens, finds, lists and closes the sessions of a server; `file` says after a kill which were open."""
 
     def __init__(self, host: Host, file: Path) -> None:
         self._host, self._file = host, file
         self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
         self._hub = Hub(_open, host)
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HostedSession] = {}
         #: What the last server had open, and nobody could open since.
-        self._left: dict[str, Kept] = {}
+        self._left: dict[str, LedgerEntry] = {}
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[HostedSession, ...]:
         """Those that are open, oldest first."""
         return tuple(self._held.values())
 
@@ -168,7 +168,7 @@ class Sessions:
         """Go on with the turns that the last server was killed in. What cannot be opened now waits for a client that resumes it."""
         with suppress(YbsError, OSError, msgspec.MsgspecError):
             data = private_file.read(self._file) or b"{}"
-            self._left = msgspec.json.decode(data, type=dict[str, Kept])
+            self._left = msgspec.json.decode(data, type=dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
                 self._hold(name, kept.opening, is_fork=False)
@@ -179,7 +179,7 @@ class Sessions:
         with suppress(YbsError, OSError):  # a disk that is full stops no session
             private_file.replace(self._file, data, waits=False)
 
-    def open(self, opening: wire.Opening, *, is_fork: bool) -> Held:
+    def open(self, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
         """Open a session, or share the one that is meant. Raises YbsError and OSError."""
         if not isinstance(opening, wire.Resuming):
             return self._hold("", opening, is_fork=False)
@@ -198,7 +198,7 @@ class Sessions:
         config = load_settings(options).config
         return Store(options.host.expand(config.session.storage_path, options.folder))
 
-    def _hold(self, name: str, opening: wire.Opening, *, is_fork: bool) -> Held:
+    def _hold(self, name: str, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
         for held in self.held:
             if name and not is_fork and held.name == name:
                 return held
@@ -206,8 +206,8 @@ class Sessions:
         resuming = {"resume": name or None, "fork": is_fork}
         shared = self._hub.open(opening.folder, options=options, **resuming)
         known = None if is_fork else self._left.pop(name, None)
-        kept = Kept(_unnamed(opening), known.tries if known else 0)
-        held = self._held[shared.session.id] = Held(shared, kept, self._write_down)
+        kept = LedgerEntry(_unnamed(opening), known.tries if known else 0)
+        held = self._held[shared.session.id] = HostedSession(shared, kept, self._write_down)
         self._write_down()
         if known is not None:
             held.retry()
@@ -233,7 +233,7 @@ class Sessions:
             self._hosts[key] = Host.of(dict(key))
         return self._hosts[key]
 
-    def find(self, word: str) -> Held:
+    def find(self, word: str) -> HostedSession:
         """Return an open session by its id, its name or the beginning of its title. Raises YbsError."""
         for held in self.held:
             if word in (held.session.id, held.session.journal.name):
@@ -244,7 +244,7 @@ class Sessions:
             raise YbsError(f"{what} called {word[:80]!r} is open here.")
         return begun[0]
 
-    def listed(self, listing: wire.Listing) -> tuple[wire.SessionFacts, ...]:
+    def listed(self, listing: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
         """Return the sessions that are open, and those that are saved where they are asked for. Raises YbsError."""
         facts = tuple(each.facts for each in self.held)
         if not listing.saved:
@@ -252,7 +252,7 @@ class Sessions:
         store = self._store(self._options(wire.Opening(folder=listing.folder or "/")))
         names = {each.name for each in facts}
         saved = (
-            wire.SessionFacts(
+            wire.SessionEntry(
                 name=each.name,
                 title=each.title,
                 folder=each.project,
@@ -265,7 +265,7 @@ class Sessions:
         )
         return (*facts, *saved)
 
-    async def close(self, held: Held, message: str) -> None:
+    async def close(self, held: HostedSession, message: str) -> None:
         """Close a session, and tell its clients why."""
         if self._held.pop(held.session.id, None) is None:
             return
