@@ -141,6 +141,8 @@ def run(words: Sequence[str]) -> int:
 
             put(completion(arguments.action).rstrip("\n"), sys.stdout)
             return 0
+        if arguments.subcommand in ("serve", "attach") or arguments.background:
+            return use_server(arguments)
         if arguments.subcommand:
             return run_named(arguments)
         return open_door(arguments)
@@ -156,11 +158,6 @@ def run_named(arguments: "Namespace") -> int:
     """Run the subcommand that the arguments name."""
     if arguments.subcommand == "tool":
         return call_tool(arguments)
-    if arguments.subcommand == "serve":
-        from ybs.frontends.host import this_host
-        from ybs.frontends.serve.command import serve as serve_sessions
-
-        return serve_sessions(arguments, this_host())
     options = session_options(arguments)
     if arguments.subcommand == "mcp" and arguments.action == "serve":
         from ybs.frontends.mcp_server.command import serve
@@ -177,6 +174,25 @@ def run_named(arguments: "Namespace") -> int:
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)
+
+
+def use_server(arguments: "Namespace") -> int:
+    """Be the server of sessions, or have it show or begin one."""
+    if arguments.subcommand == "serve":
+        from ybs.frontends.host import this_host
+        from ybs.frontends.serve.command import serve
+
+        return serve(arguments, this_host())
+    if arguments.background:
+        from ybs.frontends.serve.background import background
+
+        return background(session_options(arguments), arguments.prompt)
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        complain("`ybs attach` needs a terminal; programs speak to the socket of `ybs serve`")
+        return 2
+    from ybs.frontends.serve.background import attach
+
+    return attach(session_options(arguments), arguments.name)
 
 
 def open_door(arguments: "Namespace") -> int:

@@ -65,6 +65,7 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
+    "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -418,6 +419,15 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+def add_attach(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `attach` takes, and return its options."""
+    help_text = (
+        "its name, its title or its number in `ybs sessions` (default: the only one that runs)"
+    )
+    parser.add_argument("name", nargs="?", default="", metavar="SESSION", help=help_text)
+    return []
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -464,6 +474,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "router": add_router,
     "sessions": add_sessions,
     "serve": add_serve,
+    "attach": add_attach,
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,

@@ -76,4 +76,8 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         outside=question.outside,
         choices=question.choices,
         agent=question.agent,
+        effect=question.effect,
+        withheld=question.withheld,
+        network_grant=question.network_grant,
+        takes_reason=question.takes_reason,
     )

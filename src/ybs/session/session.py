@@ -29,7 +29,7 @@ from ybs.session.inbox import Inbox
 from ybs.session.injection import as_typed
 from ybs.session.journal import PASSING
 from ybs.session.options import Options
-from ybs.session.own_commands import OwnCommands
+from ybs.session.own_commands import OwnCommands, RunOwn
 from ybs.session.parts import SessionParts, SessionPorts
 from ybs.session.questions import Questions
 from ybs.session.reply import Menu, Outcome, Reply
@@ -48,6 +48,9 @@ class Session:
     `/new` and `/resume` exchange the parts of the session for those of another conversation; whoever holds the session
     keeps holding it.
     """
+
+    #: Whether it goes on when its frontend leaves.
+    stays = False
 
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
@@ -186,6 +189,11 @@ class Session:
     def agent(self) -> BuiltAgent:
         """The agent that answers."""
         return self._parts.agent
+
+    def attach(self, confirm: Confirm, *, keys: str = "", run_own: RunOwn | None = None) -> None:
+        """Serve a frontend with a person before it: `confirm` asks them, /help names its `keys`, and `run_own` runs what they type behind `!!`."""
+        self.confirm, self.frontend_help = confirm, keys
+        self.own_commands.run_by(run_own)
 
     def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
         """Have `sink` called with every event of every agent, at once and in order; return the way to end that.

@@ -36,7 +36,7 @@ class SessionServer:
 
     async def run(self, listening: Iterable[socket.socket]) -> None:
         """Serve at these sockets."""
-        self._sessions.take_up()
+        await self._sessions.take_up()
         servers = [await self._serve_at(each) for each in listening]
         try:
             await self._until_unused()

@@ -164,14 +164,16 @@ class HostedSessions:
         """Those that are open, oldest first."""
         return tuple(self._held.values())
 
-    def take_up(self) -> None:
+    async def take_up(self) -> None:
         """Go on with the turns that the last server was killed in. What cannot be opened now waits for a client that resumes it."""
         with suppress(YbsError, OSError, msgspec.MsgspecError):
             data = private_file.read(self._file) or b"{}"
             self._left = msgspec.json.decode(data, type=dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
-                self._hold(name, kept.opening, is_fork=False)
+                held = self._hold(name, kept.opening, is_fork=False)
+                if held.doing == "done":
+                    await self.close(held, "Nothing was interrupted in it.")
 
     def _write_down(self) -> None:
         open_now = {each.name: each.kept for each in self.held if each.name}

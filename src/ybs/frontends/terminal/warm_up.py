@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Self
 
 from ybs.frontends.terminal.prompt.input import Prompt
-from ybs.session.session import Session
+from ybs.frontends.terminal.session import TerminalSession
 
 #: It begins this long after the prompt is drawn.
 WARM_UP_SECONDS = 0.15
@@ -14,7 +14,9 @@ WARM_UP_SECONDS = 0.15
 class WarmUp:
     """Loads what a first prompt will need; `refresh` draws what has become known."""
 
-    def __init__(self, session: Session, window: Prompt, refresh: Callable[[], None]) -> None:
+    def __init__(
+        self, session: TerminalSession, window: Prompt, refresh: Callable[[], None]
+    ) -> None:
         self._session, self._window, self._refresh = session, window, refresh
         self._timer: asyncio.TimerHandle | None = None
         self._preparing: asyncio.Task[None] | None = None

@@ -16,6 +16,7 @@ from stage import staged
 
 from fake_session import Cue, FakeSession, says
 from hosts import this_host
+from ybs.commands.open import SlashCommands
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
 from ybs.security.paths.roots import Roots
 from ybs.session.mentions import mentions_in
@@ -36,7 +37,12 @@ def session(project: Path) -> Session:
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("")
     return Session.open(
-        project, provider="openai", endpoint="http://127.0.0.1:9", model="m", sandbox=False
+        project,
+        provider="openai",
+        endpoint="http://127.0.0.1:9",
+        model="m",
+        sandbox=False,
+        commands=SlashCommands(),
     )
 
 

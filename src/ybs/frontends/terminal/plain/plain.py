@@ -44,13 +44,13 @@ from ybs.frontends.terminal.questions.confirm import (
     wish,
     withheld_text,
 )
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
 from ybs.security.unicode import printable
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Reply
-from ybs.session.session import Session
 
 TWICE_SECONDS = 2.0
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -72,7 +72,7 @@ every other line is sent when the turn has ended."""
 class PlainTerminal:
     """Holds a session and reads lines; `clock` counts seconds."""
 
-    def __init__(self, session: Session, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, session: TerminalSession, *, clock: Callable[[], float] = monotonic) -> None:
         self.session, self._clock = session, clock
         self.lines = Lines(clock, self._tell_early, self._take_beside)
         self._beside: set[asyncio.Task[None]] = set()
@@ -90,10 +90,8 @@ class PlainTerminal:
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
-        self.session.confirm = self.ask
-        if os.isatty(sys.stdin.fileno()) and os.isatty(1):
-            self.session.own_commands.runner = self._run_own
-        self.session.frontend_help = KEYS
+        has_terminal = os.isatty(sys.stdin.fileno()) and os.isatty(1)
+        self.session.attach(self.ask, keys=KEYS, run_own=self._run_own if has_terminal else None)
         self.session.subscribe(self._on_event)
         self._main = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -173,11 +171,10 @@ class PlainTerminal:
 
     def _take_beside(self, line: str) -> bool:
         """Answer a command at once beside the running turn, where it can be; to leave waits, as in a script."""
-        from ybs.commands.registry import runs_beside_a_turn
-
-        line = line.strip()
+        line, commands = line.strip(), self.session.commands
         is_free = self.session.is_busy and not self._one_question.locked()
-        may_run = is_free and runs_beside_a_turn(line, self.session) and line.lower() not in LEAVING
+        runs_beside = commands is not None and commands.runs_beside(self.session, line)
+        may_run = is_free and runs_beside and line.lower() not in LEAVING
         if may_run:
             task = asyncio.create_task(self._answer_beside(line))
             self._beside.add(task)
