@@ -240,7 +240,7 @@ LATE_IMPORTS = {
     "frontends": 28,
     "providers": 8,
     "security": 18,
-    "session": 8,
+    "session": 7,
     "tools": 44,
     "transcripts": 3,
     "trust": 1,

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
+import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -39,12 +42,6 @@ def attach(own: Path) -> Iterator[Attach]:
             return stack.enter_context(Screen("attach", *words, environ=environ))
 
         yield attached
-
-
-async def on(screen: Screen, act: Callable[..., Any], *words: Any) -> Any:
-    """Do something with a terminal, while the loop goes on."""
-    del screen
-    return await asyncio.to_thread(act, *words)
 
 
 async def opened(client: Any, serving: Serving, **more: Any) -> str:
@@ -117,7 +114,7 @@ async def test_leaving_at_a_question_leaves_it_open(own: Path, project: Path, at
         screen.keys("delete it\r")
         question = await asked(client)
         await asyncio.to_thread(screen.sees, r"\[y\] yes")
-        screen.child.close(force=True)  # the terminal is closed
+        screen.__exit__()  # the terminal is closed
         listed = await client.call("list")
         assert [each["doing"] for each in listed] == ["asks"]
         again = attach(session)
@@ -154,9 +151,34 @@ async def test_lines_wait_in_all_terminals_and_the_own_shell_is_that_of_the_term
         await client.close()
 
 
-def ybs(own: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    import os
+async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
+    own: Path, project: Path, attach: Attach
+):
+    begun = call("run_shell", command="echo 1 >> made; sleep 30")
+    async with served(own, project, begun, "all done", "more") as serving:
+        client = await serving.client()
+        session = await opened(client, serving, mode="bypass")
+        screen = attach(session)
+        await asyncio.to_thread(screen.sees, READY)
+        screen.keys("make it\r")
+        await until(client, "tool_call", name="run_shell")
+        await asyncio.to_thread(screen.sees, r"shell +echo 1")
+        await client.close()
+        await serving.kill()
+        try:
+            text = await asyncio.to_thread(screen.sees, r"It is started again[\s\S]*all done")
+            assert text.count("make it") == 1
+            await asyncio.to_thread(screen.sees, r"all done[\s\S]*› *\n")
+            screen.keys("and more\r")
+            await asyncio.to_thread(screen.sees, r"› and more\n\n +more")
+            screen.keys("\x04")
+            assert await asyncio.to_thread(screen.ends) == 0
+        finally:
+            await asyncio.to_thread(_end_server, own)
+        assert (project / "made").read_text() == "1\n"
 
+
+def ybs(own: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "HOME": str(own), "OPENAI_API_KEY": "k"}
     return subprocess.run((YBS, *words), env=environ, capture_output=True, text=True, timeout=60)
 
@@ -183,10 +205,6 @@ def test_a_prompt_in_the_background_starts_a_server_which_is_listed_and_attached
 
 
 def _end_server(own: Path) -> None:
-    import os
-    import signal
-    import socket
-
     with socket.socket(socket.AF_UNIX) as link:
         folder = os.open(own / ".local/state/ybs/serve", os.O_RDONLY)
         link.connect(f"/proc/self/fd/{folder}/serve.sock")

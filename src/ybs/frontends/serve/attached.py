@@ -26,7 +26,7 @@ from ybs.core.messages import Image, ToolCall
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.client import GONE, ServerClient
+from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
 from ybs.session.inbox import Line, Sender
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
@@ -51,6 +51,7 @@ class AttachedInbox:
         #: The lines that this terminal has sent, by their names, and the requests that they went with.
         self._mine: dict[str, Line] = {}
         self._requests: dict[int, str] = {}
+        self._count = 0
         self._sender: Sender | None = None
         self.now: Line | None = None
 
@@ -105,7 +106,8 @@ class AttachedInbox:
         if self._session.has_gone:
             line.sender.give_back([line.text])
             return
-        name = f"{len(self._requests) + 1}"
+        self._count += 1
+        name = f"{self._count}"
         sending = wire.Sending(
             session=self._session.id,
             text=line.text,
@@ -146,8 +148,8 @@ class AttachedInbox:
 
     # What the server tells
 
-    def hear_inbox(self, told: wire.InboxTold) -> None:
-        """Note what waits."""
+    def hear_inbox(self, told: wire.InboxTold, *, is_first: bool = False) -> None:
+        """Note what waits; where it `is_first` of a server, nobody has told that the line in work was taken."""
         self._told = told
         if self._sender is None:
             return
@@ -155,6 +157,8 @@ class AttachedInbox:
             self.now = None
         elif self.now is None or self.now.text != told.now:
             self.now = Line(text=told.now, sender=self._sender)
+        if is_first and self.now is not None:
+            self._sender.take(self.now)
         self._sender.changed()
 
     def hear_line(self, told: wire.LineTold) -> None:
@@ -185,8 +189,13 @@ class AttachedInbox:
             await line.sender.done(line, sent.outcome or reply_of(sent.reply or wire.ReplyTold()))
 
     def lost(self) -> None:
-        """Note that nothing runs here any more."""
+        """Note that nothing runs any more, and give back what nobody has read."""
+        now, mine = self.now, tuple(self._mine.values())
+        self._mine.clear()
+        self._requests.clear()
         self.hear_inbox(wire.InboxTold(session="", now=None, steering=(), queued=(), beside=()))
+        if self._sender is not None and (lines := [e.text for e in mine if e is not now]):
+            self._sender.give_back(lines)
 
 
 class AttachedSession:
@@ -218,7 +227,7 @@ class AttachedSession:
         self._own = OwnCommands(lambda: self.environment, self._running)
         self._confirm: Confirm | None = None
         self._is_asking_status = False
-        self.has_gone = False
+        self.has_gone = self._is_back = False
 
     @classmethod
     async def attach_to(cls, client: ServerClient, name: str, options: Options) -> Self:
@@ -242,6 +251,7 @@ class AttachedSession:
         for task in (*self._tasks, *self._asking.values()):
             task.cancel()
         await self._running.end()
+        await self.client.aclose()
 
     # What the terminal asks for
 
@@ -358,6 +368,8 @@ class AttachedSession:
         async def told() -> None:
             try:
                 await work
+            except ServerGone:
+                pass  # who reads what it tells finds out, too
             except YbsError as error:
                 self._tell(Noticed(level="error", text=str(error)))
 
@@ -389,22 +401,44 @@ class AttachedSession:
     # What the server tells
 
     async def _hear(self) -> None:
-        while (message := await self.client.told()) is not None:
+        while not self.has_gone:
+            message = await self.client.told()
+            if message is None:
+                await self._come_back()
+                continue
             match message.method:
                 case "event":
                     self._take(self._envelope(message.params))
                 case "inbox":
                     told = msgspec.json.decode(message.params, type=wire.InboxTold)
-                    self.inbox.hear_inbox(told)
+                    self.inbox.hear_inbox(told, is_first=self._is_back)
+                    self._is_back = False
                 case "line":
                     self.inbox.hear_line(msgspec.json.decode(message.params, type=wire.LineTold))
                 case "ended":
-                    ended = msgspec.json.decode(message.params, type=wire.TellingEnded)
-                    self._lose(ended.message)
-                    return
+                    self._lose(msgspec.json.decode(message.params, type=wire.TellingEnded).message)
                 case _:
                     await self._hear_answer(message)
-        self._lose(GONE)
+
+    async def _come_back(self) -> None:
+        """Have another server go on with the session: this one was killed."""
+        name = self._state.name
+        self._ask_questions(())
+        self.inbox.lost()
+        if not name:
+            self._lose(str(ServerGone()))
+            return
+        self._tell(Noticed(level="warning", text=f"{ServerGone()} It is started again."))
+        try:
+            await self.client.aclose()
+            self.client = await connect(self.host)
+            opening = opening_of(self._options, wire.Resuming, name=name)
+            self.id = (await self.client.call("resume", opening, wire.SessionEntry)).session
+            params = wire.Subscribing(session=self.id, lines=True)
+            await self.client.call("subscribe", params, wire.Subscribed)
+        except YbsError as error:
+            self._lose(str(error))
+        self._is_back = True
 
     async def _hear_answer(self, message: Any) -> None:
         if message.error is not None:
@@ -416,8 +450,8 @@ class AttachedSession:
     def _lose(self, why: str) -> None:
         self.has_gone = True
         self.inbox.lost()
-        name = self._state.name
-        self._tell(Noticed(level="error", text=f"{why} `ybs attach {name}` goes on with {name}."))
+        back = f" `ybs attach {self._state.name}` goes on with it." if self._state.name else ""
+        self._tell(Noticed(level="error", text=f"{why}{back}"))
 
     def _envelope(self, params: Raw) -> Envelope:
         told = msgspec.json.decode(params, type=wire.EventTold)

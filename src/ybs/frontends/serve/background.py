@@ -11,7 +11,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
 from ybs.frontends.headless.output import tell
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.client import ServerClient, connected, opening_of
+from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
 from ybs.frontends.serve.place import ServerPlace
 from ybs.session.options import Options
 from ybs.transcripts.line import decoded
@@ -29,11 +29,15 @@ async def _attach(options: Options, name: str) -> int:
     from ybs.frontends.serve.attached import AttachedSession  # all that a terminal needs
     from ybs.frontends.terminal.app import talk
 
-    async with connected(options.host, starts=True) as client:
+    client = await connect(options.host)
+    try:
         found = await _found(client, options, name)
         here = Options.of(Path(found.folder), {"host": options.host})
         session = await AttachedSession.attach_to(client, found.session, here)
-        return await talk(session, "", "", leaving=lambda: session.farewell)
+    except BaseException:
+        await client.aclose()
+        raise
+    return await talk(session, "", "", leaving=lambda: session.farewell)
 
 
 async def _found(client: ServerClient, options: Options, name: str) -> wire.SessionEntry:
@@ -63,7 +67,7 @@ def background(options: Options, prompt: str) -> int:
 
 
 async def _background(options: Options, prompt: str) -> int:
-    async with connected(options.host, starts=True) as client:
+    async with await connect(options.host) as client:
         opened = await client.call("open", opening_of(options), wire.SessionEntry)
         here = opened.session
         sending = wire.Sending(session=here, text=prompt, is_for_model=True)
@@ -87,7 +91,7 @@ async def _named(client: ServerClient) -> str:
             line = decoded(bytes(msgspec.json.decode(message.params, type=wire.EventTold).line))
             if line is not None and isinstance(line.said, StateChanged) and line.said.name:
                 return line.said.name
-    raise YbsError("The server has gone.")
+    raise ServerGone
 
 
 def running(host: Host) -> dict[str, str]:
@@ -99,8 +103,8 @@ def running(host: Host) -> dict[str, str]:
 
 async def _running(host: Host) -> dict[str, str]:
     try:
-        async with connected(host, starts=False) as client:
+        async with await ServerClient.connect(ServerPlace.of(host)) as client:
             entries = await client.call("list", wire.SessionQuery(), _Entries)
-    except YbsError:
+    except (YbsError, OSError):  # it was killed, or is another version's
         return {}
     return {each.name: each.doing for each in entries}

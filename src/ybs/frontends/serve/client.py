@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Self, TypeVar
 
@@ -27,7 +27,13 @@ _LOOK_SECONDS: Final = 0.05
 #: Variables of the server itself, for turns that it takes up after a kill: none of a project's.
 _KEPT: Final = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "PATH", "YBS_HOME")
 _KEPT_BEGINNINGS: Final = ("LC_", "XDG_", "SSL_CERT_")
-GONE: Final = "The server has gone."
+
+
+class ServerGone(YbsError):
+    """The server has ended before it answered."""
+
+    def __init__(self) -> None:
+        super().__init__("The server has gone.")
 
 
 class _Message(Struct, frozen=True):
@@ -82,6 +88,12 @@ class ServerClient:
         """Return the next message that is told; None where the server has gone."""
         return await self._told.get()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
         """Leave."""
         self._writer.close()
@@ -99,7 +111,7 @@ class ServerClient:
         finally:
             for answer in self._waiting.values():
                 if not answer.done():
-                    answer.set_exception(YbsError(GONE))
+                    answer.set_exception(ServerGone())
             self._told.put_nowait(None)
 
     def _take(self, message: _Message) -> None:
@@ -112,20 +124,13 @@ class ServerClient:
             answer.set_result(message.result)
 
 
-@asynccontextmanager
-async def connected(host: Host, *, starts: bool) -> AsyncGenerator[ServerClient]:
-    """Connect to this person's server as long as this lasts, and start it where none runs. Raises YbsError."""
+async def connect(host: Host) -> ServerClient:
+    """Connect to this person's server, and start it where none runs. Raises YbsError."""
     place = ServerPlace.of(host)
     try:
-        client = await ServerClient.connect(place)
-    except OSError as error:
-        if not starts:
-            raise YbsError("No server runs. `ybs --background PROMPT` starts one.") from error
-        client = await _started(host, place)
-    try:
-        yield client
-    finally:
-        await client.aclose()
+        return await ServerClient.connect(place)
+    except (OSError, ServerGone):  # one that was killed takes connections until the last moment
+        return await _started(host, place)
 
 
 async def _started(host: Host, place: ServerPlace) -> ServerClient:
@@ -136,7 +141,7 @@ async def _started(host: Host, place: ServerPlace) -> ServerClient:
     while monotonic() < ends_at:
         # One that ended at once may have found another, which another client has started.
         code = exit_code(pid) if code is None else code
-        with suppress(OSError):
+        with suppress(OSError, ServerGone):
             return await ServerClient.connect(place)
         await asyncio.sleep(_LOOK_SECONDS if code is None else 10 * _LOOK_SECONDS)
     why = (private_file.read(place.log_file) or b"").decode(errors="replace").strip()

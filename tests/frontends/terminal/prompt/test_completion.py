@@ -142,7 +142,7 @@ async def test_arguments_come_where_a_command_knows_them(
         raise AssertionError
 
     command = table.SlashCommand(("mode",), "[NAME]", "change it", run, choices=choices)
-    monkeypatch.setitem(table.named(), "mode", command)
+    monkeypatch.setattr(SlashCommands, "listed", lambda *_: [command])
     assert await written(completer, "/mode ") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode A") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode plan") == []
