@@ -178,6 +178,29 @@ async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
         assert (project / "made").read_text() == "1\n"
 
 
+async def test_what_is_typed_in_an_incognito_session_is_not_kept(
+    own: Path, project: Path, attach: Attach
+):
+    async with served(own, project, "hello", "again") as serving:
+        client = await serving.client()
+        for is_incognito in (True, False):
+            session = await opened(client, serving, incognito=is_incognito)
+            screen = attach(session)
+            await asyncio.to_thread(screen.sees, READY)
+            screen.keys(f"typed {is_incognito}\r")
+            await asyncio.to_thread(screen.sees, "hello|again")
+            screen.keys("\x04")
+            await asyncio.to_thread(screen.ends)
+        kept = b"".join(path.read_bytes() for path in _files(own / ".local/state/ybs/history"))
+        assert b"typed False" in kept
+        assert b"typed True" not in kept
+        await client.close()
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def ybs(own: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "HOME": str(own), "OPENAI_API_KEY": "k"}
     return subprocess.run((YBS, *words), env=environ, capture_output=True, text=True, timeout=60)

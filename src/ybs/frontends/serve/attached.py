@@ -27,12 +27,13 @@ from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
+from ybs.security.incognito import leave_no_dump
 from ybs.session.inbox import Line, Sender
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import RunningTask
-from ybs.session.settings import environment_of, load_settings
+from ybs.session.settings import environment_of, load_settings, with_incognito
 from ybs.session.status import Status, View
 from ybs.transcripts.line import decoded
 
@@ -215,9 +216,9 @@ class AttachedSession:
         self.id, self._earlier = subscribed.session, subscribed.earlier
         self.inbox = AttachedInbox(self)
         self.view = View(streams=loaded.config.ui.stream_responses)
-        self.commands: Any = _ServerCommands()
-        #: What completes paths and finds secrets in what is typed, here; no tool runs in it.
-        self.environment: ToolEnvironment = environment_of(options, loaded)
+        self.commands = _ServerCommands(())
+        #: What completes paths, finds secrets in what is typed, and says whether that may be kept; no tool runs in it.
+        self.environment = self._environment(is_incognito=status.incognito)
         self._sinks: list[tuple[Sink, bool]] = []
         self._before: list[Envelope] = []
         self._state, self._status = StateChanged(), status
@@ -239,10 +240,15 @@ class AttachedSession:
         while (message := await client.told()) is not None and message.method != "inbox":
             if message.method == "event":
                 session._before.append(session._envelope(message.params))
-        session.commands.take(await session.call("commands", tuple[wire.CommandFacts, ...]))
+        facts = await session.call("commands", tuple[wire.CommandFacts, ...])
+        session.commands = _ServerCommands(facts)
         if message is not None:
             session.inbox.hear_inbox(msgspec.json.decode(message.params, type=wire.InboxTold))
         return session
+
+    def _environment(self, *, is_incognito: bool) -> ToolEnvironment:
+        loaded = with_incognito(self._loaded, is_on=is_incognito)
+        return environment_of(replace(self._options, before_incognito=leave_no_dump), loaded)
 
     async def __aenter__(self) -> Self:
         return self
@@ -482,7 +488,9 @@ class AttachedSession:
     async def _ask_status(self) -> None:
         """Ask for the figures; whoever shows them is told when they are here."""
         self._is_asking_status = False
-        self._status = await self.call("status", Status)
+        before, self._status = self._status, await self.call("status", Status)
+        if before.incognito != self._status.incognito:
+            self.environment = self._environment(is_incognito=self._status.incognito)
         for sink, follows in tuple(self._sinks):
             if follows:
                 sink(Envelope(self.id, "main", self._state))
@@ -506,15 +514,9 @@ class AttachedSession:
 
 
 class _ServerCommands:
-    """The slash commands of the session, as the server lists them: what completes them asks here, what runs them is there."""
+    """The slash commands of the session, as the server lists them. They run there."""
 
-    pointed_to = ()
-
-    def __init__(self) -> None:
-        self._listed: list[SlashCommand] = []
-
-    def take(self, facts: Sequence[wire.CommandFacts]) -> None:
-        """Take what the server has listed."""
+    def __init__(self, facts: Sequence[wire.CommandFacts]) -> None:
         self._listed = [
             SlashCommand(
                 each.names,
@@ -531,31 +533,14 @@ class _ServerCommands:
         del session
         return self._listed
 
-    def is_command(self, line: str) -> bool:
-        """Return whether the line is a command."""
-        from ybs.commands.line import is_command
-
-        return is_command(line)
-
     def runs_beside(self, session: object, line: str) -> bool:
         """Return False: the server knows."""
         del session, line
         return False
 
-    async def run(self, session: object, line: str) -> Reply:
-        """Run none here."""
-        del session, line
-        return Reply()
-
-    def resumed(self, session: object) -> Reply | None:
-        """Return nothing: the session says it."""
-        del session
-        return None
-
 
 async def _elsewhere(session: Any, argument: str) -> Reply:
-    del session, argument
-    return Reply()
+    raise NotImplementedError
 
 
 def reply_of(told: wire.ReplyTold) -> Reply:

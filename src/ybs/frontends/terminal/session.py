@@ -11,7 +11,7 @@ from ybs.core.messages import Image
 from ybs.core.ports import Confirm
 from ybs.session.inbox import Line, Sender
 from ybs.session.own_commands import RunOwn
-from ybs.session.reply import Commands, Outcome, Reply
+from ybs.session.reply import Outcome, Reply
 from ybs.session.status import Status, View
 
 
@@ -83,13 +83,33 @@ class TerminalInbox(Protocol):
         ...
 
 
+class TerminalCommands(Protocol):
+    """The slash commands, as the terminal sees them: see `ybs.session.reply.Commands`."""
+
+    def listed(self, session: Any) -> Sequence[Any]:
+        """Return all of them."""
+        ...
+
+    def runs_beside(self, session: Any, line: str) -> bool:
+        """Return whether the line is a command that need not wait for the end of a running turn."""
+        ...
+
+
 class TerminalSession(Protocol):
     """A session, as the terminal sees it. The names mean what they mean in `ybs.Session`."""
 
-    view: View
     #: Whether it goes on when the terminal leaves.
     stays: bool
-    commands: Commands | None
+
+    @property
+    def view(self) -> View:
+        """What the person sees of the work."""
+        ...
+
+    @property
+    def commands(self) -> TerminalCommands | None:
+        """The slash commands."""
+        ...
 
     @property
     def mode(self) -> Mode:
