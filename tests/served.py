@@ -152,3 +152,10 @@ async def asked(client: Any) -> dict[str, Any]:
     while not (questions := (await until(client, "state")).get("questions")):
         pass
     return questions[0]
+
+
+async def until_there(path: Path) -> None:
+    """Wait until another process has made a file."""
+    async with asyncio.timeout(10):
+        while not os.path.exists(path):  # noqa: ASYNC110, ASYNC240, PTH110 - another process makes it
+            await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from screen import Screen
-from served import YBS, Serving, asked, served, until
+from served import YBS, Serving, asked, served, until, until_there
 from serving import serving
 from ybs.testing import call
 
@@ -136,6 +136,8 @@ async def test_lines_wait_in_all_terminals_and_the_own_shell_is_that_of_the_term
         await asyncio.to_thread(screen.sees, READY)
         screen.keys("!!echo from-$TERM\r")
         await asyncio.to_thread(screen.sees, "from-xterm-256color")
+        screen.keys("/verbose on\r")
+        await asyncio.to_thread(screen.sees, r"› /verbose on\n[\s\S]*in full")
         turn = asyncio.create_task(client.call("send", session=session, text="delete it"))
         question = await asked(client)
         waits = asyncio.create_task(
@@ -163,6 +165,7 @@ async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
         screen.keys("make it\r")
         await until(client, "tool_call", name="run_shell")
         await asyncio.to_thread(screen.sees, r"shell +echo 1")
+        await until_there(project / "made")
         await client.close()
         await serving.kill()
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from served import YBS, Bare, Serving, asked, example, served, until
+from served import YBS, Bare, Serving, asked, example, served, until, until_there
 from ybs.frontends.serve.protocol import METHODS, NOTIFICATIONS, protocol_schema
 from ybs.testing import call
 
@@ -142,7 +142,7 @@ async def test_a_turn_goes_on_after_the_server_was_killed_in_it(own: Path, proje
         session = await opened(client, serving, mode="bypass")
         sending = asyncio.create_task(client.call("send", session=session, text="make it"))
         await until(client, "tool_call", name="run_shell")
-        await _until_there(project / "made")
+        await until_there(project / "made")
         name = (await client.call("list"))[0]["name"]
         await _killed(serving, client, sending)
         await serving.start()
@@ -164,12 +164,6 @@ async def _killed(serving: Serving, client: Any, sending: "asyncio.Task[Any]") -
     await client.close()
     await asyncio.wait((sending,))
     assert isinstance(sending.exception(), example.Failed)
-
-
-async def _until_there(path: Path) -> None:
-    async with asyncio.timeout(10):
-        while not os.path.exists(path):  # noqa: ASYNC110, ASYNC240, PTH110 - another process makes it
-            await asyncio.sleep(0.01)
 
 
 async def test_a_question_is_asked_again_after_the_server_was_killed_at_it(

@@ -1,7 +1,7 @@
 """A session of a server, as the terminal sees it: what it shows comes from there, and what the person types goes there."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -39,6 +39,8 @@ from ybs.transcripts.line import decoded
 
 #: So many turns are drawn of what was before.
 MOST_TURNS: Final = 10
+#: Commands that change what this terminal shows.
+_OF_SCREEN: Final = ("/verbose", "/stream")
 #: After these the figures may be others.
 _CHANGES_STATUS: Final = (StateChanged, ToolFinished, UserSaid, TurnFinished)
 
@@ -93,9 +95,9 @@ class AttachedInbox:
             self.now = Line(text=self._told.now, sender=sender)
 
     def submit(self, line: Line) -> None:
-        """Take a line now: what the person's own shell runs, here."""
-        if line.text.startswith("!!") and not line.is_for_model:
-            self._session.run_own(line)
+        """Take a line now: what the person's own shell runs, and what changes this screen, here."""
+        if not line.is_for_model and (work := self._session.work_here(line.text)) is not None:
+            self._session.run_here(line, work)
         else:
             self._send(line, waits=False)
 
@@ -346,8 +348,8 @@ class AttachedSession:
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take a line as typed, and wait for what comes of it. Raises YbsError."""
         del images
-        if line.startswith("!!"):
-            return await self._own.run(line[2:].strip())
+        if (work := self.work_here(line)) is not None:
+            return await work
         return await self._sent(wire.Sending(session=self.id, text=line, waits=True))
 
     async def send(self, text: str) -> Outcome:
@@ -387,13 +389,25 @@ class AttachedSession:
         """Call a method that is about this session alone."""
         return await self.client.call(method, wire.InSession(session=self.id), kind)
 
-    def run_own(self, line: Line) -> None:
-        """Run what was typed behind `!!` in the person's own shell, on this terminal."""
+    def work_here(self, line: str) -> Awaitable[Reply] | None:
+        """Return what does a line here: `!!command` in the person's own shell, or what they want to see of the work."""
+        word, _, argument = line.partition(" ")
+        if line.startswith("!!"):
+            return self._own.run(line[2:].strip())
+        if word not in _OF_SCREEN:
+            return None
+        from ybs.commands.table import named  # few change their screen
+
+        here: Any = self  # these commands need its `view` alone
+        return named()[word[1:]].run(here, argument.strip())
+
+    def run_here(self, line: Line, work: Awaitable[Reply]) -> None:
+        """Do a line here, as the inbox of a session would."""
 
         async def run() -> None:
             line.sender.take(line)
             try:
-                done: Reply | YbsError = await self._own.run(line.text[2:].strip())
+                done: Reply | YbsError = await work
             except YbsError as error:
                 done = error
             await line.sender.done(line, done)
