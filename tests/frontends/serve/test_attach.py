@@ -135,7 +135,7 @@ async def test_lines_wait_in_all_terminals_and_the_own_shell_is_that_of_the_term
         screen = attach()
         await asyncio.to_thread(screen.sees, READY)
         screen.keys("!!echo from-$TERM\r")
-        await asyncio.to_thread(screen.sees, "from-xterm-256color")
+        await asyncio.to_thread(screen.sees, r"from-xterm-256color[\s\S]*exit code 0")
         screen.keys("/verbose on\r")
         await asyncio.to_thread(screen.sees, r"› /verbose on\n[\s\S]*in full")
         turn = asyncio.create_task(client.call("send", session=session, text="delete it"))
