@@ -17,6 +17,7 @@ from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
 from ybs.frontends.layout import in_columns
+from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
@@ -123,8 +124,6 @@ def list_them(here: Sessions, arguments: "Namespace") -> int:
 
 def _doing(here: Sessions) -> "Mapping[str, str]":
     """Return what the sessions of the server do; most people have none."""
-    from ybs.frontends.serve.place import ServerPlace
-
     if not ServerPlace.of(here.loaded.host).path.exists():
         return {}
     from ybs.frontends.serve.background import running

@@ -150,6 +150,8 @@ class Seat:
 
     async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
         """Answer the request that the line came with; where it holds words that no turn came to read, the requests of those."""
+        if isinstance(result, Reply) and not self._hears_lines:
+            result = result.without_terminal(line.text)
         came = [each for each in self._lines if each.line is line]
         for each in came or [e for e in self._lines if e.line.text in line.text.split("\n")]:
             self._settle(each, _failed(result) if isinstance(result, YbsError) else _sent(result))

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ybs.config.schema import Mode
-from ybs.session.reply import Menu, Outcome, Table
+from ybs.session.reply import Menu, Outcome, Table, TerminalActions
 from ybs.session.status import Status
 from ybs.transcripts.schema import event_schema, schema_of
 
@@ -169,7 +169,7 @@ class SessionEntry(Struct, frozen=True, kw_only=True):
 class ReplyTold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a command answered: text, tables below it and notes below those; what it says to draw again are lines that tell events.
 
-    `draft`, `clipboard`, `program` and `wants_quit` are for a terminal.
+    `terminal` is for a client that hears of lines, as a terminal does; any other one is told in words what needs a terminal.
     """
 
     text: str = ""
@@ -180,10 +180,7 @@ class ReplyTold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_listed: bool = False
     diff: str = ""
     events: tuple[Raw, ...] = ()
-    draft: str = ""
-    clipboard: str = ""
-    program: Literal["", "doctor", "setup"] = ""
-    wants_quit: bool = False
+    terminal: TerminalActions = TerminalActions()
 
 
 class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True):
