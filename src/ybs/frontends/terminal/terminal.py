@@ -115,7 +115,7 @@ class Terminal:
         loop.add_signal_handler(signal.SIGHUP, hung_up, loop, self.work.submit, self._exit)
         mishaps = loop.get_exception_handler()
         loop.set_exception_handler(Mishaps(self.show_error, self._crash))
-        warm_up = WarmUp(self.session, self.window, self._refresh).begin()
+        warm_up = WarmUp(self.session, self.window, self._refresh, self.renderer.note).begin()
         if prompt:
             loop.call_soon(self.work.begin, prompt)
         elif command:
