@@ -370,6 +370,29 @@ async def test_a_port_and_a_socket_elsewhere_need_the_token(own: Path, project: 
             await bare.close()
 
 
+@pytest.mark.parametrize("words", [(), ("--network",)], ids=["plain", "network"])
+async def test_no_command_of_a_model_reaches_the_socket(
+    words: tuple[str, ...], own: Path, project: Path
+):
+    code = (
+        "import socket, sys; print('begun'); link = socket.socket(socket.AF_UNIX); "
+        "link.connect(sys.argv[1]); print('connected')"
+    )
+    async with served(own, project) as serving:
+        process = await asyncio.create_subprocess_exec(
+            *(YBS, "sandbox", "exec", *words, "--"),
+            *("/usr/bin/python3", "-c", code, str(serving.socket)),
+            env=serving.environ,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await asyncio.wait_for(process.communicate(), 30))[0]
+        if b"begun" not in said:
+            pytest.skip("there is no sandbox on this machine")
+        assert b"connected" not in said
+        assert b"Error" in said
+
+
 async def test_a_socket_in_a_folder_that_is_open_to_others_is_refused(own: Path, project: Path):
     (own / "open").mkdir(mode=0o755)
     env = {**os.environ, "HOME": str(own)}
