@@ -18,7 +18,7 @@ CLIENTS = {"client.py": sys.executable, "client.mjs": shutil.which("node")}
 async def test_a_client_asks_and_says_no_to_a_question(name: str, project: Path, tmp_path: Path):
     program = CLIENTS[name]
     if program is None:
-        pytest.skip("node is not installed")
+        pytest.skip("NOT TESTED: node is not installed")
     (project / "a").write_text("text")
     home = tmp_path / "home"
     home.mkdir()
