@@ -142,7 +142,11 @@ async def test_arguments_come_where_a_command_knows_them(
         raise AssertionError
 
     command = table.SlashCommand(("mode",), "[NAME]", "change it", run, choices=choices)
-    monkeypatch.setattr(SlashCommands, "listed", lambda *_: [command])
+
+    def listed(_self: SlashCommands, _session: Session) -> list[Any]:
+        return [command]
+
+    monkeypatch.setattr(SlashCommands, "listed", listed)
     assert await written(completer, "/mode ") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode A") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode plan") == []
