@@ -39,8 +39,8 @@ from ybs.frontends.terminal.questions.confirm import (
     OUTSIDE_MEANS,
     as_choice,
     grant_text,
+    marked_body,
     options_of,
-    whole_body,
     wish,
     withheld_text,
 )
@@ -279,7 +279,7 @@ class PlainTerminal:
         self._call()
         asked = wish(question, status.folder, status.sandbox, self.session.host)
         self._tell(f"\nQuestion: {asked}:")
-        self._tell(whole_body(question))
+        self._tell(marked_body(question))
         if question.choices is not None:
             self._tell_choices(question)
         else:
