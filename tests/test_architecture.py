@@ -239,7 +239,7 @@ LATE_IMPORTS = {
     "context": 1,
     "frontends": 32,
     "providers": 8,
-    "security": 18,
+    "security": 17,
     "session": 7,
     "tools": 44,
     "transcripts": 3,

@@ -134,7 +134,7 @@ def run(words: Sequence[str]) -> int:
             from ybs.frontends.host import this_host
             from ybs.frontends.terminal.start.setup import set_up
 
-            return 0 if set_up(this_host()) else 1
+            return 0 if set_up(this_host(), using=arguments.using) else 1
         if arguments.subcommand == "completion":
             from ybs.completion import completion
             from ybs.security.gate import put

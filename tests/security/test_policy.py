@@ -263,7 +263,7 @@ def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     assert isinstance(asked, Ask)
     assert asked.question.grant == "run_shell(make lint)"
     policy.grant(asked.question.grant)
-    assert policy.grants == ("run_shell(make lint)",)
+    assert tuple(sorted(policy.standing.grants)) == ("run_shell(make lint)",)
     assert word(decide(policy, "run_shell", command="make lint")) == "allow"
     assert word(decide(policy, "run_shell", command="make lint x")) == "ask"
     elsewhere = decide(policy, "run_shell", command="make lint", detail="in sub")
@@ -516,6 +516,28 @@ def test_a_command_that_was_stopped_is_asked_about_and_a_rule_lets_it():
     policy.mode = "ask"
     policy.grant("run_shell(sort a)")
     assert again("sort a") == Allow("grant")
+
+
+@every_row(
+    ("command", "offers_network", "needs_network", "outside"),
+    [
+        ("curl x", True, True, "offered"),
+        ("make", True, False, "offered"),
+        ("git commit -m x", False, False, "needed"),  # no network lets it write to .git
+    ],
+)
+def test_the_question_offers_what_can_help(
+    command: str,
+    offers_network: bool,
+    needs_network: bool,
+    outside: str,
+):
+    options = {"command": command, "offers_network": True, "offers_outside": True}
+    decision = decide(policy_of(find_sandbox=lambda: "full"), "run_shell", **options)
+    assert isinstance(decision, Ask)
+    asked = decision.question
+    assert (asked.offers_network, asked.needs_network) == (offers_network, needs_network)
+    assert asked.outside == outside
 
 
 def test_the_question_shows_the_network_beside_what_is_destroyed():

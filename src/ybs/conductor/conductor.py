@@ -31,7 +31,7 @@ from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
-from ybs.core.wording import plural
+from ybs.core.wording import listed, plural
 from ybs.router.classifier import Features
 from ybs.router.model import RoutedModel
 from ybs.tools.builtin.delegate import Task
@@ -341,9 +341,11 @@ class Conductor:
         ]
         done = [each for each in reports.values() if each.is_done]
         has_failed = bool(reports) and not done
+        changed = dict.fromkeys(name for each in reports.values() for name in each.merged)
         return ToolOutput(
             output="\n\n".join([*told, *refused]),
-            summary=_summary(len(agents), len(reports), len(done)),
+            summary=_summary(len(agents), len(reports), len(done))
+            + (f"; changed {listed(changed)}" if changed else ""),
             display={"success": not has_failed, "agents": [r.display for r in reports.values()]},
             is_error=has_failed,
         )

@@ -95,7 +95,9 @@ class Workplaces:
             tell(Noticed(level="warning", text=f"{agent.name}: {why}"))
         notes = (merged.text,) if merged.text else ()
         problem = "; ".join(filter(None, (report.problem, merged.problem)))
-        return replace(report, text=text, files=(), notes=notes, problem=problem)
+        return replace(
+            report, text=text, files=(), notes=notes, problem=problem, merged=merged.paths
+        )
 
     async def aclose(self) -> None:
         """Remove all copies."""

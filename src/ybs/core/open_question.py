@@ -27,3 +27,5 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     withheld: str = ""
     network_grant: str = ""
     takes_reason: bool = True
+    needs_network: bool = False
+    offers_asking: bool = False

@@ -20,7 +20,7 @@ async def by_id(question: Question) -> Answer:
 class Questions:
     """The open questions of a session, oldest first. `changed` is called when there is one more or one less."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._open: dict[str, tuple[OpenQuestion, asyncio.Future[Answer]]] = {}
         self._names = set[str]()
@@ -82,4 +82,6 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         withheld=question.withheld,
         network_grant=question.network_grant,
         takes_reason=question.takes_reason,
+        needs_network=question.needs_network,
+        offers_asking=question.offers_asking,
     )

@@ -12,8 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from served import YBS, Bare, Serving, asked, example, served, until, until_there
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Answer, Question
 from ybs.frontends.serve.client import own_environ
-from ybs.frontends.serve.protocol import METHODS, NOTIFICATIONS, protocol_schema
+from ybs.frontends.serve.protocol import METHODS, NOTIFICATIONS, Answering, protocol_schema
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -236,6 +238,12 @@ def _folder_of(pid: int) -> Path:
 
 def _rss(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_question_and_its_answer_are_told_whole():
+    asked_of = {*Question.__struct_fields__} - {"call", "preview", "remedies"}
+    assert asked_of <= {*OpenQuestion.__struct_fields__}
+    assert {*Answer.__struct_fields__} - {"is_unattended"} <= {*Answering.__struct_fields__}
 
 
 # Who may speak, and what is not understood

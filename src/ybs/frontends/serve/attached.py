@@ -22,7 +22,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import Image, ToolCall
+from ybs.core.messages import ToolCall
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.frontends.serve import protocol as wire
@@ -122,6 +122,22 @@ class AttachedInbox:
         )
         self._mine[name] = line
         self._requests[self._session.client.later("send", sending)] = name
+
+    async def result_of(
+        self, text: str, *, typed: str | None = None, is_for_model: bool = False
+    ) -> Reply | Outcome:
+        """Take a line when it is its turn, and return what comes of it. Raises YbsError."""
+        if not is_for_model and (work := self._session.work_here(text)) is not None:
+            return await work
+        sending = wire.Sending(
+            session=self._session.id,
+            text=text,
+            typed=typed,
+            is_for_model=is_for_model,
+            waits=True,
+        )
+        sent = await self._session.client.call("send", sending, wire.Sent)
+        return sent.outcome or reply_of(sent.reply or wire.ReplyTold())
 
     def take_ahead(self) -> str:
         """Take nothing out of the queue: it is not here."""
@@ -344,24 +360,6 @@ class AttachedSession:
 
     async def prepare(self) -> None:
         """Do nothing: the server is ready."""
-
-    async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
-        """Take a line as typed, and wait for what comes of it. Raises YbsError."""
-        del images
-        if (work := self.work_here(line)) is not None:
-            return await work
-        return await self._sent(wire.Sending(session=self.id, text=line, waits=True))
-
-    async def send(self, text: str) -> Outcome:
-        """Take a turn with words for the model. Raises YbsError."""
-        sending = wire.Sending(session=self.id, text=text, is_for_model=True, waits=True)
-        done = await self._sent(sending)
-        assert isinstance(done, Outcome)  # noqa: S101 - words are no command
-        return done
-
-    async def _sent(self, sending: wire.Sending) -> Reply | Outcome:
-        sent = await self.client.call("send", sending, wire.Sent)
-        return sent.outcome or reply_of(sent.reply or wire.ReplyTold())
 
     def cancel(self) -> bool:
         """Stop the running turn or command."""

@@ -18,7 +18,7 @@ from ybs.core.version import VERSION as YBS_VERSION
 from ybs.frontends.headless.advice import told as advised
 from ybs.frontends.lines import Lines
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.sessions import HostedSession, HostedSessions
+from ybs.frontends.serve.sessions import HostedSession, HostedSessions, Watcher
 from ybs.session.inbox import Line
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.line import json_of, told
@@ -58,7 +58,7 @@ class _Waiting(Struct, frozen=True, eq=False):
     name: str
 
 
-class Seat:
+class Seat(Watcher):
     """A client in a session, a `Watcher`: it is told what happens there, and what comes of its lines."""
 
     def __init__(self, client: "ClientConnection", held: HostedSession) -> None:

@@ -127,6 +127,7 @@ class Answering(InSession, frozen=True):
     is_for_project: bool = False
     with_network: bool = False
     is_outside: bool = False
+    asks_edits: bool = False
     reason: str = ""
 
 

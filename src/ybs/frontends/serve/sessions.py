@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,7 @@ from ybs.security.incognito import leave_no_dump
 from ybs.session.hub import Hub, Shared
 from ybs.session.inbox import Line, Sender
 from ybs.session.options import Options
-from ybs.session.reply import Outcome, Reply
+from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
 from ybs.transcripts.store import Store
@@ -42,22 +42,21 @@ class LedgerEntry(Struct, frozen=True):
     tries: int = 0
 
 
-class Watcher(Sender, Protocol):
+class Watcher(Sender):
     """A client that has to do with a session."""
 
-    is_subscribed: bool
+    is_subscribed = False
 
     def hear_line(self, text: str, what: str) -> None:
         """Hear of a line that another client sent."""
-        ...
 
     def taken_back(self, text: str) -> bool:
         """Hear that a line with this text was taken out of the queue; return whether it was this client's."""
-        ...
+        del text
+        return False
 
     def closed(self, message: str) -> None:
         """Hear that the session is closed, and why."""
-        ...
 
 
 class HostedSession:
@@ -111,7 +110,7 @@ class HostedSession:
         """Go on with a turn that the last server was killed in, unless that happened again and again."""
         if self.session.is_cut_short and self.kept.tries < MOST_TRIES:
             self._keep(self.kept.tries + 1)
-            self.session.inbox.submit(Line(text="/retry", sender=_OwnSender()))
+            self.session.inbox.submit(Line(text="/retry", sender=Sender()))
 
     def _hear(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -127,25 +126,6 @@ class HostedSession:
         if tries != self.kept.tries:
             self.kept = replace(self.kept, tries=tries)
             self._changed()
-
-
-class _OwnSender:
-    """The sender of what the server itself sends. The session's events tell what comes of it."""
-
-    def take(self, line: Line) -> None:
-        """Hear that a line is taken now."""
-
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
-        """Hear what came of it."""
-
-    def read(self, text: str) -> None:
-        """Hear that the running turn has read words."""
-
-    def give_back(self, lines: list[str]) -> None:
-        """Take back what nobody has read."""
-
-    def changed(self) -> None:
-        """Hear that other lines wait than before."""
 
 
 class HostedSessions:

@@ -7,7 +7,6 @@ from typing import Any, Protocol, Self
 from ybs.config.host import Host
 from ybs.config.schema import Config, Mode
 from ybs.core.envelope import Sink
-from ybs.core.messages import Image
 from ybs.core.ports import Confirm
 from ybs.session.inbox import Line, Sender
 from ybs.session.own_commands import RunOwn
@@ -56,6 +55,12 @@ class TerminalInbox(Protocol):
 
     def queue(self, line: Line) -> None:
         """Take a line now, or when the running turn has ended."""
+        ...
+
+    async def result_of(
+        self, text: str, *, typed: str | None = None, is_for_model: bool = False
+    ) -> Reply | Outcome:
+        """Take a line when it is its turn, and return what comes of it. Raises YbsError."""
         ...
 
     def take_ahead(self) -> str:
@@ -182,14 +187,6 @@ class TerminalSession(Protocol):
 
     async def prepare(self) -> None:
         """Get ready for the first words."""
-        ...
-
-    async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
-        """Take a line as typed."""
-        ...
-
-    async def send(self, text: str) -> Outcome:
-        """Take a turn with words for the model."""
         ...
 
     def cancel(self) -> bool:

@@ -9,7 +9,7 @@ from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
 from ybs.frontends.terminal.session import TerminalSession
-from ybs.session.inbox import Line
+from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
 
 #: Lines that wait are shown up to this many.
@@ -52,7 +52,7 @@ class WorkFrontend(Protocol):
         ...
 
 
-class Work:
+class Work(Sender):
     """Sends the lines of the terminal, and draws what becomes of them."""
 
     def __init__(self, session: TerminalSession, front: WorkFrontend) -> None:

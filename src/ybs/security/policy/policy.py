@@ -132,11 +132,14 @@ class Case:
     @property
     def outside(self) -> Literal["", "offered", "needed"]:
         """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
-        subject = self.subject
-        if not subject.offers_outside:
+        if not self.subject.offers_outside:
             return ""
-        is_of_git = self.command is not None and self.command.needs_git
-        return "needed" if subject.outside or subject.needs_outside or is_of_git else "offered"
+        return "needed" if self.subject.outside or self.is_stuck else "offered"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the command cannot work in the sandbox, as was seen, or is known."""
+        return self.subject.needs_outside or (self.command is not None and self.command.needs_git)
 
     @property
     def withheld(self) -> str:
@@ -185,8 +188,8 @@ class Case:
         """
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
-        arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
-        exact = f"{self.name}({subject.command or paths or arguments})" + self.place
+        meant = subject.command or paths or bytes(self.call.arguments).decode()
+        exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
         changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
         return (
             [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
@@ -230,7 +233,7 @@ class Case:
             warnings = (OUTSIDE, *warnings)
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
-        offers_network = self.offers_network
+        offers_network = self.offers_network and not self.is_stuck
         return Question(
             call=self.call,
             effect=self.effect,
@@ -240,6 +243,7 @@ class Case:
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
+            needs_network=offers_network and bool(self.command and self.command.needs_network),
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )
@@ -337,11 +341,6 @@ class Policy:
         other.find_sandbox = find_sandbox
         return other
 
-    @property
-    def grants(self) -> tuple[str, ...]:
-        """What "always" stands for: what the person allowed for this session or project."""
-        return tuple(sorted(self.standing.grants))
-
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
 
@@ -374,10 +373,9 @@ class Policy:
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
-        from ybs.security.commands.dangers import blocked_entry  # only shell calls need it
-        from ybs.security.commands.wrappers import read
+        from ybs.security.policy.command_case import CommandCase  # only shell calls need it
 
-        return blocked_entry(read(command), self._safety.blocked_commands)
+        return CommandCase(command, self._safety).blocked
 
     def decide(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
@@ -417,7 +415,9 @@ class Policy:
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question(reason, by_rule=by_rule), reason, bool(case.dangers))
+        is_edit = case.name in _CHANGING and self.mode == "ask" and not self.asks_before_edits
+        question = replace(case.question(reason, by_rule=by_rule), offers_asking=is_edit)
+        return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
         for rule, standing in self.standing.deny:
