@@ -547,3 +547,19 @@ def test_the_question_shows_the_network_beside_what_is_destroyed():
     network, *others = destroying.question.warnings
     assert network == NETWORK
     assert others
+
+
+def test_a_command_of_another_agent_is_never_held_to_reading() -> None:
+    def judged(mode: Mode, sandbox: Any, **more: Any) -> Decision:
+        policy = policy_of(mode, find_sandbox=lambda: sandbox)
+        return decide(policy, "run_shell", command="cat a", is_elsewhere=True, **more)
+
+    asked = judged("ask", "full")
+    assert isinstance(asked, Ask)
+    assert asked.question.reason.startswith("another agent runs it")
+    assert word(judged("auto", "held")) == "ask"
+    assert word(judged("auto", "none")) == "ask"
+    assert judged("auto", "full") == Allow("mode")
+    assert word(judged("plan", "full")) == "deny"
+    assert word(judged("deny", "full")) == "deny"
+    assert judged("plan", "full", only_reads=True) == Allow("grant")

@@ -190,11 +190,12 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def has_agent_kinds(self) -> bool:
-        """Return whether there is a place where kinds of sub-agents may lie, without loading what reads them."""
+        """Return whether there may be kinds of sub-agents that are not built in, without loading what reads them."""
         own = (self.host.config_folder / "agents", self.host.home / ".claude/agents")
         projects = (self.folder / name for name in PROJECT_AGENTS)
         has_plugin = any(each.agents for each in self.loaded.plugins)
-        return has_plugin or any(map(os.path.isdir, (*own, *projects)))
+        has_more = has_plugin or bool(self.config.agents.acp)
+        return has_more or any(map(os.path.isdir, (*own, *projects)))
 
     def may_have(self, tool: str) -> bool:
         """Return whether an agent in this environment may have the tool of this name."""

@@ -43,6 +43,10 @@ _LACKING: Mapping[Sandboxing, str] = {
     "reduced": "the sandbox cannot keep a command from writing",
     "off": "the sandbox is off",
 }
+#: Why each command of an agent that is another program is asked about.
+ELSEWHERE = (
+    "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
+)
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 #: Where a command can be kept from changing or sending anything.
 _HOLDING: tuple[Sandboxing, ...] = ("full", "held")
@@ -64,7 +68,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
     that it would run, or names, and that were changed since the session began; `may_run_changed`: it runs files that it does not name,
-    and something was changed.
+    and something was changed. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
+    no single command can be kept from writing.
     """
 
     command: str = ""
@@ -86,6 +91,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     needs_outside: bool = False
     find_changed: Callable[[], tuple[str, ...]] = tuple
     may_run_changed: Callable[[], bool] = bool
+    is_elsewhere: bool = False
 
 
 class Case:
@@ -447,7 +453,7 @@ class Policy:
     def _is_held(self, case: Case) -> bool:
         """Return whether the sandbox can keep this command from changing and sending anything."""
         is_shell = case.command is not None and case.name in BUILT_IN
-        is_more = case.wants_network or case.wants_outside
+        is_more = case.wants_network or case.wants_outside or case.subject.is_elsewhere
         return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
@@ -525,6 +531,8 @@ class Policy:
         """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
         if case.name not in BUILT_IN:
             return f"{case.name} runs a command"
+        if case.subject.is_elsewhere:
+            return ELSEWHERE
         if self.mode == "deny":
             return case.command.unlisted if case.command else ""
         if self._asks_each_command:
