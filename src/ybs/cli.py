@@ -141,6 +141,8 @@ def run(words: Sequence[str]) -> int:
 
             put(completion(arguments.action).rstrip("\n"), sys.stdout)
             return 0
+        if arguments.subcommand in ("serve", "attach") or arguments.background:
+            return use_server(arguments)
         if arguments.subcommand:
             return run_named(arguments)
         return open_door(arguments)
@@ -176,6 +178,25 @@ def run_named(arguments: "Namespace") -> int:
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)
+
+
+def use_server(arguments: "Namespace") -> int:
+    """Be the server of sessions, or have it show or begin one."""
+    if arguments.subcommand == "serve":
+        from ybs.frontends.host import this_host
+        from ybs.frontends.serve.command import serve
+
+        return serve(arguments, this_host())
+    if arguments.background:
+        from ybs.frontends.serve.background import background
+
+        return background(session_options(arguments), arguments.prompt)
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        complain("`ybs attach` needs a terminal; programs speak to the socket of `ybs serve`")
+        return 2
+    from ybs.frontends.serve.background import attach
+
+    return attach(session_options(arguments), arguments.name)
 
 
 def open_door(arguments: "Namespace") -> int:

@@ -68,6 +68,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "serve",
         ),
     ),
+    "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
+    "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -468,6 +470,27 @@ def add_trust(parser: "ArgumentParser") -> list["Action"]:
     return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
 
 
+def add_serve(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `serve` takes, and return its options."""
+    add = parser.add_argument
+    socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
+    tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
+    return [
+        add("--socket", metavar="PATH", help=socket_text),
+        add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
+        add("--schema", action="store_true", help="print the schema of the protocol, and end"),
+    ]
+
+
+def add_attach(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `attach` takes, and return its options."""
+    help_text = (
+        "its name, its title or its number in `ybs sessions` (default: the only one that runs)"
+    )
+    parser.add_argument("name", nargs="?", default="", metavar="SESSION", help=help_text)
+    return []
+
+
 def add_map(parser: "ArgumentParser") -> list["Action"]:
     """Add what `map` takes, and return its options."""
     from argparse import SUPPRESS
@@ -513,6 +536,8 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "router": add_router,
     "sessions": add_sessions,
+    "serve": add_serve,
+    "attach": add_attach,
     "learn": add_learn,
     "map": add_map,
     "mcp": add_mcp,

@@ -1,5 +1,7 @@
 """A question that waits for the person, as every frontend is told of it."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -17,14 +19,13 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     grant: str = ""
     can_be_kept: bool = False
-    withheld: str = ""
     offers_network: bool = False
-    needs_network: bool = False
-    network_grant: str = ""
-    outside: str = ""
+    outside: Literal["", "offered", "needed"] = ""
     choices: tuple[str, ...] | None = None
-    takes_reason: bool = True
-    offers_asking: bool = False
-    effect: str = ""
-    paths: tuple[str, ...] = ()
     agent: str = ""
+    effect: Literal["read", "write", "edit", "delete", "execute"] = "read"
+    withheld: str = ""
+    network_grant: str = ""
+    takes_reason: bool = True
+    needs_network: bool = False
+    offers_asking: bool = False

@@ -248,6 +248,16 @@ class Inbox:
         self._tell()
         return text
 
+    def hear(self, sender: Sender) -> None:
+        """Tell a frontend what waits, though it has sent nothing."""
+        if sender not in self._senders:
+            self._senders.append(sender)
+
+    def forget(self, sender: Sender) -> None:
+        """Tell a frontend that is gone nothing more of what waits; what it sent stays."""
+        if sender in self._senders:
+            self._senders.remove(sender)
+
     def stop(self) -> None:
         """Stop the running turn or command."""
         if not self._session.cancel() and self._task is not None:
@@ -355,8 +365,8 @@ class Inbox:
         self._tell()
 
     def _tell(self, sender: Sender | None = None) -> None:
-        if sender is not None and sender not in self._senders:
-            self._senders.append(sender)
+        if sender is not None:
+            self.hear(sender)
         for each in self._senders:
             each.changed()
         self._changed()

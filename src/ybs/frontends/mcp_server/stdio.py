@@ -15,7 +15,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from ybs.core.errors import ToolError
-from ybs.frontends.mcp_server.lines import MOST_BYTES, Lines
+from ybs.frontends.lines import MOST_BYTES, Lines
 from ybs.security.gate import put_json
 from ybs.tools.calls.supervise import called
 

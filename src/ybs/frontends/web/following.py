@@ -133,7 +133,7 @@ class Followed(Sender):
         self._notes: list[str] = []
         for envelope in self._journal.earlier:
             self._keep(envelope)
-        for envelope in shared.feed.past:
+        for envelope in shared.feed.earlier():
             self._take(envelope)
         self._leave = self.session.subscribe(self._hear, follows=True)
         self._flush()
