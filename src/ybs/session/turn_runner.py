@@ -243,7 +243,7 @@ class TurnRunner:
             if not goes_on:
                 self._close_open_calls()
             if note := note_on(main.environment.config, main.agent.model):
-                self._emit(Noticed(level="info", text=note))
+                self._emit(Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
 
     def _close_open_calls(self) -> None:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
