@@ -17,6 +17,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import AssistantMessage, Usage, UserMessage
+from ybs.core.remedies import Remedy
 from ybs.session.composer import Composer
 from ybs.session.injection import as_words
 from ybs.session.journal import Journal
