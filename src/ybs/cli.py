@@ -130,7 +130,12 @@ def run(words: Sequence[str]) -> int:
         arguments = parse(words)
         if folder := getattr(arguments, "work_in", None):
             change_to(folder)
-        if arguments.subcommand == "setup":
+        if arguments.subcommand == "setup" and arguments.what == "editor":
+            from ybs.frontends.headless.editors import set_up_editors
+            from ybs.frontends.host import this_host
+
+            return set_up_editors(this_host(), arguments.editors, writes=arguments.write)
+        if arguments.subcommand == "setup" or arguments.action == "setup":
             from ybs.frontends.host import this_host
             from ybs.frontends.terminal.start.setup import set_up
 
@@ -157,6 +162,10 @@ def run_named(arguments: "Namespace") -> int:
     if arguments.subcommand == "tool":
         return call_tool(arguments)
     options = session_options(arguments)
+    if arguments.subcommand == "acp":
+        from ybs.frontends.acp.command import serve as serve_editor
+
+        return serve_editor(options)
     if arguments.subcommand == "mcp" and arguments.action == "serve":
         from ybs.frontends.mcp_server.command import serve
 

@@ -126,7 +126,8 @@ class SessionParts:
         #: The programs that run around prompts and calls; most sessions have none.
         self.user_hooks = self._user_hooks() if loaded.config.hooks else None
         own_hooks = (self.user_hooks,) if self.user_hooks else ()
-        self.hooks = (self.recorder, *options.hooks, *own_hooks)
+        first = (options.editor,) if options.editor else ()
+        self.hooks = (*first, self.recorder, *options.hooks, *own_hooks)
         self.composer = Composer(lambda tell: attacher_in(environment, tell), ports.emit)
         self.steering = Steering(self._composed_meanwhile, self.composer.tell_news)
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()

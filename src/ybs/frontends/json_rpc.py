@@ -1,0 +1,55 @@
+"""JSON-RPC 2.0 messages, a line each: read from whoever sends them, and written."""
+
+import json
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ybs.config.tree import is_object
+from ybs.frontends.lines import MOST_BYTES
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+_NO_MESSAGE: Final = "The line is not a JSON-RPC message."
+
+Message: TypeAlias = dict[str, Any]
+
+
+class Senseless(Exception):
+    """A line that is not a message; `answer` is what its sender is told."""
+
+    def __init__(self, code: int, text: str, number: object = None) -> None:
+        super().__init__(text)
+        error = {"code": code, "message": text}
+        self.answer: Message = {"jsonrpc": "2.0", "id": number, "error": error}
+
+
+def message_of(line: bytes | None) -> Message:
+    """Return the message in a line. Raises Senseless."""
+    if line is None:
+        raise Senseless(INVALID_REQUEST, f"The message has more than {MOST_BYTES:,} bytes.")
+    try:
+        message: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise Senseless(PARSE_ERROR, "The line is not JSON.") from None
+    number: Any = message.get("id") if is_object(message) else []
+    if isinstance(number, bool) or not isinstance(number, int | str | None):
+        raise Senseless(INVALID_REQUEST, _NO_MESSAGE)
+    if "method" in message:
+        is_sound = isinstance(message["method"], str) and is_object(message.get("params", {}))
+    else:
+        is_sound = "id" in message and ("result" in message or is_object(message.get("error")))
+    if not is_sound:
+        raise Senseless(INVALID_REQUEST, _NO_MESSAGE, number)
+    return message
+
+
+def encoded(message: Message) -> bytes:
+    """Return a message as JSON. A part of a character, as names of files may have, becomes the sign for an unknown one."""
+    try:
+        return msgspec.json.encode(message)
+    except UnicodeEncodeError:
+        text = json.dumps(message, ensure_ascii=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
