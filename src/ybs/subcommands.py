@@ -212,11 +212,6 @@ def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
             add("words", nargs="*", metavar="RULE", help=help_text)
         case "sandbox":
             options = [add("--network", action="store_true", help="with network access")]
-        case "setup":
-            add("what", nargs="?", choices=("model", "editor"), default="model")
-            add("editors", nargs="*", metavar="EDITOR", help=f"of editor: {', '.join(EDITORS)}")
-            write_text = "of editor: write the settings, after showing them"
-            options = [add("--write", action="store_true", help=write_text)]
         case _ if name in _OWN:
             options = _OWN[name](parser)
         case _:
@@ -236,6 +231,15 @@ def check_own(name: str, arguments: "Namespace") -> None:
         fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
+
+
+def add_setup(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `setup` takes, and return its options."""
+    parser.add_argument("what", nargs="?", choices=("model", "editor"), default="model")
+    editors_text = f"of editor: {', '.join(EDITORS)} (default: all)"
+    parser.add_argument("editors", nargs="*", metavar="EDITOR", help=editors_text)
+    write_text = "of editor: write the settings, after showing them"
+    return [parser.add_argument("--write", action="store_true", help=write_text)]
 
 
 def check_setup(arguments: "Namespace") -> None:
@@ -475,6 +479,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "setup": add_setup,
     "trust": add_trust,
 }
 #: What looks at the words of those that have several actions.

@@ -65,16 +65,6 @@ def _row(cells: Sequence[str]) -> str:
 def _cell(cell: Cell, column: Column) -> str:
     if cell is None or isinstance(cell, str):
         return (cell or "").replace("|", "\\|").replace("\n", " ")
-    match column.kind:
-        case "estimate":
-            return f"~{cell:,}"
-        case "tokens":
-            return amount(int(cell))
-        case "usd":
-            return money(cell)
-        case "seconds":
-            return time(cell)
-        case "share":
-            return f"{cell:.0%}"
-        case _:
-            return f"{cell:,}"
+    written = {"estimate": f"~{cell:,}", "share": f"{cell:.0%}", "usd": money(cell)}
+    written |= {"seconds": time(cell), "tokens": amount(int(cell))}
+    return written.get(column.kind, f"{cell:,}")

@@ -23,7 +23,9 @@ from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there, write_atomically
 
-_FORMATTED: Final = "\nThe editor changed the file when it saved it. Read it again before you change it."
+_FORMATTED: Final = (
+    "\nThe editor changed the file when it saved it. Read it again before you change it."
+)
 
 
 class Editor(Protocol):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
 from ybs.session.unsaved import Unsaved
+from ybs.transcripts.saved import Saved
 from ybs.transcripts.store import Store
 
 _NOT_FOUND: Final = -32002
@@ -77,9 +79,7 @@ class EditorAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
         """List the saved sessions of a folder or of all, the newest first."""
-        project = None if cwd is None else str(Path(cwd).resolve())
-        found = await asyncio.to_thread(self._store().sessions, project=project)
-        saved = [each for each in found if each.messages and not each.is_one_shot]
+        saved = await asyncio.to_thread(self._listed, cwd)
         names = [each.name for each in saved]
         if cursor is not None and cursor not in names:
             raise RequestError(INVALID_PARAMS, "The cursor is not one of a list given here.")
@@ -138,10 +138,16 @@ class EditorAgent:
         held = self._sessions.get(session_id)
         return held or self._open(**where, resume=self._saved(session_id))
 
+    def _listed(self, cwd: str | None) -> list[Saved]:
+        project = None if cwd is None else str(Path(cwd).resolve())
+        found = self._store().sessions(project=project)
+        return [each for each in found if each.messages and not each.is_one_shot]
+
     def _saved(self, session_id: str) -> str:
-        if session_id not in {each.name for each in self._store().sessions()}:
-            raise RequestError(_NOT_FOUND, f"There is no saved session {session_id[:80]!r}.")
-        return session_id
+        with suppress(YbsError):
+            if self._store().find(session_id).name == session_id:
+                return session_id
+        raise RequestError(_NOT_FOUND, f"There is no saved session {session_id[:80]!r}.")
 
     def _store(self) -> Store:
         host = self._options.host
@@ -160,13 +166,14 @@ class EditorAgent:
         folders = (*self._options.add_dirs, *map(Path, additional_directories or ()))
         servers = {each.name: entry_of(each) for each in mcp_servers or ()}
         files = EditorFiles(self._client, self._greeting.offer)
-        more = {"editor": Unsaved(files), "add_dirs": folders, "mcp_servers": servers}
+        unsaved = Unsaved(files)
+        more: dict[str, Any] = {"editor": unsaved, "add_dirs": folders, "mcp_servers": servers}
         known = {key: options[key] for key in ("resume", "fork") if key in options}
         try:
             shared = self._hub.open(cwd, **more, **known)
         except YbsError as error:
             raise failure(error) from error
-        held = EditorSession(shared, self._client, files, more["editor"])
+        held = EditorSession(shared, self._client, files, unsaved)
         self._sessions[held.id] = held
         return held
 
@@ -192,8 +199,15 @@ def entry_of(server: Any) -> dict[str, Any]:
     """Return an MCP server of the editor as an entry of the settings. Raises RequestError for one that was not offered."""
     match server:
         case schema.McpServerStdio(command=command, args=words, env=env):
-            return {"command": command, "args": words, "env": {each.name: each.value for each in env}}
-        case schema.HttpMcpServer(url=url, headers=given) | schema.SseMcpServer(url=url, headers=given):
+            return {
+                "command": command,
+                "args": words,
+                "env": {each.name: each.value for each in env},
+            }
+        case (
+            schema.HttpMcpServer(url=url, headers=given)
+            | schema.SseMcpServer(url=url, headers=given)
+        ):
             headers = {each.name: each.value for each in given}
             return {"type": server.type, "url": url, "headers": headers}
         case _:

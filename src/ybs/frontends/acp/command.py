@@ -6,7 +6,7 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from ybs.core.threads import in_thread
 from ybs.frontends.acp.greeting import Greeting
@@ -46,30 +46,34 @@ class _Run:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._stop, code, task)
-        greeting = Greeting(self._options)
-        wire = Wire(*claim_stdio(), greeting)
         try:
-            if await wire.opened():
-                await self._serve(wire, greeting)
+            await served(self._options, *claim_stdio())
         except asyncio.CancelledError:
             return self._signal_code or INTERRUPTED
-        finally:
-            await wire.close()
         return self._signal_code
-
-    async def _serve(self, wire: Wire, greeting: Greeting) -> None:
-        acp = await in_thread(lambda: import_module("acp"))
-        agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
-        agent = agents.EditorAgent(self._options, greeting)
-        try:  # the SDK has resume, fork and close behind this switch
-            await acp.run_agent(agent, wire, use_unstable_protocol=True)
-        finally:
-            await agent.aclose()
 
     def _stop(self, code: int, task: "asyncio.Task[Any] | None") -> None:
         if not self._signal_code and task is not None:
             task.cancel()
         self._signal_code = self._signal_code or code
+
+
+async def served(options: Options, read_from: int, write_to: TextIO) -> None:
+    """Serve the editor that is read from and written to, until it goes."""
+    greeting = Greeting(options)
+    wire = Wire(read_from, write_to, greeting)
+    try:
+        if not await wire.opened():
+            return
+        acp = await in_thread(lambda: import_module("acp"))
+        agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
+        agent = agents.EditorAgent(options, greeting)
+        try:  # the SDK has resume, fork and close behind this switch
+            await acp.run_agent(agent, wire, use_unstable_protocol=True)
+        finally:
+            await agent.aclose()
+    finally:
+        await wire.close()
 
 
 def begin_log(options: Options) -> None:
@@ -89,5 +93,5 @@ def begin_log(options: Options) -> None:
 class _Plain(logging.Formatter):
     """Says of an error where it happened and of which kind it is: its words may hold what the editor sent."""
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+    def formatException(self, ei: Any) -> str:
         return "".join(traceback.format_tb(ei[2])) + str(getattr(ei[0], "__qualname__", ei[0]))

@@ -95,9 +95,7 @@ class _Prompt:
 class EditorSession:
     """Holds a session for an editor. `id` is the name that it is saved under, by which it can be loaded later."""
 
-    def __init__(
-        self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved
-    ) -> None:
+    def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
         self.session, self._feed = shared.session, shared.feed
         self._client, self._files, self._unsaved = client, files, unsaved
         self.id = files.session_id = self.session.journal.begin()
@@ -137,7 +135,7 @@ class EditorSession:
             schema.AvailableCommand(
                 name=each.names[0],
                 description=each.summary,
-                input={"hint": each.arguments} if each.arguments else None,
+                input=_input(each.arguments),
             )
             for each in commands
         ]
@@ -238,7 +236,10 @@ class EditorSession:
 
     async def _reason_of(self, finished: TurnFinished) -> StopReason:
         """Return why a turn ended, in the protocol's words. Raises RequestError where it failed."""
-        error, last = YbsError(finished.message, remedies=finished.remedies), self._updates.stop_reason
+        error, last = (
+            YbsError(finished.message, remedies=finished.remedies),
+            self._updates.stop_reason,
+        )
         match finished.reason:
             case "done" | "dry_run":
                 return "max_tokens" if last == "length" else "end_turn"
@@ -381,6 +382,11 @@ class EditorSession:
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, ConnectionError):  # the editor has gone
             _log.error("a task of a session failed", exc_info=error)
+
+
+def _input(arguments: str) -> schema.AvailableCommandInput | None:
+    hint = schema.UnstructuredCommandInput(hint=arguments)
+    return schema.AvailableCommandInput(root=hint) if arguments else None
 
 
 def usage_of(used: Usage) -> schema.Usage:

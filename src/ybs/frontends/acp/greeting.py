@@ -11,8 +11,10 @@ from ybs.frontends.json_rpc import INVALID_PARAMS, Message
 from ybs.session.options import Options
 
 PROTOCOL_VERSION: Final = 1
-HOW: Final = "Run `ybs setup` in a terminal: it chooses the model, and saves a key where one is needed."
-_CAPABILITIES: Final = {
+HOW: Final = (
+    "Run `ybs setup` in a terminal: it chooses the model, and saves a key where one is needed."
+)
+_CAPABILITIES: Final[Message] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": True, "sse": True},

@@ -78,6 +78,6 @@ async def _by_form(
     form = schema.ElicitationSchema(properties=fields, required=[] if known else [_OWN])
     mode = schema.ElicitationFormSessionMode(session_id=session_id, requested_schema=form)
     reply = await client.create_elicitation(printable(question.preview), mode)
-    said = (reply.content if reply.action == "accept" else None) or {}
+    said: dict[str, Any] = (reply.content if reply.action == "accept" else None) or {}
     words = str(said.get(_OWN) or "").strip() or known.get(str(said.get(_PICKED)), "")
     return Answer(is_allowed=True, reason=words) if words else NO

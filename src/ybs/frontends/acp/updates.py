@@ -9,6 +9,7 @@ import msgspec
 from acp import helpers, schema
 
 from ybs.commands.advice import advised
+from ybs.config.tree import is_object
 from ybs.core.envelope import Envelope
 from ybs.core.events import (
     AssistantSaid,
@@ -51,7 +52,8 @@ class Updates:
         self._folder = folder
         self._said = self._thought = False
         #: What the running calls have printed, and which of them have printed more since that was shown.
-        self._printed, self._dirty = dict[str, str](), set[str]()
+        self._printed = dict[str, str]()
+        self._dirty = set[str]()
         #: Why the last answer ended.
         self.stop_reason = ""
 
@@ -87,12 +89,8 @@ class Updates:
                 again = " The answer begins anew." * self._said
                 self._said = self._thought = False
                 yield note(f"{message.rstrip('.')}.{again}")
-            case Noticed(text=text, remedies=remedies):
-                yield note(advised(text, remedies, separator=" "))
-            case Compacted(tokens_before=before, tokens_after=after):
-                yield note(f"The conversation was compacted: {before:,} to {after:,} tokens.")
-            case FilesChanged(commit=commit) if commit:
-                yield note(f"Committed {commit[:10]}.")
+            case _ if text := _words_of(event):
+                yield note(text)
             case _:
                 pass
 
@@ -142,22 +140,39 @@ class Updates:
 
     def live(self) -> list[Any]:
         """Return what they have printed."""
-        dirty, self._dirty = self._dirty & self._printed.keys(), set()
+        dirty, self._dirty = self._dirty & self._printed.keys(), set[str]()
         return [
-            helpers.update_tool_call(call, content=[_content(fenced(printable(self._printed[call])))])
+            helpers.update_tool_call(
+                call, content=[_content(fenced(printable(self._printed[call])))]
+            )
             for call in dirty
         ]
 
 
 def plan_of(steps: str) -> schema.AgentPlanUpdate:
     """Return the plan that the model has noted, a step per line (`[x] done`)."""
-    entries = ((line[4:], _STATES.get(line[1:2], "pending")) for line in steps.splitlines())
-    return helpers.update_plan(helpers.plan_entry(text, status=state) for text, state in entries)
+    return helpers.update_plan(
+        helpers.plan_entry(line[4:], status=_STATES.get(line[1:2], "pending"))
+        for line in steps.splitlines()
+    )
 
 
 def note(text: str) -> schema.AgentMessageChunk:
     """Return words of ybs's own, apart from the answer."""
     return helpers.update_agent_message_text(f"\n\n> {printable(text)}\n\n")
+
+
+def _words_of(event: Event) -> str:
+    """Return what ybs itself says of an event; nothing for most."""
+    match event:
+        case Noticed(text=text, remedies=remedies):
+            return advised(text, remedies, separator=" ")
+        case Compacted(tokens_before=before, tokens_after=after):
+            return f"The conversation was compacted: {before:,} to {after:,} tokens."
+        case FilesChanged(commit=commit) if commit:
+            return f"Committed {commit[:10]}."
+        case _:
+            return ""
 
 
 def _block(part: Text | Image) -> Any:
@@ -173,7 +188,7 @@ def _content(text: str) -> Any:
 def _content_of(event: ToolFinished) -> list[Any]:
     """Return what a call came to: the change that it made, or what it printed."""
     shown: Any = msgspec.json.decode(event.display)
-    diff = shown.get("diff") if isinstance(shown, dict) else None
+    diff = shown.get("diff") if is_object(shown) else None
     images = [helpers.tool_content(_block(each)) for each in event.images]
     if isinstance(diff, str) and diff:
         return [_content(fenced(diff, "diff")), *images]
@@ -184,7 +199,7 @@ def _content_of(event: ToolFinished) -> list[Any]:
 
 def _argument(event: ToolStarted, name: str) -> str:
     given: Any = msgspec.json.decode(event.arguments)
-    found = given.get(name) if isinstance(given, dict) else None
+    found = given.get(name) if is_object(given) else None
     return found if isinstance(found, str) else ""
 
 

@@ -23,7 +23,6 @@ _MOST_UNREAD_BYTES: Final = 1_000_000
 _CHUNK_BYTES: Final = 65_536
 #: So long what is on its way out has at the end: nobody may be there to read it.
 _FLUSH_SECONDS: Final = 1.0
-_CANCEL: Final = "session/cancel"
 
 
 class Wire:
@@ -71,19 +70,25 @@ class Wire:
         return bool(data)
 
     def _take(self, message: Message) -> None:
+        if message.get("method") == "initialize" and "id" in message:
+            params = message.get("params", {})
+            self._put({"jsonrpc": "2.0", "id": message["id"], **self._greet(params)})
+        elif self.take(message, self._open):
+            self._came.append(message)
+
+    @staticmethod
+    def take(message: Message, waiting: set[int | str]) -> bool:
+        """Return whether the SDK should have a message; requests are added to those that wait. Raises Senseless."""
         method, number = message.get("method"), message.get("id")
         if method is None:
-            self._came.append(message)
-        elif "id" not in message:  # others are none of the protocol's, and nobody waits for an answer
-            self._came.extend([message] if method == _CANCEL or method.startswith("_") else [])
-        elif method == "initialize":
-            self._put({"jsonrpc": "2.0", "id": number, **self._greet(message.get("params", {}))})
-        elif len(self._open) >= MOST_OPEN or number in self._open or number is None:
-            text = f"More than {MOST_OPEN:,} requests wait, another one has this id, or it has none."
+            return True
+        if "id" not in message:  # others are none of the protocol's, and nobody waits for an answer
+            return method == "session/cancel" or method.startswith("_")
+        if number is None or number in waiting or len(waiting) >= MOST_OPEN:
+            text = "The request has no id, or that of another one, or too many wait."
             raise Senseless(INVALID_REQUEST, text, number)
-        else:
-            self._open.add(number)
-            self._came.append(message)
+        waiting.add(number)
+        return True
 
     async def send(self, message: Message) -> None:
         """Send a message, behind those before it. Raises ConnectionError where the editor has gone."""

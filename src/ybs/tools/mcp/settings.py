@@ -227,9 +227,7 @@ def server_of(name: str, entry: Any) -> Server:
     except msgspec.ValidationError as error:
         raise BadServer(str(error)) from None
     is_projects, is_editors = origin == "project", origin == "editor"
-    server = replace(
-        server, name=name, is_projects=is_projects, is_editors=is_editors, root=root
-    )
+    server = replace(server, name=name, is_projects=is_projects, is_editors=is_editors, root=root)
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
