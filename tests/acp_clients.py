@@ -170,9 +170,13 @@ async def connected(options: Options, editor: Editor) -> AsyncIterator[Any]:
 
 def check(messages: Sequence[StreamEvent]) -> None:
     """Raise AssertionError for a message that the schema does not know."""
+    check_all([(m.direction is StreamDirection.OUTGOING, m.message) for m in messages])
+
+
+def check_all(messages: Sequence[tuple[bool, dict[str, Any]]]) -> None:
+    """Do the same for messages with whether they are the editor's."""
     methods: dict[tuple[bool, Any], str] = {}
-    for each in messages:
-        message, is_ours = each.message, each.direction is StreamDirection.OUTGOING
+    for is_ours, message in messages:
         assert message["jsonrpc"] == "2.0"
         if (method := message.get("method")) is None:
             if "result" in message:

@@ -180,7 +180,7 @@ async def test_a_flood_of_requests_is_refused_and_the_session_goes_on(project: P
 
 @pytest.mark.parametrize("how", ["leaves", "dies"])
 async def test_an_editor_that_goes_ends_its_turns(project: Path, home: Path, how: str):
-    async with OpenAIServer([call("run_shell", command="touch began; sleep 60")]) as server:
+    async with OpenAIServer([call("run_shell", command="touch began; sleep 63.21")]) as server:
         settle(home, server, mode="bypass")
         async with serving(project) as editor:
             session = await editor.begin(project)
@@ -194,7 +194,7 @@ async def test_an_editor_that_goes_ends_its_turns(project: Path, home: Path, how
             if how == "dies":  # both ends of its pipes are closed at once
                 editor.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined] - asyncio has no other way
             assert await asyncio.wait_for(editor.leave(), 20) == 0
-    found = subprocess.run(["pgrep", "-f", "sleep 60"], capture_output=True, text=True)
+    found = subprocess.run(["pgrep", "-f", "sleep 63.21"], capture_output=True, text=True)
     assert found.stdout == ""
     transcripts = list((home / ".config/ybs/sessions").glob("*.jsonl"))
     assert "interrupted" in transcripts[0].read_text()
