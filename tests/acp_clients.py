@@ -85,10 +85,13 @@ class Editor(acp.Client):
         return schema.ReadTextFileResponse(content=self.buffers[name])
 
     async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> Any:
-        self.written.append((Path(path).name, content))
-        self.buffers[Path(path).name] = content
-        Path(path).write_text(content)
+        self._save(Path(path), content)
         return schema.WriteTextFileResponse()
+
+    def _save(self, path: Path, content: str) -> None:
+        self.written.append((path.name, content))
+        self.buffers[path.name] = content
+        path.write_text(content)
 
     def of(self, kind: str) -> list[Any]:
         """Return the updates of a kind."""

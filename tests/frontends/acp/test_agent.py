@@ -11,6 +11,7 @@ import pytest
 from msgspec import Raw
 
 from hosts import host_at
+from processes import comes
 from saving import save
 from ybs.core.errors import AuthError, ModelError
 from ybs.core.messages import Image, Text, Thinking, ToolCall
@@ -29,12 +30,6 @@ PIXEL = base64.b64decode(
 
 def link(acp: Any, path: Path, lines: str = "") -> Any:
     return acp.resource_link_block(path.name, f"file://{path}{lines}")
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_a_turn_is_told_as_thoughts_calls_and_words(clients: Any, project: Path):
@@ -86,7 +81,7 @@ async def test_always_holds_for_the_session_and_no_is_read_by_the_model(
         editor.choice = "No"
         await editor.say(session, "b")
         await editor.say(session, "c")
-    assert [path.name for path in project.iterdir() if path.is_file()] == ["b", "c"]
+    assert [(project / name).exists() for name in ("a", "b", "c")] == [False, True, True]
     assert len(editor.asked) == 3
     assert "the person said no" in model.requests[-1].messages[-1].output
 
@@ -148,7 +143,7 @@ async def test_prompts_wait_for_the_running_one_and_sessions_do_not(clients: Any
         one, other = await editor.new(project), await editor.new(project)
         first = asyncio.create_task(editor.say(one, "1"))
         second = asyncio.create_task(editor.say(one, "2"))
-        await until(lambda: model.requests)
+        assert await comes(lambda: model.requests)
         status = await editor.say(one, "/status")  # beside the turn
         assert (await editor.say(other, "3")).stop_reason == "end_turn"
         assert not first.done()
@@ -225,7 +220,7 @@ async def test_mode_model_and_effort_are_chosen(clients: Any, project: Path):
     async with clients.edited(project, mode="ask") as editor:
         agent, session = editor.agent, await editor.new(project)
         await agent.set_session_mode(session_id=session, mode_id="plan")
-        await until(lambda: editor.of("current_mode_update"))
+        assert await comes(lambda: editor.of("current_mode_update"))
         assert editor.of("current_mode_update")[-1].current_mode_id == "plan"
         done = await agent.set_config_option(session_id=session, config_id="mode", value="auto")
         known = {each.id: each for each in done.config_options}
@@ -391,7 +386,7 @@ async def test_an_editor_is_asked_for_no_file_that_tools_may_not_read(
     key = home / ".ssh" / "id_ed25519"
     key.parent.mkdir()
     key.write_text("key")
-    editor = clients.Editor("No", **{"id_ed25519": "key of the editor"})
+    editor = clients.Editor("No", id_ed25519="key of the editor")
     model = ScriptedModel([call("read_file", path=str(key)), "No."])
     async with clients.edited(project, editor=editor, model=model, offers=clients.ALL):
         await editor.say(await editor.new(project), "read it")
@@ -424,7 +419,7 @@ async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(
     other = schema.AcpMcpServer(type="acp", name="tunnel", server_id="1")
     async with clients.edited(project, "Hi.", sandbox=True) as editor:
         session = await editor.new(project, mcp_servers=[stdio, docker, reads, http])
-        await until(lambda: "web" in editor.text and "spy" in editor.text)
+        assert await comes(lambda: "web" in editor.text and "spy" in editor.text)
         await editor.say(session, "/mcp")
         with pytest.raises(clients.acp.RequestError, match="not offered"):
             await editor.new(project, mcp_servers=[other])

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from processes import comes
 from rows import every_row
 from ybs.frontends.acp.command import WITHOUT_SDK
 from ybs.testing import OpenAIServer, call
@@ -84,7 +85,7 @@ def settle(home: Path, server: OpenAIServer, **safety: Any) -> None:
     (folder / "config.json").write_text(json.dumps(settings))
 
 
-async def test_initialize_is_answered_before_the_sdk_is_loaded(project: Path):
+def test_initialize_is_answered_before_the_sdk_is_loaded(project: Path):
     code = (
         "import sys; from ybs.frontends.acp.greeting import Greeting; from ybs.session.options import Options\n"
         "from pathlib import Path; import ybs.frontends.acp.command\n"
@@ -188,16 +189,18 @@ async def test_an_editor_that_goes_ends_its_turns(project: Path, home: Path, how
             await editor.send(
                 {"jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": prompt}
             )
-            async with asyncio.timeout(20):
-                while not (project / "began").exists():
-                    await asyncio.sleep(0.02)
+            assert await comes((project / "began").exists, 20)
             if how == "dies":  # both ends of its pipes are closed at once
                 editor.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined] - asyncio has no other way
             assert await asyncio.wait_for(editor.leave(), 20) == 0
-    found = subprocess.run(["pgrep", "-f", "sleep 63.21"], capture_output=True, text=True)
-    assert found.stdout == ""
+    assert not _runs("sleep 63.21")
     transcripts = list((home / ".config/ybs/sessions").glob("*.jsonl"))
     assert "interrupted" in transcripts[0].read_text()
+
+
+def _runs(words: str) -> bool:
+    command = ["pgrep", "-f", words]
+    return bool(subprocess.run(command, capture_output=True, text=True).stdout)
 
 
 async def test_an_editor_that_does_not_read_holds_nothing_up(project: Path, home: Path):
@@ -225,7 +228,7 @@ async def test_a_signal_ends_it_cleanly(project: Path, home: Path, number: int, 
             assert await editor.process.stderr.read() == b""
 
 
-async def test_without_the_sdk_one_sentence_says_how_to_get_it(project: Path):
+def test_without_the_sdk_one_sentence_says_how_to_get_it(project: Path):
     code = (
         "import sys; sys.modules['acp'] = None; from ybs.cli import main; sys.exit(main(['acp']))"
     )

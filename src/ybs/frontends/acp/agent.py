@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -144,9 +143,8 @@ class EditorAgent:
         return [each for each in found if each.messages and not each.is_one_shot]
 
     def _saved(self, session_id: str) -> str:
-        with suppress(YbsError):
-            if self._store().find(session_id).name == session_id:
-                return session_id
+        if session_id in self._store().names():
+            return session_id
         raise RequestError(_NOT_FOUND, f"There is no saved session {session_id[:80]!r}.")
 
     def _store(self) -> Store:

@@ -41,6 +41,8 @@ _KINDS: Final[dict[str, schema.ToolKind]] = {
     "delete_file": "delete",
 }
 _STATES: Final[dict[str, schema.PlanEntryStatus]] = {"x": "completed", ">": "in_progress"}
+#: The arguments that say best what a call is about.
+_ABOUT: Final = ("path", "command", "query", "pattern")
 #: Of what a call prints the newest is shown while it runs.
 _MOST_LIVE_CHARS: Final = 20_000
 
@@ -54,17 +56,23 @@ class Updates:
         #: What the running calls have printed, and which of them have printed more since that was shown.
         self._printed = dict[str, str]()
         self._dirty = set[str]()
+        #: The calls of the past whose results come later.
+        self._begun = dict[str, ToolStarted]()
         #: Why the last answer ended.
         self.stop_reason = ""
 
     def of(self, envelope: Envelope, *, is_replayed: bool = False) -> Iterator[Any]:
         """Yield the updates of an event; of what the person said only where it is replayed, for the editor has shown it."""
         match envelope.event:
-            case ToolStarted() as begun if not envelope.is_main:
-                line = f"{envelope.agent}: {_title(begun)}\n"
+            case ToolStarted(name=name, arguments=arguments) if not envelope.is_main:
+                line = f"{envelope.agent}: {_title(name, msgspec.json.decode(arguments))}\n"
                 self._keep(ToolPrinted(id=envelope.started_by, text=line))
             case _ if not envelope.is_main:
                 pass
+            case ToolStarted(id=call) as begun if is_replayed:
+                self._begun[call] = begun
+            case ToolFinished(id=call) as ended if call in self._begun:
+                yield self._whole(self._begun.pop(call), ended)
             case UserSaid(origin="person", message=message) if is_replayed:
                 for part in message.content:
                     yield helpers.update_user_message(_block(part))
@@ -108,24 +116,29 @@ class Updates:
         match event:
             case ToolPrinted():
                 self._keep(event)
-            case ToolStarted(id=call, name=name, arguments=arguments):
+            case ToolStarted(id=call):
                 self._printed[call] = ""
-                path = _argument(event, "path")
-                yield helpers.start_tool_call(
-                    call,
-                    _title(event),
-                    kind=_KINDS.get(name, "other"),
-                    status="in_progress",
-                    locations=[self._place(path)] if path else None,
-                    raw_input=msgspec.json.decode(arguments),
-                )
+                yield self._whole(event)
             case ToolFinished(id=call, success=success):
                 self._printed.pop(call, None)
                 status = "completed" if success else "failed"
                 yield helpers.update_tool_call(call, status=status, content=_content_of(event))
 
-    def _place(self, path: str) -> schema.ToolCallLocation:
-        return schema.ToolCallLocation(path=str(self._folder / path))
+    def _whole(self, begun: ToolStarted, ended: ToolFinished | None = None) -> Any:
+        """Return a call as it begins, or with what it came to."""
+        given: Any = msgspec.json.decode(begun.arguments)
+        path = given.get("path") if is_object(given) else None
+        place = [schema.ToolCallLocation(path=str(self._folder / path))] if path else None
+        status = "in_progress" if ended is None else "completed" if ended.success else "failed"
+        return helpers.start_tool_call(
+            begun.id,
+            _title(begun.name, given),
+            kind=_KINDS.get(begun.name, "other"),
+            status=status,
+            locations=place,
+            raw_input=given,
+            content=None if ended is None else _content_of(ended),
+        )
 
     def _keep(self, printed: ToolPrinted) -> None:
         if printed.id in self._printed:
@@ -197,13 +210,7 @@ def _content_of(event: ToolFinished) -> list[Any]:
     return [*([_content(text)] if output else []), *images]
 
 
-def _argument(event: ToolStarted, name: str) -> str:
-    given: Any = msgspec.json.decode(event.arguments)
-    found = given.get(name) if is_object(given) else None
-    return found if isinstance(found, str) else ""
-
-
-def _title(event: ToolStarted) -> str:
-    names = ("path", "command", "query", "pattern")
-    about = next((text for name in names if (text := _argument(event, name))), "")
-    return printable(f"{event.name} {about}".rstrip().replace("\n", " "))[:200]
+def _title(name: str, given: Any) -> str:
+    known: dict[str, Any] = given if is_object(given) else {}
+    about = next((known[key] for key in _ABOUT if isinstance(known.get(key), str)), "")
+    return printable(f"{name} {about}".rstrip().replace("\n", " "))[:200]
