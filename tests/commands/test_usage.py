@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from msgspec import Raw
-from msgspec.json import encode
 
 from replies import shown
 from ybs.commands.context_use import Share, measure
 from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
+from ybs.core.changes import FileChange
 from ybs.core.events import ToolFinished as Done
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.core.messages import (
@@ -255,32 +255,37 @@ def test_figures_stay_short():
     assert [number_in(text) for text in ("7", "0", "-1", "²", "12345", "")] == [7, 0, 0, 0, 0, 0]
 
 
-def changed(name: str = "edit_file", **display: object) -> Done:
-    return Done(id="c", name=name, success=True, output="", display=Raw(encode(display)))
+def changed(
+    path: str = "a.py", before: str | None = "x\n", after: str | None = "y\n", added: int = 1
+) -> Done:
+    change = FileChange(path=path, before=before, after=after, added=added, removed=1)
+    return Done(id="c", name="edit_file", success=True, output="", changes=(change,))
 
 
 DIFF = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-x\n+y"
+GONE = "--- old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-z"
+NEW = "--- /dev/null\n+++ b.py\n@@ -0,0 +1 @@\n+n"
 
 
 async def test_diff_shows_the_last_turn_that_changed_files_or_all(quiet: Session):
     assert await text_of(quiet, "/diff") == "No file was changed in this session."
     end = TurnFinished(reason="done")
-    new = DIFF.replace("--- a.py", "--- /dev/null").replace("a.py", "b.py")
-    for event in (changed("write_file", diff=new, added=1, removed=1), end):
+    for event in (changed("b.py", None, "n\n"), end):
         quiet.emit(event)
-    for event in (changed(diff=DIFF, added=2, removed=1), changed(diff=DIFF, added=1, removed=1)):
+    for event in (changed(added=2), changed(), changed("old.py", "z\n", None)):
         quiet.emit(event)
-    quiet.emit(changed("delete_file", path="old.py"))
     quiet.emit(end)
-    quiet.emit(changed("read_file", content='"diff"'))
+    quiet.emit(
+        Done(id="c", name="read_file", success=True, output="", display=Raw(b'{"diff":"x"}'))
+    )
     quiet.emit(end)
     reply = await quiet.handle("/diff")
     assert isinstance(reply, Reply)
-    assert reply.diff == f"{DIFF}\n{DIFF}"
+    assert reply.diff == f"{DIFF}\n{DIFF}\n{GONE}"
     assert shown(reply).splitlines()[1:] == ["  a.py  +3 -2, 2 changes", "  old.py  deleted"]
     whole = await quiet.handle("/diff ALL")
     assert isinstance(whole, Reply)
-    assert whole.diff == f"{new}\n{DIFF}\n{DIFF}"
+    assert whole.diff == f"{NEW}\n{DIFF}\n{DIFF}\n{GONE}"
     assert "  b.py  +1 -1" in whole.text
     quiet.history.clear()
     assert (await quiet.handle("/diff")) == reply, "files stay changed when words are forgotten"
@@ -291,7 +296,7 @@ async def test_diff_says_that_commands_may_have_changed_more(quiet: Session):
     assert "git diff" not in await text_of(quiet, "/diff")
     quiet.emit(Done(id="c", name="run_shell", success=False, output=""))
     assert "git diff" in await text_of(quiet, "/diff")
-    quiet.emit(changed(diff=DIFF, added=1, removed=1))
+    quiet.emit(changed())
     quiet.emit(TurnFinished(reason="done"))
     quiet.emit(UserSaid(content="", origin="shell"))
     quiet.emit(TurnFinished(reason="done"))
@@ -303,23 +308,23 @@ async def test_diff_says_that_commands_may_have_changed_more(quiet: Session):
 async def test_what_is_remembered_of_changes_is_bounded(
     quiet: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(changes, "MOST_CHARS", 2 * len(DIFF))
+    monkeypatch.setattr(changes, "MOST_CHARS", 2 * len("x\ny\n"))
     for number in range(5):
-        quiet.emit(changed(diff=DIFF.replace("a.py", f"{number}.py"), added=1, removed=1))
+        quiet.emit(changed(f"{number}.py"))
     reply = await quiet.handle("/diff")
     assert isinstance(reply, Reply)
     assert reply.diff.count("+++") == 2
     assert "  0.py  +1 -1" in shown(reply)
-    assert "no longer stored" in shown(reply)
+    assert "0.py: the difference is no longer stored" in reply.diff
 
 
-async def test_odd_displays_of_tools_are_no_change(quiet: Session):
+async def test_files_without_lines_to_show_are_named(quiet: Session):
     quiet.emit(Done(id="c", name="x", success=True, output="", display=Raw(b'["diff"]')))
-    quiet.emit(changed(diff=3))
-    quiet.emit(changed(diff=""))
     assert await text_of(quiet, "/diff") == "No file was changed in this session."
-    quiet.emit(changed(diff="Binary file b.bin: 1 -> 2 bytes", added="x"))
+    binary = FileChange(path="b.bin", before="", after="", omitted="binary file, 1 -> 2 bytes")
+    quiet.emit(Done(id="c", name="x", success=True, output="", changes=(binary,)))
     assert "  b.bin  +0 -0" in await text_of(quiet, "/diff")
+    assert (await quiet.handle("/diff")).diff == "b.bin: binary file, 1 -> 2 bytes"
 
 
 @pytest.mark.integration

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ybs.core.changes import FileChange
 from ybs.core.ports import Answer, Question
 
 
@@ -26,6 +27,8 @@ async def test_a_file_is_deleted_after_its_content_was_shown(make_bench: Any, pr
     assert answered.output == "Deleted a."
     assert questions[0].preview.title == "Delete a"
     assert questions[0].preview.body == "--- a\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two"
+    gone = FileChange(path="a", before="one\ntwo\n", after=None, removed=2)
+    assert answered.result.changes == (gone,)
 
 
 async def test_of_a_link_only_the_link_is_deleted(make_bench: Any, project: Path):
@@ -33,7 +36,9 @@ async def test_of_a_link_only_the_link_is_deleted(make_bench: Any, project: Path
     (project / "link").symlink_to("real")
     bench = make_bench(dry_run=True)
     assert "a link to real" in (await bench.ok("delete_file", path="link")).output
-    await make_bench().ok("delete_file", path="link")
+    answered = await make_bench().ok("delete_file", path="link")
+    gone = FileChange(path="link", before="", after=None, omitted="a link to real")
+    assert answered.result.changes == (gone,)
     assert (project / "real").exists()
     assert names_in(project) == ["real"]
 

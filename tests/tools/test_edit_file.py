@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
+from ybs.core.changes import FileChange
 from ybs.tools.reading.document import TextFile
 
 
@@ -20,10 +21,9 @@ async def test_one_place_is_replaced(bench: Any, project: Path):
         "success": True,
         "replacements": 1,
         "error": None,
-        "diff": "--- a\n+++ a\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three",
-        "added": 2,
-        "removed": 1,
     }
+    texts = {"before": "one\ntwo\nthree\n", "after": "one\n2\n2b\nthree\n"}
+    assert answered.result.changes == (FileChange(path="a", added=2, removed=1, **texts),)
 
 
 async def test_a_text_that_occurs_twice_is_refused_with_its_lines(bench: Any, project: Path):
@@ -226,7 +226,7 @@ async def test_stray_bytes_in_a_text_in_utf_8_survive_an_edit(
     read = await bench.ok("read_file", path="a")
     assert read.output == "1\tcafé\n2\tbad \ufffd\n3\told"
     answered = await bench.ok("edit_file", path="a", old_text="old", new_text="thé")
-    assert " bad \ufffd" in answered.display["diff"]
+    assert "\nbad \ufffd" in answered.result.changes[0].after
     assert (project / "a").read_bytes() == mark + "café\nbad ".encode() + b"\xff\nth\xc3\xa9\n"
     assert "\ufffd" in await bench.fails("edit_file", path="a", old_text="bad x", new_text="y")
     assert (await bench.ok("search_files", pattern="bad", path="a")).output.startswith("a\n")

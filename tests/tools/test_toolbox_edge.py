@@ -99,6 +99,7 @@ async def test_a_tool_that_cancels_itself_does_not_end_the_turn():
         (ToolOutput(output="", summary=None), "not text"),  # pyright: ignore[reportArgumentType]
         (ToolOutput(output="", images=["x"]), "no tuple"),  # pyright: ignore[reportArgumentType]
         (ToolOutput(output="", images=("x",)), "no tuple"),  # pyright: ignore[reportArgumentType]
+        (ToolOutput(output="", changes=({"path": "x"},)), "not a tuple of FileChange"),  # pyright: ignore[reportArgumentType]
     ],
 )
 async def test_a_wrong_type_is_a_result(value: Any, said: str):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer, Question
 from ybs.security.paths.opening import held
@@ -26,10 +27,9 @@ async def test_a_new_file_is_made_with_its_folders(bench: Any, project: Path):
     assert answered.display == {
         "success": True,
         "bytes_written": 6,
-        "diff": "--- /dev/null\n+++ a/b/c.txt\n@@ -0,0 +1 @@\n+grün",
-        "added": 1,
-        "removed": 0,
     }
+    made = FileChange(path="a/b/c.txt", before=None, after="grün\n", added=1)
+    assert answered.result.changes == (made,)
 
 
 async def test_what_is_judged_is_the_file_that_was_shown_though_a_link_changed_in_between(
@@ -53,7 +53,10 @@ async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path
     answered = await bench.ok("write_file", path="run.sh", content="new\nsame\n")
     assert answered.output == "Overwrote run.sh, which had 9 bytes: 9 bytes written."
     assert path.stat().st_mode & 0o777 == 0o751
-    assert (answered.display["added"], answered.display["removed"]) == (1, 1)
+    (change,) = answered.result.changes
+    assert change == FileChange(
+        path="run.sh", before="old\nsame\n", after="new\nsame\n", added=1, removed=1
+    )
 
 
 async def test_a_file_that_was_read_and_is_gone_is_made_again(bench: Any, project: Path):

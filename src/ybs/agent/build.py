@@ -24,6 +24,7 @@ from ybs.guards.recovery import Recovery
 from ybs.providers.naming import shown_name
 from ybs.providers.registry import ProviderModel
 from ybs.security.legible import LegibleModel
+from ybs.tools.calls.describing import describing
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
@@ -106,7 +107,8 @@ class BuiltAgent:
         self.firewall_model, toolbox = environment.secrets.guard(timed, self._timed_tools())
         watched = self.window.watching(self.firewall_model)
         model = self.compaction.guarding(watched, spec.conversation, emit)
-        self._agent = Agent(model, toolbox, emit, spec.conversation, guards)
+        tell = describing(emit, self.toolbox, environment.roots)
+        self._agent = Agent(model, toolbox, tell, spec.conversation, guards)
 
     def _timed_tools(self) -> Toolbox:
         deadline = self._deadline

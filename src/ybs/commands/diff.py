@@ -9,10 +9,12 @@ from ybs.core.errors import YbsError
 from ybs.core.wording import plural
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+from ybs.tools.editing.diff import diff_of_change
 
 if TYPE_CHECKING:
+    from ybs.core.changes import FileChange
     from ybs.core.events import FilesChanged
-    from ybs.session.changes import FileChange, TurnChanges
+    from ybs.session.changes import TurnChanges
 
 NOTHING = "No file was changed in this session."
 _LAST, _ALL = "The last turn that changed files:", "The session changed:"
@@ -61,7 +63,7 @@ async def _kept(
             done = [f"{path} (the differences are no longer stored)" for path in change.paths]
         lines += [f"  {each}" for each in done]
     files = [change for turn in last for change in turn.files]
-    diffs += [change.diff for change in files]
+    diffs += map(diff_of_change, files)
     return Reply(text="\n".join([*lines, *_summary(files)]), diff="\n".join(filter(None, diffs)))
 
 
@@ -77,12 +79,8 @@ def _noted(turns: "Sequence[TurnChanges]", number: int, *, is_all: bool) -> Repl
     shown = turns if is_all else turns[first:] if number == 1 else turns[first : first + 1]
     files = [change for turn in shown for change in turn.files]
     notes = [_MORE] if any(turn.commands for turn in shown) else []
-    if any(not (change.diff or change.is_removal) for change in files):
-        notes.append(
-            "Some differences are no longer stored, because they were too old or too long."
-        )
     text = "\n".join([_title(number, is_all=is_all), *_summary(files), *notes])
-    return Reply(text=text, diff="\n".join(change.diff for change in files if change.diff))
+    return Reply(text=text, diff="\n".join(filter(None, map(diff_of_change, files))))
 
 
 def _summary(files: "Sequence[FileChange]") -> list[str]:
@@ -93,6 +91,6 @@ def _summary(files: "Sequence[FileChange]") -> list[str]:
         added = sum(change.added for change in changes)
         removed = sum(change.removed for change in changes)
         edits = f", {len(changes)} changes" if len(changes) > 1 else ""
-        how = "deleted" if changes[-1].is_removal else f"+{added} -{removed}"
+        how = "deleted" if changes[-1].after is None else f"+{added} -{removed}"
         lines.append(f"  {path}  {how}{edits}")
     return lines

@@ -98,7 +98,7 @@ class Aside:
     def kept(
         self, messages: Sequence[Message], keep: Callable[[str], str]
     ) -> tuple[list[Message], int]:
-        """Write down what the messages promise; return them with the true paths, and how many were shortened."""
+        """Write down what the messages promise; return them with the true paths and without `changes`, and how many were shortened."""
         done: list[Message] = []
         count = 0
         for message in messages:
@@ -107,6 +107,8 @@ class Aside:
                 count += 1
                 message = promise.made(keep(promise.text))
             count += id(message) in self._shortened
+            if isinstance(message, ToolResult) and message.changes:
+                message = replace(message, changes=())  # the transcript has them already
             done.append(message)
         return done, count
 

@@ -1,13 +1,10 @@
 """What comes back of a sub-agent: its last answer, or how far it came, and what that took. Not its history."""
 
 from collections.abc import Callable
-from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from ybs.conductor.budget import Used
-from ybs.config.tree import is_object
 from ybs.core.errors import YbsError
 from ybs.core.events import (
     AssistantSaid,
@@ -26,7 +23,6 @@ from ybs.core.events import (
 from ybs.core.wording import first_words, listed, plural
 from ybs.tools.calls.cut import cut
 
-_CHANGING = ("write_file", "edit_file", "delete_file")
 _MOST_CALLS, _MOST_FILES = 8, 20
 _LONGEST_CALL = 80  # characters
 
@@ -130,8 +126,8 @@ class Progress(Struct, kw_only=True):
                 self.used += Used.of(1, event.usage)
             case ToolStarted():
                 self.calls.append(_call_words(event))
-            case ToolFinished(success=True) if event.name in _CHANGING:
-                self.files |= dict.fromkeys(_paths_in(event))
+            case ToolFinished(success=True):
+                self.files |= dict.fromkeys(change.path for change in event.changes)
             case TurnFinished():
                 self.end = event
             case _:
@@ -162,15 +158,4 @@ def _doing(event: Event) -> str:
 
 
 def _call_words(event: ToolStarted) -> str:
-    arguments = bytes(event.arguments).decode(errors="replace")
-    return first_words(f"{event.name} {arguments}", _LONGEST_CALL)
-
-
-def _paths_in(event: ToolFinished) -> list[str]:
-    """Return the file that a call has changed: its result names it, or the heading of its diff."""
-    shown: Any = msgspec.json.decode(event.display)
-    if not is_object(shown):
-        return []
-    heading = str(shown.get("diff", "")).split("\n", 2)[1:2]
-    named = shown.get("path") or "".join(heading).removeprefix("+++ ")
-    return [str(named)] if named else []
+    return first_words(event.title or event.name, _LONGEST_CALL)

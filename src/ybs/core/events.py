@@ -5,10 +5,11 @@ The same values, in an `Envelope`, are the lines of a transcript and of stream-j
 """
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Raw, Struct
 
+from ybs.core.changes import FileChange
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -166,12 +167,19 @@ class ConfirmationAnswered(Struct, frozen=True, kw_only=True, tag="confirmation"
     grant: str = ""
 
 
-class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A tool call begins (checks and confirmation included)."""
+class ToolStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call"):
+    """A tool call begins (checks and confirmation included).
+
+    `effect` is the tool's, empty where it is not known; `title` is a line for people, such as `Edit src/a.py`; `paths` are
+    the files that the call names, relative to the session's folder if they are in it.
+    """
 
     id: str
     name: str
     arguments: Raw
+    effect: str = ""
+    title: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class ToolPrinted(Struct, frozen=True, kw_only=True, tag="tool_output"):
@@ -181,8 +189,12 @@ class ToolPrinted(Struct, frozen=True, kw_only=True, tag="tool_output"):
     text: str
 
 
+#: The fields that a `ToolFinished` shares with its `ToolResult`.
+_OF_RESULT = tuple(set(ToolResult.__struct_fields__) - {"call_id", "is_error"})
+
+
 class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_result"):
-    """A tool call ended. `output` went to the model; `summary`, `display` and `remedies` are for the person."""
+    """A tool call ended. `output` went to the model; `summary`, `display`, `changes` and `remedies` are for the person."""
 
     id: str
     name: str = ""
@@ -193,39 +205,20 @@ class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="t
     summary: str = ""
     display: Raw = Raw(b"null")
     images: tuple[Image, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     duration_seconds: float = 0.0
 
     @classmethod
     def of(cls, result: ToolResult) -> "ToolFinished":
         """Make the event of a result."""
-        return cls(
-            id=result.call_id,
-            name=result.name,
-            success=not result.is_error,
-            output=result.output,
-            is_refused=result.is_refused,
-            remedies=result.remedies,
-            summary=result.summary,
-            display=result.display,
-            images=result.images,
-            duration_seconds=result.duration_seconds,
-        )
+        shared: dict[str, Any] = {name: getattr(result, name) for name in _OF_RESULT}
+        return cls(id=result.call_id, success=not result.is_error, **shared)
 
     @property
     def result(self) -> ToolResult:
         """The result as the conversation holds it."""
-        return ToolResult(
-            call_id=self.id,
-            name=self.name,
-            output=self.output,
-            is_error=not self.success,
-            is_refused=self.is_refused,
-            remedies=self.remedies,
-            summary=self.summary,
-            display=self.display,
-            images=self.images,
-            duration_seconds=self.duration_seconds,
-        )
+        shared: dict[str, Any] = {name: getattr(self, name) for name in _OF_RESULT}
+        return ToolResult(call_id=self.id, is_error=not self.success, **shared)
 
 
 class Noticed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="notice"):

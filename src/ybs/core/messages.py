@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Raw, Struct
 
+from ybs.core.changes import FileChange
 from ybs.core.remedies import Remedy
 
 #: Why an answer ended. Only `end` and `tool_calls` are success; `failed` is every reason that is not known to be good.
@@ -159,7 +160,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="too
 
     `display` is the specification's result object (section 3) as JSON; `is_error` says that the call failed,
     `is_refused` that it was not allowed; `output` then says why, in words for the model, and `remedies` are what the
-    person can do about it.
+    person can do about it. `changes` are the files that the tool changed, as far as it knows them.
     """
 
     call_id: str
@@ -171,6 +172,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="too
     summary: str = ""
     display: Raw = Raw(b"null")
     images: tuple[Image, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     duration_seconds: float = 0.0
 
 

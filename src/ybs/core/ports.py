@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Raw, Struct
 
+from ybs.core.changes import FileChange
 from ybs.core.conversation import Conversation, Draft
 from ybs.core.envelope import MAIN
 from ybs.core.errors import NO_FAILURE, Failure
@@ -80,12 +81,13 @@ class Toolbox(Protocol):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What a tool returns: `output` for the model; for the person a line, `summary`, and the result object, `display` (plain data)."""
+    """What a tool returns: `output` for the model; for the person a line, `summary`, the result object, `display` (plain data), and `changes`."""
 
     output: str
     summary: str = ""
     display: Any = None
     images: tuple[Image, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     is_error: bool = False
 
 

@@ -48,6 +48,7 @@ class BoxedTool:
             summary=result.summary,
             display=result.display,
             images=result.images,
+            changes=result.changes,
             is_error=result.is_error,
         )
 

@@ -17,36 +17,11 @@ from ybs.frontends.terminal.words import (
     reason_of,
     routed_words,
     shorten,
-    subject,
     usage_line,
     verb,
     wrap,
     wrap_words,
 )
-
-
-@every_row(
-    ("arguments", "said"),
-    [
-        (b'{"command": "ls -la", "path": "x"}', "ls -la"),
-        (b'{"path": "src/a.py"}', "src/a.py"),
-        (b'{"pattern": "coupon", "path": "src"}', '"coupon" in src'),
-        (b'{"pattern": "coupon"}', '"coupon"'),
-        (b'{"command": "a\\nb"}', "a b"),
-        (b'{"command": "\\u001b[2Jx"}', "␛[2Jx"),
-        (b'{"id": "job-1", "wait": 5}', "job-1"),
-        (b'{"action": "status"}', "status"),
-        (b'{"action": "diff", "paths": ["a.py", "b.py"]}', "diff a.py b.py"),
-        (b'{"action": "commit", "text": "Fix\\nit"}', "commit Fix it"),
-        (b'{"action": 3, "path": "x"}', "x"),
-        (b'{"id": "1"}', ""),
-        (b'{"other": 1}', ""),
-        (b"not json", ""),
-        (b"[1]", ""),
-    ],
-)
-def test_a_call_is_described_by_its_telling_argument(arguments: bytes, said: str) -> None:
-    assert subject(arguments) == said
 
 
 def test_an_unknown_tool_keeps_its_name_and_hides_no_control_character() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.tools.editing import diff
-from ybs.tools.editing.diff import Diff, diff_of
+from ybs.tools.editing.diff import Diff, change_of, diff_of, diff_of_change
 
 
 def test_equal_texts_have_no_difference():
@@ -102,6 +102,42 @@ def test_a_change_of_more_lines_than_the_limit_is_one_block(
     monkeypatch.setattr(diff, "_MOST_LINES", most)
     shown = diff_of("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", "f").text.splitlines()
     assert (" c" not in shown) == is_one_block
+
+
+@given(st.text("abc\n\r", max_size=60), st.text("abc\n\r", max_size=60))
+def test_a_change_of_a_long_file_keeps_the_lines_that_show_the_same_difference(
+    before: str, after: str
+):
+    whole = change_of("f", before, after, diff_of(before, after, "f"))
+    assert (whole.before, whole.after, whole.first_line) == (before, after, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diff, "MOST_WHOLE", 0)
+        part = change_of("f", before, after, diff_of(before, after, "f"))
+        patch.setattr(diff, "MOST_KEPT", 0)
+        none = change_of("f", before, after, diff_of(before, after, "f"))
+    head = "".join(f"{line}\n" for line in before.split("\n")[: part.first_line - 1])
+    assert part.before is not None
+    assert part.after is not None
+    assert before.startswith(head + part.before)
+    assert after.startswith(head + part.after)
+    assert before[len(head + part.before) :] == after[len(head + part.after) :]
+    assert (part.added, part.removed) == (whole.added, whole.removed)
+    if before and after:  # of an empty file the heading says that there is none
+        assert diff_of_change(part) == diff_of_change(whole) == diff_of(before, after, "f").text
+    assert (none.before, none.after) == ("", "")
+    assert (none.added, none.removed) == (whole.added, whole.removed)
+
+
+def test_what_is_kept_of_a_change_is_bounded():
+    lines = [f"{number}\n" for number in range(50_000)]
+    before, after = "".join(lines), "".join([*lines[:25_000], "new\n", *lines[25_000:]])
+    change = change_of("f", before, after, diff_of(before, after, "f"))
+    assert (change.first_line, change.added, change.removed) == (24_998, 1, 0)
+    assert change.after == "24997\n24998\n24999\nnew\n25000\n25001\n25002\n"
+    assert "@@ -24998,6 +24998,7 @@" in diff_of_change(change)
+    made = change_of("f", None, before, diff_of("", before, "f"))
+    assert (made.before, made.after, made.added) == (None, "", 50_000)
+    assert diff_of_change(made) == "f: the change is too long to be kept"
 
 
 def _texts(old: str, new: str) -> tuple[str, str]:

@@ -36,7 +36,8 @@ from ybs.core.events import (
 )
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.folds import Kept
-from ybs.frontends.terminal.words import one_line, reason_of, subject, verb
+from ybs.frontends.terminal.words import one_line, reason_of, verb
+from ybs.tools.calls.describing import subject
 
 
 class SubAgent(Struct, eq=False):

@@ -1,10 +1,6 @@
 """Short words for calls, times, numbers and folders, as the terminal shows them."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
-
-import msgspec
 
 from ybs.commands.advice import word
 from ybs.commands.figures import amount, cost
@@ -14,6 +10,7 @@ from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
 from ybs.frontends.terminal.signs import Paint
 from ybs.security.unicode import printable
+from ybs.tools.calls.describing import one_line
 
 VERBS = {
     "read_file": "read",
@@ -31,8 +28,6 @@ VERBS = {
 NARROW = 50
 #: Columns that the first line of an error takes at most, in several rows: a provider may say anything at any length.
 MOST_MESSAGE = 240
-#: The argument that says best what a call is about, the first that is there.
-SUBJECTS = ("command", "pattern", "query", "path", "url", "name", "question", "id", "job_id")
 #: Columns that the last one of a table has at least, or it goes on further to the left.
 _LAST_WIDTH = 20
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
@@ -45,38 +40,6 @@ _ATTRIBUTES = re.compile("(\x1b\\[[0-9;]*m)")
 def verb(name: str) -> str:
     """Name a tool by its verb."""
     return VERBS.get(name) or one_line(name)
-
-
-def subject(arguments: bytes) -> str:
-    """Say in a few words what a call is about, from its arguments (JSON)."""
-    try:
-        given = msgspec.json.decode(arguments, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return ""
-    if isinstance(action := given.get("action"), str) and action:
-        return one_line(" ".join([action, *_texts_in(given, ("paths", "path", "text", "id"))]))
-    for key in SUBJECTS:
-        if isinstance(value := given.get(key), str) and value:
-            if key in ("id", "job_id") and value.isdecimal():
-                return ""  # the result names it better
-            text = f'"{value}"' if key in ("pattern", "query") else value
-            place = given.get("path") if key in ("pattern", "query") else None
-            return one_line(f"{text} in {place}" if isinstance(place, str) else text)
-    return ""
-
-
-def _texts_in(given: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """Yield the texts that stand there under these names, those of lists as well."""
-    for key in keys:
-        value = given.get(key)
-        for each in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if isinstance(each, str) and each:
-                yield each
-
-
-def one_line(text: str) -> str:
-    """Make the text one printable line."""
-    return " ".join(printable(text).split())
 
 
 def cells(text: str) -> int:

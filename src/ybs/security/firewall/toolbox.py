@@ -7,12 +7,14 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ybs.core.changes import FileChange
 from ybs.core.errors import Refused
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox
 from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.report import Report
 from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.stream import StreamMask
 from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
@@ -52,6 +54,12 @@ class FirewallToolbox(ToolboxWrapper):
             result = await self._toolbox.run(restored, live)
         finally:
             live.close()
+        changes = tuple(map(self._masked_change, result.changes))
+        result = replace(result, changes=()) if changes else result
+        clean = self._masked_result(result, live)
+        return replace(clean, changes=changes) if changes else clean
+
+    def _masked_result(self, result: ToolResult, live: "_Live") -> ToolResult:
         if is_clean(self.firewall, result):
             return result
         clean = masked(self.firewall, result, live.place)
@@ -60,12 +68,23 @@ class FirewallToolbox(ToolboxWrapper):
             return clean
         if has_rest_of_key(clean):
             text = f"A private key stands in {live.place}; a part of it could not be masked for certain, so the model sees nothing of it."
-            emit(Noticed(level="warning", text=text))
+            live(Noticed(level="warning", text=text))
             return replace(
                 clean, output=WITHHELD, summary=WITHHELD, display=Raw(b"null"), images=()
             )
         text = f"A private key stands in {live.place}; the model sees a placeholder."
-        emit(Noticed(level="warning", text=text))
+        live(Noticed(level="warning", text=text))
+        return clean
+
+    def _masked_change(self, change: FileChange) -> FileChange:
+        """Return a change without secrets. No model reads it, so it is not reported; of a file with a private key no text is kept."""
+        kept, self.firewall.report = self.firewall.report, Report()
+        try:
+            clean = masked(self.firewall, change)
+        finally:
+            self.firewall.report = kept
+        if _has_key((clean.before or "") + (clean.after or "")):
+            return clean.without_texts("a private key stands in the file")
         return clean
 
 
@@ -105,8 +124,11 @@ class _Live:
 
     def has_key(self, result: ToolResult) -> bool:
         """Return whether the masked result had a private key in it."""
-        shown = result.output + bytes(result.display).decode("utf-8", "replace")
-        return "[ybs:secret:private-key#" in shown
+        return _has_key(result.output + bytes(result.display).decode("utf-8", "replace"))
+
+
+def _has_key(text: str) -> bool:
+    return "[ybs:secret:private-key#" in text
 
 
 def _path_of(call: ToolCall) -> str:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
@@ -17,7 +18,7 @@ from ybs.security.paths.opening import Place
 from ybs.security.paths.path_text import path_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.editing.changes import text_diff
+from ybs.tools.editing.changes import file_change, text_diff
 from ybs.tools.reading.files import failure, read_bytes
 from ybs.tools.workspace import Workspace
 
@@ -66,11 +67,12 @@ class DeleteFile(BuiltInTool):
         path, shown = self._target(arguments)
         try:
             with self.workspace.roots.held(path) as place:
-                now = _mark(_status(place, shown))
-                if self._shown.pop(arguments, now) != now:
+                status = _status(place, shown)
+                if self._shown.pop(arguments, _mark(status)) != _mark(status):
                     raise ToolError(
                         f"{shown} changed in the meantime; it was not deleted. Look at it again."
                     )
+                change = _change(place, status, shown)
                 place.unlink()
         except OSError as error:
             raise failure(error, shown) from error
@@ -79,6 +81,7 @@ class DeleteFile(BuiltInTool):
             output=f"Deleted {shown}.{remark_on_name(path_of(arguments.path), path)}",
             summary=f"Deleted {shown}",
             display={"success": True, "path": shown},
+            changes=(change,),
         )
 
     def _target(self, arguments: Arguments) -> tuple[Path, str]:
@@ -106,10 +109,21 @@ def _status(place: Place, shown: str) -> os.stat_result:
 
 
 def _body(place: Place, status: os.stat_result, shown: str) -> str:
+    return _kind(place, status) or text_diff(read_bytes(place, shown)[0], b"", shown).text
+
+
+def _change(place: Place, status: os.stat_result, shown: str) -> FileChange:
+    if kind := _kind(place, status):
+        return FileChange(path=shown, before="", after=None, omitted=kind)
+    return file_change(read_bytes(place, shown)[0], None, shown)
+
+
+def _kind(place: Place, status: os.stat_result) -> str:
+    """Say what it is, if its contents are not shown."""
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"
     if status.st_size > _SHOWN_BYTES:
         return f"a file of {plural(status.st_size, 'byte')}"
-    return text_diff(read_bytes(place, shown)[0], b"", shown).text
+    return ""

@@ -1,7 +1,7 @@
 """edit_file: one text in a file replaced by another."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, assert_never
+from typing import TYPE_CHECKING, Annotated, ClassVar, assert_never
 
 from msgspec import Meta, Struct
 
@@ -73,19 +73,14 @@ class EditFile(ChangingTool):
         change = self.planned(arguments)
         self.write(change)
         count = change.replacements
-        display: dict[str, Any] = {
-            "success": True,
-            "replacements": count,
-            "error": None,
-            **change.display,
-        }
         done = (
             f"Edited {change.shown}: {plural(count, 'replacement')} ({change.diff.counts} lines)."
         )
         return ToolOutput(
             output=f"{done}{self.remark_on(arguments)}{_now(change)}",
             summary=f"Edited {change.shown} ({change.diff.counts}){change.fuzzy}",
-            display=display,
+            display={"success": True, "replacements": count, "error": None},
+            changes=change.changes,
         )
 
 

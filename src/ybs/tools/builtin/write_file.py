@@ -71,7 +71,8 @@ class WriteFile(ChangingTool):
         return ToolOutput(
             output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}{self.remark_on(arguments)}",
             summary=f"{how} {change.shown} ({change.diff.counts})",
-            display={"success": True, "bytes_written": size, **change.display},
+            display={"success": True, "bytes_written": size},
+            changes=change.changes,
         )
 
 

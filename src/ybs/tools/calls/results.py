@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import ToolOutput
@@ -37,6 +38,7 @@ def result_of(
         summary=_sound(output.summary[:_MOST_SUMMARY]),
         display=display,
         images=output.images,
+        changes=output.changes,
     )
 
 
@@ -59,6 +61,9 @@ def _fault_of(output: Any) -> str:
     images: Any = output.images
     if not (isinstance(images, tuple) and all(isinstance(each, Image) for each in images)):  # pyright: ignore[reportUnknownVariableType] - anybody's tool
         return "its images are no tuple of Image"
+    changes: Any = output.changes
+    if not (isinstance(changes, tuple) and all(isinstance(each, FileChange) for each in changes)):  # pyright: ignore[reportUnknownVariableType] - anybody's tool
+        return "its changes are not a tuple of FileChange"
     return ""
 
 

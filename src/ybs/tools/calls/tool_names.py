@@ -57,6 +57,11 @@ def _meant(name: str, tools: Collection[str]) -> tuple[str, bool]:
     return (meant if meant in tools else "", True)
 
 
+def own_name(name: str, tools: Collection[str]) -> str:
+    """Return the name of the tool that a name can only mean; the name itself where there is none."""
+    return name if name in tools else _meant(name, tools)[0] or name
+
+
 def unknown(name: str, tools: Collection[str], meant: Tool | None = None) -> str:
     """Say that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
     near = [meant.name] if meant is not None else _near(name, tools)

@@ -6,12 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.ports import Preview
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.editing.diff import Diff, diff_of
-from ybs.tools.reading.document import TextFile, is_binary
+from ybs.tools.editing.diff import Diff, change_of, diff_of
+from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.reading.files import failure, read_if_there, remark_on, write_atomically
 from ybs.tools.workspace import Workspace
 
@@ -46,9 +47,11 @@ class FileEdit(Struct, frozen=True, kw_only=True):
         return f" (fuzzy: {', '.join(self.overlooked)})" if self.overlooked else ""
 
     @property
-    def display(self) -> dict[str, Any]:
-        """The difference as the screen shows it after the write."""
-        return {"diff": self.diff.text, "added": self.diff.added, "removed": self.diff.removed}
+    def changes(self) -> tuple[FileChange, ...]:
+        """The change as it is reported after the write; none where the file stays as it was."""
+        if self.before == self.after:
+            return ()
+        return (file_change(self.before, self.after, self.shown, self.diff),)
 
 
 class ChangingTool(BuiltInTool):
@@ -116,3 +119,16 @@ def text_diff(before: bytes | None, after: bytes, shown: str) -> Diff:
     if is_binary(before or b"") or is_binary(after):
         return Diff(f"Binary file {shown}: {len(before or b''):,} -> {len(after):,} bytes", 0, 0)
     return diff_of(TextFile(before or b"").raw, TextFile(after).raw, shown)
+
+
+def file_change(
+    before: bytes | None, after: bytes | None, shown: str, diff: Diff | None = None
+) -> FileChange:
+    """Return what became of a file, None where there was or is none; `diff` is their difference where it is known."""
+    old, new = before or b"", after or b""
+    if is_binary(old) or is_binary(new):
+        old_text, new_text = (None if data is None else "" for data in (before, after))
+        omitted = f"binary file, {len(old):,} -> {len(new):,} bytes"
+        return FileChange(path=shown, before=old_text, after=new_text, omitted=omitted)
+    texts = [None if data is None else printable(TextFile(data).raw) for data in (before, after)]
+    return change_of(shown, texts[0], texts[1], diff or text_diff(before, new, shown))

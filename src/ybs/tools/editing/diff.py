@@ -1,14 +1,19 @@
-"""Unified diffs, whole: what the person reads before and after a write."""
+"""Unified diffs, whole: what the person reads before and after a write; and the texts that a `FileChange` keeps."""
 
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ybs.core.changes import FileChange
 from ybs.tools.editing.prefix import shared
 from ybs.tools.reading.document import printable
 
 _CONTEXT = 3
 _MOST_LINES = 3000  # beyond this the changed part is shown as one block
+#: A change keeps the whole file if `before` and `after` together have at most so many characters, else the lines that
+#: include every change; if those have more than `MOST_KEPT`, it keeps no text.
+MOST_WHOLE, MOST_KEPT = 40_000, 200_000
 
 
 class Diff(Struct, frozen=True):
@@ -24,15 +29,12 @@ class Diff(Struct, frozen=True):
         return f"+{self.added} -{self.removed}"
 
 
-def diff_of(before: str, after: str, name: str) -> Diff:
-    """Compare two texts; `name` is the file's path in the heading."""
+def diff_of(before: str, after: str, name: str, *, first_line: int = 1) -> Diff:
+    """Compare two texts that begin at `first_line` of a file; `name` is its path in the heading."""
     old, new = _lines(before), _lines(after)
-    head = shared(old, new)
-    tail = shared(old[head:][::-1], new[head:][::-1])
-    skip = max(head - _CONTEXT, 0)
-    keep = max(tail - _CONTEXT, 0)
-    old, new = old[skip : len(old) - keep], new[skip : len(new) - keep]
-    lines = [line for group in _groups(old, new) for line in _hunk(group, old, new, skip)]
+    skip, old, new = _changed(old, new)
+    begin = skip + first_line - 1
+    lines = [line for group in _groups(old, new) for line in _hunk(group, old, new, begin)]
     if not lines:
         return Diff("", 0, 0)
     added = sum(line.startswith("+") for line in lines)
@@ -42,7 +44,43 @@ def diff_of(before: str, after: str, name: str) -> Diff:
     return Diff(printable("\n".join((source, target, *lines))), added, removed)
 
 
+def change_of(path: str, before: str | None, after: str | None, diff: Diff) -> FileChange:
+    """Return the change of a file that `diff` shows, with as much of its texts as is kept."""
+    change = FileChange(
+        path=path, before=before, after=after, added=diff.added, removed=diff.removed
+    )
+    old, new = before or "", after or ""
+    if len(old) + len(new) <= MOST_WHOLE:
+        return change
+    skip, *parts = _changed(_whole_lines(old), _whole_lines(new))
+    if sum(len(line) for part in parts for line in part) > MOST_KEPT:
+        return change.without_texts("the change is too long to be kept")
+    old, new = map("".join, parts)
+    return replace(change, before=before and old, after=after and new, first_line=skip + 1)
+
+
+def diff_of_change(change: FileChange) -> str:
+    """Return a change as a unified diff, or a line that says why there is none."""
+    if change.omitted:
+        return f"{change.path}: {change.omitted}"
+    texts = change.before or "", change.after or ""
+    return diff_of(*texts, change.path, first_line=change.first_line).text
+
+
+def _changed(old: list[str], new: list[str]) -> tuple[int, list[str], list[str]]:
+    """Return the lines of both texts that include every change, with their context, and how many stand before them."""
+    head = shared(old, new)
+    tail = shared(old[head:][::-1], new[head:][::-1])
+    skip, keep = max(head - _CONTEXT, 0), max(tail - _CONTEXT, 0)
+    return skip, old[skip : len(old) - keep], new[skip : len(new) - keep]
+
+
 _Group = list[tuple[str, int, int, int, int]]
+
+
+def _whole_lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *[last] * bool(last)]
 
 
 def _lines(text: str) -> list[str]:

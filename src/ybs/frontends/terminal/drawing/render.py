@@ -49,6 +49,7 @@ from ybs.frontends.terminal.drawing.steps import (
     diff_of,
     draw_detail,
     file_of,
+    has_diff,
     hidden_text,
     hint_of,
     output_lines,
@@ -71,13 +72,13 @@ from ybs.frontends.terminal.words import (
     retry_words,
     routed_words,
     shorten,
-    subject,
     usage_line,
     verb,
     wrap_words,
 )
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.status import View
+from ybs.tools.calls.describing import subject
 
 #: Rows of it that are drawn at first: the screen's own memory has an end too. The key once more draws all.
 MOST_ROWS = 500
@@ -284,7 +285,7 @@ class Renderer(Page):
         signs, room = self.canvas.signs, width - len(detail_margin(width))
         is_whole = self._view.is_verbose
         shown = detail_of(event, room, signs, call.tail, is_whole=is_whole)
-        if is_whole and not diff_of(event) and (given := arguments_of(call.arguments, call.about)):
+        if is_whole and not has_diff(event) and (given := arguments_of(call.arguments, call.about)):
             yield draw_detail(output_lines(given, room), width, self.canvas.paint)
         if shown.whole:
             title = f"{verb(event.name)} {call.about}"

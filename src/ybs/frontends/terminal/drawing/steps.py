@@ -134,7 +134,7 @@ def arguments_of(arguments: bytes, about: str) -> str:
 
 def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
     """Return what the model was given of a call below which nothing is drawn."""
-    is_drawn = (streams_of(finished) or printed).strip() or diff_of(finished)
+    is_drawn = (streams_of(finished) or printed).strip() or has_diff(finished)
     is_drawn = is_drawn or "stdout" in _display(finished)  # a command that wrote nothing
     if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
         return ""
@@ -171,9 +171,21 @@ def hidden_text(count: int, signs: Signs) -> str:
 
 
 def diff_of(finished: ToolFinished) -> str:
-    """Find the diff in what a tool hands over for the person."""
-    shown = _display(finished)
-    found = shown.get("diff")
+    """Return what a call changed in files as a unified diff."""
+    from ybs.tools.editing.diff import diff_of_change  # few calls change anything
+
+    diffs = filter(None, map(diff_of_change, finished.changes))
+    return "\n".join(diffs) or _old_diff(finished)
+
+
+def has_diff(finished: ToolFinished) -> bool:
+    """Return whether a call tells what it changed in files."""
+    return bool(finished.changes or _old_diff(finished))
+
+
+def _old_diff(finished: ToolFinished) -> str:
+    """Return the diff of a call in a transcript that is older than `changes`."""
+    found = _display(finished).get("diff")
     return found if isinstance(found, str) else ""
 
 

@@ -35,7 +35,7 @@ from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
     arguments_of,
     detail_of,
-    diff_of,
+    has_diff,
     output_lines,
     streams_of,
 )
@@ -51,7 +51,6 @@ from ybs.frontends.terminal.words import (
     retry_words,
     routed_words,
     shorten,
-    subject,
     usage_line,
     verb,
     wrap,
@@ -59,6 +58,7 @@ from ybs.frontends.terminal.words import (
 from ybs.security.unicode import printable
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
 from ybs.session.session import Session
+from ybs.tools.calls.describing import subject
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
 WIDTH = 79
@@ -234,7 +234,7 @@ class Sentences:
         if self._who and not is_whole:
             return []
         lines = detail_of(event, WIDTH - 2, ASCII, is_whole=is_whole).lines
-        if is_whole and given and not diff_of(event):
+        if is_whole and given and not has_diff(event):
             lines = [*output_lines(given, WIDTH - 2), *lines]
         return [f"  {line}" for line in lines]
 

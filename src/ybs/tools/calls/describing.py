@@ -1,0 +1,114 @@
+"""What is said of a call when it begins, from its name and arguments alone: its effect, a title, and the files it names."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from ybs.core.errors import ToolError
+from ybs.core.events import Emit, Event, ToolStarted
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Toolbox
+from ybs.core.wording import first_words
+from ybs.security.paths.path_text import path_of
+from ybs.security.paths.roots import Roots
+from ybs.security.unicode import printable
+from ybs.tools.calls.tool_names import own_name
+
+_VERBS: Final = {
+    "read_file": "Read",
+    "write_file": "Write",
+    "edit_file": "Edit",
+    "delete_file": "Delete",
+    "list_files": "List",
+    "search_files": "Search",
+    "run_shell": "Run",
+    "shell_job": "Job",
+    "git": "Git",
+    "ask_user": "Ask",
+    "delegate": "Delegate",
+}
+#: The tools whose `path` or `paths` are files of the project.
+_NAMING_FILES: Final = frozenset(
+    ("read_file", "write_file", "edit_file", "delete_file", "list_files", "search_files", "git")
+)
+#: The argument that says best what a call is about, the first that is there.
+SUBJECTS: Final = (
+    *("command", "pattern", "query", "path", "url", "name", "question", "id", "job_id"),
+)
+_LONGEST_TITLE = 200  # columns
+
+
+def describing(emit: Emit, toolbox: Toolbox, roots: Roots) -> Emit:
+    """Return an `emit` that says of each call of the toolbox what it is, when it begins."""
+
+    def tell(event: Event) -> None:
+        emit(_described(event, toolbox, roots) if isinstance(event, ToolStarted) else event)
+
+    return tell
+
+
+def _described(event: ToolStarted, toolbox: Toolbox, roots: Roots) -> ToolStarted:
+    effects = {spec.name: spec.effect for spec in toolbox.specs()}
+    name, arguments = own_name(event.name, effects), bytes(event.arguments)
+    effect = effects.get(name, "")
+    if not effect:  # it may be known without being offered
+        call = ToolCall(id=event.id, name=event.name, arguments=event.arguments)
+        effect = "read" if toolbox.is_read_only(call) else ""
+    paths = tuple(dict.fromkeys(_paths_in(arguments, roots))) if name in _NAMING_FILES else ()
+    return replace(event, effect=effect, title=title_of(name, arguments), paths=paths)
+
+
+def title_of(name: str, arguments: bytes) -> str:
+    """Return a line for people that says which call it is, such as `Run git status`."""
+    verb = _VERBS.get(name) or one_line(name)
+    return first_words(f"{verb} {subject(arguments)}", _LONGEST_TITLE)
+
+
+def subject(arguments: bytes) -> str:
+    """Say in a few words what a call is about, from its arguments (JSON)."""
+    given = _given(arguments)
+    if isinstance(action := given.get("action"), str) and action:
+        return one_line(" ".join([action, *_texts_in(given, ("paths", "path", "text", "id"))]))
+    for key in SUBJECTS:
+        if isinstance(value := given.get(key), str) and value:
+            if key in ("id", "job_id") and value.isdecimal():
+                return ""  # the result names it better
+            text = f'"{value}"' if key in ("pattern", "query") else value
+            place = given.get("path") if key in ("pattern", "query") else None
+            return one_line(f"{text} in {place}" if isinstance(place, str) else text)
+    return ""
+
+
+def one_line(text: str) -> str:
+    """Make the text one printable line."""
+    return " ".join(printable(text).split())
+
+
+def _given(arguments: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _texts_in(given: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    """Yield the texts that stand there under these names, those of lists as well."""
+    for key in keys:
+        value = given.get(key)
+        for each in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(each, str) and each:
+                yield each
+
+
+def _paths_in(arguments: bytes, roots: Roots) -> Iterator[str]:
+    """Yield the files that are named, as `roots` shows them. Nothing is looked at: a link stands for itself."""
+    for text in _texts_in(_given(arguments), ("path", "paths")):
+        try:
+            path = os.path.normpath(roots.folder / path_of(text))
+        except ToolError:
+            continue  # the call will say so
+        yield roots.show(Path(path))
