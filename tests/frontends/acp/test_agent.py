@@ -128,7 +128,7 @@ async def test_a_stopped_turn_is_answered_at_once_also_at_an_open_question(
         assert (await editor.say(session, "go on")).stop_reason == "end_turn"
     assert took < 0.5  # 0.1 s on an idle machine
     assert (project / "a").exists()
-    assert editor.call("delete_file")["status"] == "failed"
+    assert editor.call("Delete a")["status"] == "failed"
 
 
 async def test_prompts_wait_for_the_running_one_and_sessions_do_not(clients: Any, project: Path):
@@ -240,7 +240,7 @@ async def test_live_output_and_the_result_of_a_command_are_told(clients: Any, pr
     shown = [each.content[0].content.text for each in editor.of("tool_call_update") if each.content]
     assert any("one" in text and "two" not in text for text in shown)
     assert "two" in shown[-1]
-    assert editor.call("run_shell")["kind"] == "execute"
+    assert editor.call("Run")["kind"] == "execute"
 
 
 async def test_what_ends_a_turn_is_said_in_the_protocols_terms(clients: Any, project: Path):
@@ -287,7 +287,7 @@ async def test_a_session_is_listed_loaded_resumed_forked_and_closed(clients: Any
         loaded = await agent.load_session(session_id=session, cwd=str(project), mcp_servers=[])
         assert loaded.config_options
         assert editor.of("user_message_chunk")[0].content.text == "Read a."
-        assert editor.call("read_file")["status"] == "completed"
+        assert editor.call("Read a")["status"] == "completed"
         assert editor.text == "It says text."
         assert (await editor.say(session, "Again.")).stop_reason == "end_turn"
         fork = await agent.fork_session(session_id=session, cwd=str(project), mcp_servers=[])
@@ -333,6 +333,10 @@ async def test_unsaved_text_is_what_is_read_and_edited(clients: Any, project: Pa
         session = await editor.new(project)
         assert (project / "a.txt").read_bytes() == b"saved\r\nend\r\n"
         await editor.say(session, "edit it")
+        (diff,) = editor.call("Edit a.txt")["content"]
+        assert diff["path"] == str(project / "a.txt")
+        assert "typed" in diff["old_text"]
+        assert "changed" in diff["new_text"]
         assert editor.written == [
             ("a.txt", "typed\r\nend\r\n"),  # saved first, as the person would
             ("a.txt", "changed\r\nend\r\n"),

@@ -9,7 +9,6 @@ import msgspec
 from acp import helpers, schema
 
 from ybs.commands.advice import advised
-from ybs.config.tree import is_object
 from ybs.core.envelope import Envelope
 from ybs.core.events import (
     AssistantSaid,
@@ -29,20 +28,22 @@ from ybs.core.events import (
 from ybs.core.messages import Image, Text, Thinking
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import printable
+from ybs.tools.calls.describing import title_of
 
-#: The kinds of tools that their effect does not say.
+#: The kinds of calls: of some tools by their names, of all others by their effect.
 _KINDS: Final[dict[str, schema.ToolKind]] = {
     **dict.fromkeys(("search_files", "list_files", "repo_map", "web_search"), "search"),
     **dict.fromkeys(("todo", "set_thought", "delegate"), "think"),
-    **dict.fromkeys(("edit_file", "write_file"), "edit"),
-    **dict.fromkeys(("run_shell", "git", "shell_job"), "execute"),
     "web_fetch": "fetch",
-    "read_file": "read",
-    "delete_file": "delete",
+}
+_EFFECTS: Final[dict[str, schema.ToolKind]] = {
+    "read": "read",
+    "write": "edit",
+    "edit": "edit",
+    "delete": "delete",
+    "execute": "execute",
 }
 _STATES: Final[dict[str, schema.PlanEntryStatus]] = {"x": "completed", ">": "in_progress"}
-#: The arguments that say best what a call is about.
-_ABOUT: Final = ("path", "command", "query", "pattern")
 #: Of what a call prints the newest is shown while it runs.
 _MOST_LIVE_CHARS: Final = 20_000
 
@@ -64,8 +65,8 @@ class Updates:
     def of(self, envelope: Envelope, *, is_replayed: bool = False) -> Iterator[Any]:
         """Yield the updates of an event; of what the person said only where it is replayed, for the editor has shown it."""
         match envelope.event:
-            case ToolStarted(name=name, arguments=arguments) if not envelope.is_main:
-                line = f"{envelope.agent}: {_title(name, msgspec.json.decode(arguments))}\n"
+            case ToolStarted() as begun if not envelope.is_main:
+                line = f"{envelope.agent}: {_title(begun)}\n"
                 self._keep(ToolPrinted(id=envelope.started_by, text=line))
             case _ if not envelope.is_main:
                 pass
@@ -122,23 +123,39 @@ class Updates:
             case ToolFinished(id=call, success=success):
                 self._printed.pop(call, None)
                 status = "completed" if success else "failed"
-                yield helpers.update_tool_call(call, status=status, content=_content_of(event))
+                yield helpers.update_tool_call(call, status=status, content=self._content_of(event))
 
     def _whole(self, begun: ToolStarted, ended: ToolFinished | None = None) -> Any:
         """Return a call as it begins, or with what it came to."""
-        given: Any = msgspec.json.decode(begun.arguments)
-        path = given.get("path") if is_object(given) else None
-        place = [schema.ToolCallLocation(path=str(self._folder / path))] if path else None
         status = "in_progress" if ended is None else "completed" if ended.success else "failed"
         return helpers.start_tool_call(
             begun.id,
-            _title(begun.name, given),
-            kind=_KINDS.get(begun.name, "other"),
+            _title(begun),
+            kind=_KINDS.get(begun.name) or _EFFECTS.get(begun.effect, "other"),
             status=status,
-            locations=place,
-            raw_input=given,
-            content=None if ended is None else _content_of(ended),
+            locations=[schema.ToolCallLocation(path=self._place(each)) for each in begun.paths],
+            raw_input=msgspec.json.decode(begun.arguments),
+            content=None if ended is None else self._content_of(ended),
         )
+
+    def _place(self, path: str) -> str:
+        return str(self._folder / path)
+
+    def _content_of(self, event: ToolFinished) -> list[Any]:
+        """Return what a call came to: the changes that it made, or what it printed."""
+        images = [helpers.tool_content(_block(each)) for each in event.images]
+        whole = [each for each in event.changes if not each.omitted]
+        if whole:
+            return [
+                *(
+                    helpers.tool_diff_content(self._place(each.path), each.after or "", each.before)
+                    for each in whole
+                ),
+                *images,
+            ]
+        output = printable(event.output)
+        text = advised(output, event.remedies) if event.is_refused else fenced(output)
+        return [*([_content(text)] if output else []), *images]
 
     def _keep(self, printed: ToolPrinted) -> None:
         if printed.id in self._printed:
@@ -198,19 +215,5 @@ def _content(text: str) -> Any:
     return helpers.tool_content(helpers.text_block(text))
 
 
-def _content_of(event: ToolFinished) -> list[Any]:
-    """Return what a call came to: the change that it made, or what it printed."""
-    shown: Any = msgspec.json.decode(event.display)
-    diff = shown.get("diff") if is_object(shown) else None
-    images = [helpers.tool_content(_block(each)) for each in event.images]
-    if isinstance(diff, str) and diff:
-        return [_content(fenced(diff, "diff")), *images]
-    output = printable(event.output)
-    text = advised(output, event.remedies) if event.is_refused else fenced(output)
-    return [*([_content(text)] if output else []), *images]
-
-
-def _title(name: str, given: Any) -> str:
-    known: dict[str, Any] = given if is_object(given) else {}
-    about = next((known[key] for key in _ABOUT if isinstance(known.get(key), str)), "")
-    return printable(f"{name} {about}".rstrip().replace("\n", " "))[:200]
+def _title(event: ToolStarted) -> str:
+    return event.title or title_of(event.name, bytes(event.arguments))
