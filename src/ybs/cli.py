@@ -130,16 +130,10 @@ def run(words: Sequence[str]) -> int:
         arguments = parse(words)
         if folder := getattr(arguments, "work_in", None):
             change_to(folder)
-        if arguments.subcommand == "setup" and arguments.what == "editor":
-            from ybs.frontends.headless.editors import set_up_editors
-            from ybs.frontends.host import this_host
-
-            return set_up_editors(this_host(), arguments.editors, writes=arguments.write)
-        if arguments.subcommand == "setup" or arguments.action == "setup":
-            from ybs.frontends.host import this_host
-            from ybs.frontends.terminal.start.setup import set_up
-
-            return 0 if set_up(this_host()) else 1
+        if arguments.subcommand == "setup":
+            return set_up(arguments)
+        if arguments.subcommand == "acp":
+            return serve_editor(arguments)
         if arguments.subcommand == "completion":
             from ybs.completion import completion
             from ybs.security.gate import put
@@ -157,15 +151,33 @@ def run(words: Sequence[str]) -> int:
         return code_of(error)
 
 
+def set_up(arguments: "Namespace") -> int:
+    """Ask for the model, or show what the settings of editors need."""
+    from ybs.frontends.host import this_host
+
+    if getattr(arguments, "what", "") == "editor":
+        from ybs.frontends.headless.editors import set_up_editors
+
+        return set_up_editors(this_host(), arguments.editors, writes=arguments.write)
+    from ybs.frontends.terminal.start.setup import set_up
+
+    return 0 if set_up(this_host()) else 1
+
+
+def serve_editor(arguments: "Namespace") -> int:
+    """Serve an editor, or set up the model for one."""
+    if arguments.action == "setup":
+        return set_up(arguments)
+    from ybs.frontends.acp.command import serve
+
+    return serve(session_options(arguments))
+
+
 def run_named(arguments: "Namespace") -> int:
     """Run the subcommand that the arguments name."""
     if arguments.subcommand == "tool":
         return call_tool(arguments)
     options = session_options(arguments)
-    if arguments.subcommand == "acp":
-        from ybs.frontends.acp.command import serve as serve_editor
-
-        return serve_editor(options)
     if arguments.subcommand == "mcp" and arguments.action == "serve":
         from ybs.frontends.mcp_server.command import serve
 

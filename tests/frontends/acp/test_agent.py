@@ -302,6 +302,27 @@ async def test_a_session_is_listed_loaded_resumed_forked_and_closed(clients: Any
         assert len((await agent.list_sessions()).sessions) == 2
 
 
+async def test_a_session_that_is_open_is_told_again_from_its_beginning(clients: Any, project: Path):
+    async with clients.edited(project, "Hello.", "Again.") as editor:
+        session = await editor.new(project)
+        await editor.say(session, "hi")
+        editor.updates.clear()
+        await editor.agent.load_session(session_id=session, cwd=str(project), mcp_servers=[])
+        assert [each.content.text for each in editor.of("user_message_chunk")] == ["hi"]
+        assert editor.text == "Hello."
+        await editor.say(session, "more")
+        assert editor.text.endswith("Again.")
+
+
+async def test_a_picture_alone_is_a_prompt(clients: Any, project: Path):
+    model = ScriptedModel(["A pixel."])
+    picture = clients.acp.image_block(base64.b64encode(PIXEL).decode(), "image/png")
+    async with clients.edited(project, model=model) as editor:
+        await editor.say(await editor.new(project), picture)
+    assert editor.text.endswith("A pixel.")
+    assert [each.data for each in model.requests[0].messages[-1].content] == [PIXEL]
+
+
 async def test_long_lists_of_sessions_have_pages(clients: Any, project: Path, home: Path):
     store = Store(host_at(home).sessions_folder)
     for number in range(205):

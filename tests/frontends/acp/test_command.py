@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -70,7 +71,13 @@ class Raw:
 @asynccontextmanager
 async def serving(folder: Path, *words: str, **more: Any) -> AsyncIterator[Raw]:
     process = await asyncio.create_subprocess_exec(
-        *SERVE, *words, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=50_000_000, **more
+        *SERVE,
+        *words,
+        cwd=folder,
+        limit=50_000_000,
+        stdin=PIPE,
+        stderr=PIPE,
+        **{"stdout": PIPE, **more},
     )
     try:
         yield Raw(process)
@@ -187,19 +194,35 @@ async def test_a_flood_of_requests_is_refused_and_the_session_goes_on(project: P
 async def test_an_editor_that_goes_ends_its_turns(project: Path, home: Path, how: str):
     async with OpenAIServer([call("run_shell", command="touch began; sleep 63.21")]) as server:
         settle(home, server, mode="bypass")
-        async with serving(project) as editor:
-            session = await editor.begin(project)
-            prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "sleep"}]}
-            await editor.send(
-                {"jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": prompt}
-            )
-            assert await comes((project / "began").exists, 20)
-            if how == "dies":  # both ends of its pipes are closed at once
-                editor.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined] - asyncio has no other way
-            assert await asyncio.wait_for(editor.leave(), 20) == 0
+        reading, writing = os.pipe()
+        async with serving(project, stdout=writing) as editor:
+            os.close(writing)
+            with os.fdopen(reading, "rb") as told:
+                await editor.send(
+                    {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
+                )
+                new = {"cwd": str(project), "mcpServers": []}
+                await editor.send(
+                    {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": new}
+                )
+                session = await asyncio.to_thread(_opened, told)
+                prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "sleep"}]}
+                message = {"jsonrpc": "2.0", "id": 9, "method": "session/prompt"}
+                await editor.send({**message, "params": prompt})
+                assert await comes((project / "began").exists, 20)
+                if how == "dies":  # both ends of its pipes are closed at once
+                    told.close()
+                assert await asyncio.wait_for(editor.leave(), 20) == 0
     assert not _runs("sleep 63.21")
     transcripts = list((home / ".config/ybs/sessions").glob("*.jsonl"))
     assert "interrupted" in transcripts[0].read_text()
+
+
+def _opened(told: BinaryIO) -> str:
+    for line in told:
+        if json.loads(line).get("id") == 1:
+            return json.loads(line)["result"]["sessionId"]
+    raise AssertionError("no session was opened")
 
 
 def _runs(words: str) -> bool:

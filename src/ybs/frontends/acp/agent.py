@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -190,7 +191,8 @@ class EditorAgent:
         await held.close()
         await self._hub.close(held.session.id)
         if not held.session.conversation.messages and held.session.environment.incognito.may_write:
-            self._store().delete(session_id)  # nothing was said
+            with suppress(YbsError, OSError):  # nothing was said
+                self._store().delete(session_id)
 
 
 def entry_of(server: Any) -> dict[str, Any]:

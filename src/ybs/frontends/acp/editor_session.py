@@ -161,14 +161,21 @@ class EditorSession:
                     yield f"The editor's MCP server {each.server.name} (`{each.server.shown}`) {needs}."
 
     async def replay(self) -> None:
-        """Tell the editor what was said and done before."""
+        """Tell the editor what was said and done before: what was saved, and what has happened since."""
         updates = Updates(self.session.folder)
-        for envelope in self.session.journal.earlier:
+        for envelope in (*self.session.journal.earlier, *await self._since()):
             if not isinstance(envelope.event, Noticed):
                 for update in updates.of(envelope, is_replayed=True):
                     await self._tell(update)
         if self.session.is_cut_short:
             await self._tell(note(_CUT_SHORT))
+
+    async def _since(self) -> list[Envelope]:
+        listener, newest, since = self._feed.listen(), self._newest, list[Envelope]()
+        while listener.number < newest:
+            since.append(await anext(listener))
+        listener.close()
+        return since
 
     # What the editor asks for
 
@@ -182,7 +189,10 @@ class EditorSession:
             await self._tell(helpers.update_agent_message_text(refusal))
             return schema.PromptResponse(stop_reason="end_turn")
         typed = None if said.typed == said.text else said.typed
-        line = Line(text=said.text, sender=self, typed=typed, images=said.images)
+        is_picture = bool(said.images) and not said.text.strip()
+        line = Line(
+            text=said.text, sender=self, typed=typed, images=said.images, is_for_model=is_picture
+        )
         prompt = _Prompt(line)
         self._prompts.append(prompt)
         try:
