@@ -64,9 +64,9 @@ def test_what_may_not_be_read_is_not_read_that_way(roots: Roots, home: Path):
 def test_no_descriptor_stays_open(roots: Roots):
     path = roots.folder / "a"
     roots.unsaved[path] = b"typed"
-    before = len(os.listdir("/proc/self/fd"))
+    before = len([*Path("/proc/self/fd").iterdir()])
     for _ in range(5):
         with roots.held(path) as place:
             place.status()
             os.close(open_regular(place, "a")[0])
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len([*Path("/proc/self/fd").iterdir()]) == before

@@ -4,25 +4,14 @@ Only whole requests, notifications and responses reach the SDK; what makes no se
 """
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, TextIO
 
-from ybs.core.errors import ToolError
-from ybs.frontends.json_rpc import INVALID_REQUEST, Message, Senseless, encoded, message_of
-from ybs.frontends.lines import Lines
-from ybs.security.gate import put_json
-from ybs.tools.calls.supervise import called
+from ybs.frontends.json_rpc import INVALID_REQUEST, Message, Pipe, Senseless
 
 #: So many requests may wait for their answers; more are refused.
 MOST_OPEN: Final = 1_000
-#: Who sends more than this waits until the editor has read some of it.
-_MOST_UNREAD_BYTES: Final = 1_000_000
-_CHUNK_BYTES: Final = 65_536
-#: So long what is on its way out has at the end: nobody may be there to read it.
-_FLUSH_SECONDS: Final = 1.0
 
 
 class Wire:
@@ -31,18 +20,14 @@ class Wire:
     def __init__(
         self, read_from: int, write_to: TextIO, greet: Callable[[Message], Message]
     ) -> None:
-        self._read_from, self._write_to, self._greet = read_from, write_to, greet
-        self._lines, self._came = Lines(), deque[Message]()
-        self._open = set[int | str]()
-        self._out, self._out_bytes = deque[bytes](), 0
-        self._more, self._room = asyncio.Event(), asyncio.Event()
-        self._is_gone = False
-        self._writer = asyncio.create_task(self._write())
+        self._pipe, self._greet = Pipe(read_from, write_to, self._take), greet
+        self._came, self._open = deque[Message](), set[int | str]()
+        self._greeted = False
 
     async def opened(self) -> bool:
-        """Wait for the first message and answer it where it is `initialize`; return whether any came."""
-        while not self._came:
-            if not await self._read():
+        """Wait for the first message, and answer it where it is `initialize`; return whether any came."""
+        while not (self._greeted or self._came):
+            if not await self._pipe.read():
                 return False
         return True
 
@@ -50,29 +35,15 @@ class Wire:
         """Return the next message for the SDK; None where the editor has gone."""
         await asyncio.sleep(0)  # what came before begins first, also in a flood
         while not self._came:
-            if self._is_gone or not await self._read():
+            if not await self._pipe.read():
                 return None
         return self._came.popleft()
 
-    async def _read(self) -> bool:
-        """Read what has come; return whether more can come."""
-        try:
-            data = await called(lambda: os.read(self._read_from, _CHUNK_BYTES), "stdin", None)
-        except ToolError:
-            return False
-        for line in self._lines.feed(data):
-            try:
-                if line is None or line.strip():
-                    self._take(message_of(line))
-            except Senseless as error:
-                self._put(error.answer)
-                await self._flushed()  # who floods is read no faster than they read
-        return bool(data)
-
     def _take(self, message: Message) -> None:
         if message.get("method") == "initialize" and "id" in message:
+            self._greeted = True
             params = message.get("params", {})
-            self._put({"jsonrpc": "2.0", "id": message["id"], **self._greet(params)})
+            self._pipe.put({"jsonrpc": "2.0", "id": message["id"], **self._greet(params)})
         elif self.take(message, self._open):
             self._came.append(message)
 
@@ -91,45 +62,14 @@ class Wire:
         return True
 
     async def send(self, message: Message) -> None:
-        """Send a message, behind those before it. Raises ConnectionError where the editor has gone."""
-        if self._is_gone:
+        """Send a message. Raises ConnectionError where the editor has gone."""
+        if self._pipe.is_gone:
             raise ConnectionError("the editor has gone")
         if "method" not in message:
             self._open.discard(message["id"])
-        self._put(message)
-        await self._flushed()
-
-    def _put(self, message: Message) -> None:
-        data = encoded(message) + b"\n"
-        self._out.append(data)
-        self._out_bytes += len(data)
-        self._more.set()
-
-    async def _flushed(self) -> None:
-        while self._out_bytes > _MOST_UNREAD_BYTES and not self._is_gone:
-            self._room.clear()
-            await self._room.wait()
-
-    async def _write(self) -> None:
-        while True:
-            await self._more.wait()
-            self._more.clear()
-            data = b"".join(self._out)
-            self._out.clear()
-            try:
-                await called(lambda data=data: put_json(data, self._write_to), "stdout", None)
-            except ToolError:  # nobody reads any more
-                self._is_gone = True
-            self._out_bytes -= len(data)
-            self._room.set()
+        self._pipe.put(message)
+        await self._pipe.flushed()
 
     async def close(self) -> None:
         """Let what was sent go out, for a moment, and send nothing more."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FLUSH_SECONDS):
-                while self._out_bytes and not self._is_gone:
-                    self._room.clear()
-                    await self._room.wait()
-        self._is_gone = True
-        self._writer.cancel()
-        await asyncio.wait((self._writer,))
+        await self._pipe.close()
