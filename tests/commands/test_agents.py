@@ -85,7 +85,7 @@ async def test_they_are_listed_watched_and_stopped_while_a_turn_runs(project: Pa
         assert "who calls it?" in listed
         watched = await said(session, "/agents explore-1")
         assert "Task: one: who calls it?" in watched
-        assert 'list_files {"path":"."}' in watched
+        assert "List ." in watched
         assert "is no sub-agent 'explore-9'" in await said(session, "/agents explore-9")
         assert "no sub-agent 'explore-9' that works" in await said(
             session, "/agents stop explore-9"

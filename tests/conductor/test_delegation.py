@@ -71,7 +71,7 @@ async def test_three_providers_work_in_one_session_while_one_fails_and_one_reach
     assert told[1].startswith("[review-1: not done: ")
     assert "the model's engine died" in told[1]
     assert told[2].startswith("[explore-2: not done: Stopped after 2 steps")
-    assert "It had done 2 calls, the last: read_file" in told[2]
+    assert "It had done 2 calls, the last: Read a.txt; Read a.txt" in told[2]
     assert told[3].startswith("[explore-3: not done: Stopped after 0.2 s")
     assert result.success
     assert result.summary == "1 of 4 sub-agents done"

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from ybs.core.agent import Agent
+from ybs.core.changes import FileChange
 from ybs.core.conversation import Conversation
 from ybs.core.events import Event, ToolFinished
 from ybs.core.messages import Text, ToolCall, Usage, UserMessage
@@ -21,7 +22,6 @@ Open = Callable[..., tuple[Session, RecordedEvents]]
 KEY = (
     "sk-ant-" + "api03-" + "Zx8Qw3Er5Ty7Ui9Op1As2Df4Gh6Jk8Lz0Xc2Vb4Nm6Qw8Er0Ty2Ui4Op6As8Df0" + "-AA"
 )
-DIFF = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 
 
 def sub_agent(session: Session, *said: Event) -> None:
@@ -87,8 +87,8 @@ async def test_a_sub_agents_turn_is_no_part_of_the_main_agents(open_session: Ope
 
 @pytest.mark.integration
 async def test_what_a_sub_agent_changed_is_what_the_turn_changed(open_session: Open):
-    display = Raw(msgspec.json.encode({"path": "a.txt", "diff": DIFF}))
-    change = ToolFinished(id="x", name="edit_file", success=True, output="", display=display)
+    changes = (FileChange(path="a.txt", before="a\n", after="b\n", added=1, removed=1),)
+    change = ToolFinished(id="x", name="edit_file", success=True, output="", changes=changes)
     async with OpenAIServer(["done"]) as server:
         session, _ = open_session(server)
         session.subscribe(

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import make_toolbox, with_foreign
+from ybs.agent.toolbox import describing, make_toolbox, with_foreign
 from ybs.agent.window import Window
 from ybs.compaction.compaction import Compaction
 from ybs.core.agent import Agent
@@ -24,7 +24,6 @@ from ybs.guards.recovery import Recovery
 from ybs.providers.naming import shown_name
 from ybs.providers.registry import ProviderModel
 from ybs.security.legible import LegibleModel
-from ybs.tools.calls.describing import describing
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,12 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.config.schema import Config
 from ybs.core.envelope import MAIN
-from ybs.core.events import Emit
+from ybs.core.events import Emit, Event, ToolStarted
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Tool, Toolbox, ToolSpec
 from ybs.core.wrapper import ToolboxWrapper
+from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.ask_user import AskUser
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
@@ -125,6 +126,19 @@ def call_limits(config: Config) -> dict[str, float]:
         for name, tool in config.tools.builtin.items()
         if tool.timeout_seconds is not None and name != "run_shell"
     }
+
+
+def describing(emit: Emit, toolbox: Toolbox, roots: Roots) -> Emit:
+    """Return an `emit` that says of each call of the toolbox what it is, when it begins."""
+
+    def tell(event: Event) -> None:
+        if isinstance(event, ToolStarted):
+            from ybs.tools.calls.describing import described  # not before the first call
+
+            event = described(event, toolbox, roots)
+        emit(event)
+
+    return tell
 
 
 class _Passing(ToolboxWrapper):

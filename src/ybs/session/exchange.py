@@ -26,7 +26,6 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.session.injection import command_of
-from ybs.tools.calls.describing import title_of
 
 #: So many steps are drawn again, those before the answer.
 MOST_STEPS: Final = 6
@@ -188,6 +187,8 @@ def _step(
     elif number > 0 and result is None:
         yield Noticed(level="warning", text=f"the session ended while {call.name} ran")
     elif number > 0 and result is not None:
+        from ybs.tools.calls.describing import title_of  # only a session that goes on needs it
+
         title = title_of(call.name, bytes(call.arguments))
         yield ToolStarted(id=call.id, name=call.name, arguments=call.arguments, title=title)
         yield from beside.get(call.id, ())

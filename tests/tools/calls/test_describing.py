@@ -10,8 +10,8 @@ from hosts import this_host
 from rows import every_row
 from ybs.core.events import ToolStarted
 from ybs.security.paths.roots import Roots
-from ybs.testing import RecordedEvents, ScriptedToolbox
-from ybs.tools.calls.describing import describing, subject
+from ybs.testing import ScriptedToolbox
+from ybs.tools.calls.describing import described, subject
 
 
 @every_row(
@@ -42,11 +42,9 @@ FILE_TOOLS = ("read_file", "edit_file", "run_shell", "git", "docs__search")
 
 
 def told(folder: Path, name: str, **arguments: Any) -> tuple[str, str, tuple[str, ...]]:
-    events = RecordedEvents()
     toolbox = ScriptedToolbox(dict.fromkeys(FILE_TOOLS, "done"), writers={"edit_file"})
-    tell = describing(events, toolbox, Roots(this_host(), folder))
-    tell(ToolStarted(id="1", name=name, arguments=Raw(msgspec.json.encode(arguments))))
-    (event,) = events.of(ToolStarted)
+    begun = ToolStarted(id="1", name=name, arguments=Raw(msgspec.json.encode(arguments)))
+    event = described(begun, toolbox, Roots(this_host(), folder))
     assert (event.id, event.name) == ("1", name)
     return event.effect, event.title, event.paths
 
@@ -87,9 +85,8 @@ def test_a_title_is_one_line_of_bounded_length(tmp_path: Path) -> None:
 
 
 def test_arguments_that_are_not_an_object_are_described_by_the_name(tmp_path: Path) -> None:
-    events = RecordedEvents()
     toolbox = ScriptedToolbox({"read_file": "done"})
-    tell = describing(events, toolbox, Roots(this_host(), tmp_path))
     for arguments in (b"[1]", b"{", b"null"):
-        tell(ToolStarted(id="1", name="read_file", arguments=Raw(arguments)))
-    assert {(each.title, each.paths) for each in events.of(ToolStarted)} == {("Read", ())}
+        begun = ToolStarted(id="1", name="read_file", arguments=Raw(arguments))
+        event = described(begun, toolbox, Roots(this_host(), tmp_path))
+        assert (event.title, event.paths) == ("Read", ())

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
-from ybs.core.events import Emit, Event, ToolStarted
+from ybs.core.events import ToolStarted
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Toolbox
 from ybs.core.wording import first_words
@@ -42,16 +42,8 @@ SUBJECTS: Final = (
 _LONGEST_TITLE = 200  # columns
 
 
-def describing(emit: Emit, toolbox: Toolbox, roots: Roots) -> Emit:
-    """Return an `emit` that says of each call of the toolbox what it is, when it begins."""
-
-    def tell(event: Event) -> None:
-        emit(_described(event, toolbox, roots) if isinstance(event, ToolStarted) else event)
-
-    return tell
-
-
-def _described(event: ToolStarted, toolbox: Toolbox, roots: Roots) -> ToolStarted:
+def described(event: ToolStarted, toolbox: Toolbox, roots: Roots) -> ToolStarted:
+    """Return the event of a call of the toolbox with everything that is said of it."""
     effects = {spec.name: spec.effect for spec in toolbox.specs()}
     name, arguments = own_name(event.name, effects), bytes(event.arguments)
     effect = effects.get(name, "")
