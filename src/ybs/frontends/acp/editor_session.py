@@ -185,13 +185,18 @@ class EditorSession:
             said = prompted(blocks)
         except YbsError as error:
             raise RequestError(INVALID_PARAMS, str(error)) from error
-        if refusal := self._refusal_of(said.text):
+        if not (said.text.strip() or said.images):
+            return schema.PromptResponse(stop_reason="end_turn")
+        is_order = said.text.startswith(said.typed) and self._is_order(said.typed)
+        if is_order and (refusal := self._refusal_of(said.typed)):
             await self._tell(helpers.update_agent_message_text(refusal))
             return schema.PromptResponse(stop_reason="end_turn")
-        typed = None if said.typed == said.text else said.typed
-        is_picture = bool(said.images) and not said.text.strip()
         line = Line(
-            text=said.text, sender=self, typed=typed, images=said.images, is_for_model=is_picture
+            text=said.typed if is_order else said.text,
+            sender=self,
+            typed=said.typed,
+            images=said.images,
+            is_for_model=not is_order,
         )
         prompt = _Prompt(line)
         self._prompts.append(prompt)
@@ -205,23 +210,24 @@ class EditorSession:
         finally:
             self._prompts.remove(prompt)
 
+    def _is_order(self, typed: str) -> bool:
+        commands = self.session.commands
+        return typed.startswith("!") or (commands is not None and commands.is_command(typed))
+
     def _submit(self, line: Line) -> None:
         inbox, commands = self.session.inbox, self.session.commands
-        is_command = commands is not None and commands.is_command(line.text)
-        if commands and is_command and commands.runs_beside(self.session, line.text):
+        if commands and not line.is_for_model and commands.runs_beside(self.session, line.text):
             inbox.submit(line)
         else:
             inbox.queue(line)
 
-    def _refusal_of(self, text: str) -> str:
+    def _refusal_of(self, typed: str) -> str:
         """Say why a line is not run in an editor; nothing where it is."""
-        if text.startswith("!!"):
-            return _OWN_SHELL
-        if self.session.commands is None or not self.session.commands.is_command(text):
-            return ""
+        if typed.startswith("!"):
+            return _OWN_SHELL if typed.startswith("!!") else ""
         from ybs.commands.registry import command_at
 
-        command = command_at(text.split(maxsplit=1)[0], self.session)
+        command = command_at(typed.split(maxsplit=1)[0], self.session)
         name = command.names[0] if command is not None else ""
         return f"/{name} is not available here. {NOT_HERE[name]}" if name in NOT_HERE else ""
 

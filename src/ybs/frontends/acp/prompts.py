@@ -30,7 +30,10 @@ class BadPrompt(YbsError):
 
 
 class Prompted(Struct, frozen=True):
-    """What a prompt says: `typed` is the person's part of `text`, in which files are looked for; `paths` are those it links to."""
+    """What a prompt says: `text` is all of it, `typed` what the person wrote and the files that they link to, which are `paths`.
+
+    Others may have named what a link leads to, and wrote what a resource holds: no command and no `@path` in that counts.
+    """
 
     text: str
     typed: str
@@ -40,25 +43,29 @@ class Prompted(Struct, frozen=True):
 
 def prompted(blocks: Sequence[Any]) -> Prompted:
     """Return what the blocks of a prompt say. Raises BadPrompt."""
-    typed, brought = list[str](), list[str]()
+    text, typed, brought = list[str](), list[str](), list[str]()
     images, paths = list[Image](), list[Path]()
     for block in blocks:
         match block:
-            case TextContentBlock(text=text):
-                typed.append(text)
+            case TextContentBlock(text=words):
+                typed.append(words)
+                text.append(words)
+            case ResourceContentBlock(uri=uri) if (path := path_of(uri)) is not None:
+                paths.append(path)
+                typed.append(_mention(path, uri))
+                text.append(typed[-1])
+            case ResourceContentBlock(uri=uri, name=name):
+                text.append(f"{name} ({uri})")
             case ImageContentBlock(data=data):
                 images.append(_picture(data))
-            case ResourceContentBlock(uri=uri, name=name):
-                typed.append(_link(uri, name, paths))
             case EmbeddedResourceContentBlock(resource=BlobResourceContents() as held):
                 images.append(_picture(held.blob, _name(held.uri)))
             case EmbeddedResourceContentBlock(resource=held):
-                typed.append(_name(held.uri))
+                text.append(f"[{_name(held.uri)}]")
                 brought.append(f"\n\n[{_name(held.uri)}]\n{held.text}")
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
-    words = "".join(typed)
-    return Prompted(words + "".join(brought), words, tuple(images), tuple(paths))
+    return Prompted("".join(text + brought), "".join(typed), tuple(images), tuple(paths))
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:
@@ -73,11 +80,8 @@ def _picture(text: str, shown: str = "The picture") -> Image:
     return image_of(data, len(data), kind, shown[:200])[0]
 
 
-def _link(uri: str, name: str, paths: list[Path]) -> str:
-    """Return how the words name what a link leads to: a file is attached by ybs, under its own rules."""
-    if (path := path_of(uri)) is None:
-        return f"{name} ({uri})"
-    paths.append(path)
+def _mention(path: Path, uri: str) -> str:
+    """Return how words name a file that a link leads to: it is attached by ybs, under its own rules."""
     lines = _LINES.fullmatch(urlsplit(uri).fragment)
     return mention_of(str(path)) + (f":{lines[1]}-{lines[2] or lines[1]}" if lines else "")
 
