@@ -124,7 +124,7 @@ async def call_times(lab: Lab, rounds: int) -> dict[str, list[float]]:
     if environment.sandbox.state != "full":
         print("  calls are not measured: there is no whole sandbox here", file=sys.stderr)
         return {}
-    toolbox = with_foreign(make_toolbox(environment, None), (), environment, ())
+    toolbox = with_foreign(make_toolbox(environment), (), environment, ())
     await environment.external_tools.load(60)
     await toolbox.open(lambda _event: None)
     times: dict[str, list[float]] = {"call": [], "sandboxed": [], "plain": []}

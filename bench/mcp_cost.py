@@ -111,7 +111,7 @@ async def call_times(lab: Lab, rounds: int) -> dict[str, list[float]]:
     host = Host.of({**os.environ, "HOME": str(lab.folder / "home")})
     options = Options(host=host, folder=project, allow=("mcp__*",))
     environment = environment_of(options, load_settings(options), _yes(Answer))
-    toolbox = with_foreign(make_toolbox(environment, None), (), environment, ())
+    toolbox = with_foreign(make_toolbox(environment), (), environment, ())
     await toolbox.open(lambda _event: None)
     call = ToolCall(
         id="1", name="mcp__server-3__work_on_7", arguments=Raw(json.dumps(GIVEN).encode())

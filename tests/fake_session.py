@@ -29,6 +29,7 @@ from ybs.core.events import (
 from ybs.core.messages import ToolCall, Usage
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.session.inbox import Inbox
+from ybs.session.own_commands import RunOwn
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.session.status import Status, View
@@ -57,7 +58,6 @@ class FakeSession:
         self.environment = SimpleNamespace(has_skills=lambda: False)
         self.mode = "ask"
         self.confirm: Confirm = nobody
-        self.own_commands = SimpleNamespace(runner=None)
         self.lines: list[str] = []
         self.sent: list[str] = []  # by `send` alone: not as a typed line
         self.answers: list[Answer] = []
@@ -103,6 +103,10 @@ class FakeSession:
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """There is nothing to look at."""
+
+    def attach(self, confirm: Confirm, *, keys: str = "", run_own: RunOwn | None = None) -> None:
+        del run_own  # it runs no commands
+        self.confirm, self.frontend_help = confirm, keys
 
     def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
         del follows  # it tells no state

@@ -191,7 +191,7 @@ def test_a_project_turns_it_off_never(project: Path) -> None:
 async def run_in(environment: ToolEnvironment, command: str) -> str:
     """Run a command as the tool does, and return what the model reads."""
     call = ToolCall(id="1", name="run_shell", arguments=Raw(json.encode({"command": command})))
-    return (await make_toolbox(environment, None).run(call, lambda _: None)).output
+    return (await make_toolbox(environment).run(call, lambda _: None)).output
 
 
 @pytest.mark.integration
@@ -203,7 +203,7 @@ async def test_the_tools_of_a_session_run_their_commands_in_it(project: Path) ->
     command = b'{"command": "echo in > made; echo out > ../made; true"}'
     call = ToolCall(id="1", name="run_shell", arguments=Raw(command))
     try:
-        await asyncio.wait_for(make_toolbox(environment, None).run(call, lambda _: None), 8)
+        await asyncio.wait_for(make_toolbox(environment).run(call, lambda _: None), 8)
     finally:
         await environment.aclose()
     assert (project / "made").read_text() == "in\n"

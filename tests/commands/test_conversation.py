@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from replies import shown
-from ybs.commands.conversation import GO_ON
+from ybs.commands.conversation import GO_ON, last_code
 from ybs.commands.open import SlashCommands
 from ybs.core.messages import (
     AssistantMessage,
@@ -21,7 +21,6 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.session.answers import last_code
 from ybs.session.export import fenced
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session

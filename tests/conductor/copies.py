@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from ybs.agent.environment import Permissions, Person, ToolEnvironment
+from ybs.conductor.home import Place
 from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.conductor.overlay import Overlay
@@ -52,14 +53,14 @@ class Copies:
         self.project, self.answer = project, answer
         self.questions: list[Question] = []
         self.events: list[Event] = []
-        self.environment = ToolEnvironment(
+        self.environment = ToolEnvironment.of(
             project,
             load_settings(options),
             Permissions(has_sandbox=False),
             person=Person(confirm=self._confirm),
         )
         self.undo = Keeping(self.environment)
-        self.isolation = Isolation(self.environment, [self.undo])
+        self.isolation = Isolation(Place(self.environment, (self.undo,)))
 
     async def _confirm(self, question: Question) -> Answer:
         self.questions.append(question)

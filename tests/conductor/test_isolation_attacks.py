@@ -14,6 +14,7 @@ from session.trees import tree
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.restore import Restoring
+from ybs.conductor.home import Place
 from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.core.errors import Refused, ToolError
@@ -174,7 +175,7 @@ async def test_what_runs_later_is_asked_about_before_it_reaches_the_project(
 async def test_what_the_person_confirmed_in_the_copy_is_not_asked_again(project: Path) -> None:
     copies = Copies(project, answer=True)
     overlay = await copies.open("general-1")
-    tools = make_toolbox(overlay.environment, None, [overlay.hook], "general-1")
+    tools = make_toolbox(overlay.environment, hooks=[overlay.hook], agent="general-1")
     result = await tools.run(call("write_file", path=".envrc", content="one\n"), lambda _: None)
     assert not result.is_error
     assert [question.agent for question in copies.questions] == ["general-1"]
@@ -290,16 +291,16 @@ async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(
     write(project, ".gitignore", "node_modules\n")
     write(project, "node_modules/lib", "of the project\n")
     write(project, ".envrc", "rules\n")
-    environment = ToolEnvironment(project, copies.environment.loaded, Permissions())
+    environment = ToolEnvironment.of(project, copies.environment.loaded, Permissions())
     if environment.sandbox.state != "full":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
-    isolation = Isolation(environment)
+    isolation = Isolation(Place(environment))
     one, two = await isolation.open("one"), await isolation.open("two")
     command = (
         f"cat node_modules/lib; echo made > made; ls {project}; ls {two.folder}; echo x > {project}/a; echo x > node_modules/lib;"
         " echo bad > .envrc; true"
     )
-    tools = make_toolbox(one.environment, None, [one.hook])
+    tools = make_toolbox(one.environment, hooks=[one.hook])
     result = await tools.run(call("run_shell", command=command), lambda _: None)
     assert "of the project" in result.output
     assert (one.folder / "made").read_text() == "made\n"

@@ -28,8 +28,8 @@ def sent(events: RecordedEvents) -> int:
 
 async def ended(session: Any) -> None:
     """Wait until no sub-agent works in the background."""
-    while session.delegating.conductor.in_background:
-        await session.delegating.conductor.wait()
+    while session.parts.main.delegating.conductor.in_background:
+        await session.parts.main.delegating.conductor.wait()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_sub_agents_leave_the_turn_time_to_read_their_results(project: Pat
     given = list[float]()
 
     async def look(_request: Any) -> Any:
-        working = session.delegating.conductor
+        working = session.parts.main.delegating.conductor
         assert working is not None
         given.extend(each.budget.seconds or 0.0 for each in working.working.values())
         return "ok"

@@ -100,7 +100,7 @@ async def test_an_error_in_one_merge_takes_nothing_from_the_others_and_keeps_the
         assert kept is not None, output
         assert (Path(kept[1]) / "a").read_text() == "1\n"
         assert session.environment.roots.resolve(f"{kept[1]}/a").is_file(), "tools may read it"
-        conductor = session.delegating.conductor
+        conductor = session.parts.main.delegating.conductor
         assert conductor is not None
         assert sorted(each.is_done for each in conductor.reports) == [False, True]
     assert "first" in output
@@ -239,7 +239,7 @@ async def test_one_that_is_stopped_while_it_waits_for_a_place_ends_at_once(proje
     session: Session
 
     async def stop(_: object) -> str:
-        conductor = session.delegating.conductor
+        conductor = session.parts.main.delegating.conductor
         assert conductor is not None
         assert conductor.stop("general-2") == 1
         await session.prepare()
@@ -259,7 +259,7 @@ async def test_of_one_that_is_stopped_what_its_commands_changed_is_said_too(proj
     session: Session
 
     async def stop(_: object) -> str:
-        conductor = session.delegating.conductor
+        conductor = session.parts.main.delegating.conductor
         assert conductor is not None
         conductor.stop("general-1")
         await session.prepare()

@@ -60,8 +60,7 @@ def tools(project: Path, home: Path) -> list[Tool]:
     options = Options.of(project, {})
     environment = environment_of(options, load_settings(options))
     context = PromptContext(environment)
-    environment.delegate = Nobody()
-    own = own_tools(environment, context)
+    own = own_tools(environment, context, Nobody())
     built_in = builtin_tools(environment.config, environment.workspace)
     return [*built_in, *own, FakeTool(), Foreign()]
 

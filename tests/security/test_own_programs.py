@@ -270,7 +270,7 @@ async def test_hooks_in_a_copy_of_the_project_are_kept_from_it_and_from_the_proj
     for action in ("show", "give"):
         trust(this_host(), action, attack.project)
         async with environment(attack) as found:
-            other = ToolEnvironment(copy, found.loaded, Permissions(), original=found)
+            other = ToolEnvironment.of(copy, found.loaded, Permissions(), original=found)
             for command in ("python3 -c 'import json'", "prettier"):
                 await hooked(other, command)
                 assert bool(attack.stolen()) is (action == "give"), (action, command)

@@ -56,7 +56,7 @@ async def test_the_calls_of_an_agent_with_a_name_begin_with_it(
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
         return build_agent(replace(spec, name="explore-1"), environment, emit)
 
-    monkeypatch.setattr("ybs.session.parts.build_agent", build)
+    monkeypatch.setattr("ybs.session.main_agent.build_agent", build)
     async with OpenAIServer(ANSWERS) as server:
         session, events = open_session(server)
         async with session:

@@ -90,7 +90,7 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
             await session.send("second")
             await session.history.rewind(0, "files")
             await session.history.rewind(4, "conversation")
-            store = session.store()
+            store = session.journal.store()
             copy = store.read(store.fork(store.read(session.journal.name)))
             assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
             assert copy.replay.rounds.open == list(session.history.turns)
@@ -146,4 +146,4 @@ async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open
         async with session:
             await session.handle("/rename My name")
             await session.send("one two three")
-            assert session.store().read(session.journal.name).replay.title == "My name"
+            assert session.journal.store().read(session.journal.name).replay.title == "My name"

@@ -238,7 +238,7 @@ async def test_memories_settings_and_sessions_are_those_of_the_host(tmp_path: Pa
         async with Session.open(project, host=host, model=model) as session:
             assert session.mode == ("plan", "auto")[number]
             await session.send("What do you know?")
-            assert [saved.title for saved in session.store().sessions()] != []
+            assert [saved.title for saved in session.journal.store().sessions()] != []
         prompt = model.requests[0].system
         assert [mark for mark in MARKS if mark in prompt] == [MARKS[number]]
     with pytest.raises(ConfigError):  # nothing is configured in a third
@@ -252,9 +252,9 @@ async def test_an_agent_takes_back_its_own_refused_words(tmp_path: Path, project
     (tmp_path / "home").mkdir()
     options: dict[str, Any] = {"model": model, "confirm": ScriptedConfirm([False])}
     async with Session.open(project, host=host_at(tmp_path / "home"), **options) as session:
-        parts = session._parts
-        agent = parts.agent
-        another = parts.build(agent.provider, agent.model)  # as for a sub-agent
+        main = session.parts.main
+        agent = main.agent
+        another = main.build(agent.provider, agent.model)  # as for a sub-agent
         outcome = await session.send(f"My key is {secret}.")
         assert outcome.unsent.startswith("My key is ")
         assert another.firewall_model.take_out_refused(session.conversation) == ""

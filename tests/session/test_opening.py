@@ -40,7 +40,7 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     session = Session(Options(host=this_host(), folder=project))
     events = RecordedEvents()
     session.subscribe(events)
-    session._runner._start("", goes_on=False)
+    session.parts.runner._start("", goes_on=False)
     assert session.status().provider == "llamacpp"
     assert [e.text for e in events.of(Noticed)] == [
         "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b."

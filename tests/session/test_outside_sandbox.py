@@ -64,7 +64,7 @@ class Session:
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = OUT
-        self.toolbox = make_toolbox(self.environment, None, [self.hook])
+        self.toolbox = make_toolbox(self.environment, hooks=[self.hook])
         self.environment.gate.confirm = self._confirm
 
     async def _confirm(self, question: Question) -> Answer:
@@ -409,7 +409,7 @@ async def test_a_copy_of_the_project_is_no_place_to_leave_from(open_session, tmp
     environment = session.environment
     copy = tmp_path / "copy"
     copy.mkdir()
-    other = ToolEnvironment(copy, environment.loaded, Permissions(), original=environment)
+    other = ToolEnvironment.of(copy, environment.loaded, Permissions(), original=environment)
     assert environment.sandbox.may_be_left
     assert not other.sandbox.may_be_left
     await other.aclose()

@@ -28,7 +28,7 @@ class Shell:
     def __init__(self, session: Session, *, code: int = 0, output: str = "one") -> None:
         self.ran: list[tuple[str, Path]] = []
         self._result = OwnRun(exit_code=code, output=output)
-        session.own_commands.runner = self._run
+        session.own_commands.run_by(self._run)
 
     async def _run(self, command: str, folder: Path) -> OwnRun:
         self.ran.append((command, folder))
@@ -85,13 +85,13 @@ async def test_it_can_be_stopped_and_a_failure_to_start_is_told(open_session: Op
             await asyncio.sleep(60)
             raise AssertionError
 
-        session.own_commands.runner = hang
+        session.own_commands.run_by(hang)
         assert await session.handle("!!sleep 60") == Reply(text="interrupted", is_error=True)
 
         async def fail(_command: str, _folder: Path) -> OwnRun:
             raise FileNotFoundError(2, "No such file or directory")
 
-        session.own_commands.runner = fail
+        session.own_commands.run_by(fail)
         reply = await session.handle("!!ls")
         assert isinstance(reply, Reply)
         assert reply.text == "The command could not be started: No such file or directory"
@@ -177,7 +177,7 @@ async def test_undo_leaves_what_the_person_changed_themselves(
             return OwnRun(exit_code=0, output="")
 
         await session.send("write it")
-        session.own_commands.runner = own
+        session.own_commands.run_by(own)
         await session.handle("!!vim mine.txt its.txt")
         undone = await session.handle("/undo")
         assert isinstance(undone, Reply)

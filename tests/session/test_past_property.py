@@ -120,7 +120,7 @@ def check(session: Session) -> None:
     for each in session.history.turns:
         assert each.place < 0 or messages[each.place] == each.message
     if session.journal.path:
-        store = session.store()
+        store = session.journal.store()
         read = store.read(session.journal.name)
         copy = store.fork(read)
         for other in (read, store.read(copy)):

@@ -32,7 +32,7 @@ async def test_status_and_figures_name_the_model_that_answered(
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
         return build_agent(replace(spec, wrap=lambda _: picking), environment, emit)
 
-    monkeypatch.setattr("ybs.session.parts.build_agent", build)
+    monkeypatch.setattr("ybs.session.main_agent.build_agent", build)
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         async with session:

@@ -62,7 +62,7 @@ async def tools_in(project: Path, mode: str = "bypass") -> AsyncGenerator[ToolEn
 async def run(environment: ToolEnvironment, command: str, **more: object) -> ToolResult:
     arguments = Raw(json.encode({"command": command, **more}))
     call = ToolCall(id="1", name="run_shell", arguments=arguments)
-    return await make_toolbox(environment, None).run(call, lambda _: None)
+    return await make_toolbox(environment).run(call, lambda _: None)
 
 
 async def reached(environment: ToolEnvironment, command: str = ASK) -> str:

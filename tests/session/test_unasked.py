@@ -41,7 +41,7 @@ class Session:
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)
-        self._toolbox = make_toolbox(self.environment, None, [self.hook])
+        self._toolbox = make_toolbox(self.environment, hooks=[self.hook])
         self.environment.gate.confirm = self._confirm
 
     async def _confirm(self, question: Question) -> Answer:

@@ -640,7 +640,7 @@ async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(
             put(copy, "check.sh", text)
         options = Options(host=this_host(), folder=project, sandbox=False)
         original = environment_of(options, loaded)
-        environment = ToolEnvironment(copy, loaded, original.permissions, original=original)
+        environment = ToolEnvironment.of(copy, loaded, original.permissions, original=original)
         answer = await run_hook(one, b"{}", environment)
         assert said in repr(answer)
         assert "owned" not in repr(answer)

@@ -7,16 +7,16 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import describing, make_toolbox, with_foreign
+from ybs.agent.toolbox import ToolSet, describing, make_toolbox, with_foreign
 from ybs.agent.window import Window
-from ybs.compaction.compaction import Compaction
+from ybs.compaction.compaction import BeforeCompaction, Compaction
 from ybs.core.agent import Agent
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, UserMessage
-from ybs.core.ports import Guard, Model, Tool, Toolbox
+from ybs.core.ports import Guard, Model, Toolbox
 from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
@@ -29,10 +29,10 @@ from ybs.security.legible import LegibleModel
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """What an agent is made of. Its `name` is unique in its session, and all agents of the session share `call_ids`.
 
-    A model for which `is_short` gets the short prompt and fewer tools. `first_guards` stand behind the limits and before the rest,
-    `guards` before the compaction, `last_guards` behind all. `hooks` look before and after each change, `tools` and `toolboxes` are
-    beside the built-in ones. `spent_usd` is what the session has spent before this turn. Without `context` there is no map, no memory
-    and no document, and nothing is said again after a compaction. `wrap` puts something around the model, next to the provider.
+    `first_guards` stand behind the limits and before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look
+    before and after each change; `tools` and `toolboxes` are beside those of every agent. `spent_usd` is what the session has spent
+    before this turn. Without `context` nothing is said again after a compaction. `wrap` puts something around the model, next to the
+    provider; `before_compaction` may forbid one.
     """
 
     name: str
@@ -40,16 +40,16 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     model: ProviderModel
     conversation: Conversation
     call_ids: CallIds
-    is_short: bool = False
     context: PromptContext | None = None
     first_guards: tuple[Guard, ...] = ()
     guards: tuple[Guard, ...] = ()
     last_guards: tuple[Guard, ...] = ()
     hooks: tuple[CallHook, ...] = ()
-    tools: tuple[Tool, ...] = ()
+    tools: ToolSet = ToolSet()
     toolboxes: tuple[Toolbox, ...] = ()
     spent_usd: Callable[[], float] = lambda: 0.0
     wrap: Callable[[Model], Model] = lambda model: model
+    before_compaction: BeforeCompaction | None = None
 
 
 class BuiltAgent:
@@ -62,9 +62,7 @@ class BuiltAgent:
         config, name = environment.config, spec.name
         self.provider, self.model = spec.provider, spec.model
         self.server = shown_name(spec.provider, config)
-        own = make_toolbox(
-            environment, spec.context, spec.hooks, name, foreign=spec.tools, is_short=spec.is_short
-        )
+        own = make_toolbox(environment, spec.tools, spec.hooks, name)
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
@@ -85,6 +83,7 @@ class BuiltAgent:
             limits=limits,
             mask=lambda message: environment.secrets.masked(message),
             rules=spec.context.rules if spec.context else lambda: "",
+            before=spec.before_compaction,
         )
         calls = CallLimit()
         guards: list[Guard] = [

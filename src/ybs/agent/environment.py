@@ -2,22 +2,21 @@
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from copy import copy
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from ybs.agent.offered import has_many_files
 from ybs.agent.sandbox import Sandbox
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
-from ybs.core.ports import Confirm, Tool
+from ybs.core.ports import Confirm
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.own_code import code_in, forget_in
@@ -32,7 +31,6 @@ from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Bound
-    from ybs.tools.builtin.delegate import Delegates
     from ybs.tools.external.catalogue import Catalogue
     from ybs.tools.mcp.servers import Servers
     from ybs.tools.skills.finding import Folder, Skills
@@ -75,84 +73,93 @@ class Person(Struct, frozen=True, kw_only=True):
 NOBODY: Final = Person()
 
 
-class ToolEnvironment:
+class _Made(Struct):
+    """What is made when it is first needed, once for all agents that work in one folder."""
+
+    lock: Lock = field(default_factory=Lock)
+    secrets: Secrets | None = None
+    external: "Catalogue | None" = None
+    skills: "Skills | None" = None
+    mcp: "Servers | None" = None
+
+
+class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     """The folder, the policy, the sandbox, the workspace and the firewall that the agents of one session share.
 
     `original`: the folder is a copy of that one's, for a sub-agent; the rules, the questions and the firewall are the same, and programs
-    that work on the project itself are not there. Raises ConfigError for rules that make no sense.
+    that work on the project itself are not there. `only_tools` are the names of the tools that an agent may have; None: all.
     """
 
-    _secrets: Secrets | None = None
-    _external: "Catalogue | None" = None
-    _skills: "Skills | None" = None
-    _mcp: "Servers | None" = None
-    #: What starts sub-agents; without it the tool for that is not offered.
-    delegate: "Delegates | None" = None
-    #: The names of the tools that an agent may have; None: all.
+    folder: Path
+    loaded: Loaded
+    permissions: Permissions
+    incognito: Incognito
+    sandbox: Sandbox
+    workspace: Workspace
+    policy: Policy
+    gate: Gate
+    is_attended: Callable[[], bool]
+    trusts: Callable[[], bool]
+    original: "ToolEnvironment | None" = None
     only_tools: "Container[str] | None" = None
-    #: What an agent has beside the tools that every agent has.
-    more_tools: "Sequence[Tool]" = ()
+    made: _Made = field(default_factory=_Made)
 
-    def __init__(
-        self,
+    @classmethod
+    def of(
+        cls,
         folder: Path,
         loaded: Loaded,
         permissions: Permissions,
         *,
         person: Person = NOBODY,
         original: "ToolEnvironment | None" = None,
-    ) -> None:
-        self._original, config = original, loaded.config
-        self.folder, self.loaded, self.permissions = folder.resolve(), loaded, permissions
+    ) -> "ToolEnvironment":
+        """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
+        folder, config = folder.resolve(), loaded.config
         private = config.incognito
-        self.incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
+        incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
+        trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
-            blocked += tuple(_in_copy(blocked, original.folder, self.folder, loaded.host))
-        roots = self._made_roots(blocked)
-        is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
+            blocked += tuple(_in_copy(blocked, original.folder, folder, loaded.host))
+        roots = _roots_of(folder, loaded, permissions, blocked, is_copy=original is not None)
         copied = original.folder if original else None
         outputs = Outputs(roots, copied)
-        self.sandbox = Sandbox(
-            loaded.host,
-            self.folder,
-            blocked=blocked,
-            folders=roots.folders,
-            outputs=outputs.folder,
-            is_open=config.safety.sandbox_network,
-            is_off=original.sandbox.is_off if original else is_off,
-            in_memory=not self.incognito.may_write,
-            is_of_copy=original is not None,
-        )
-        self.sandbox.sweep()
-        self.workspace = Workspace(
+        sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
+        sandbox.sweep()
+        shells = Shells(
             roots,
-            shells=Shells(
-                roots,
-                starter=self.sandbox,
-                outputs=outputs,
-                keeps_outputs=self.incognito.may_write,
-                changed=person.jobs_changed,
-            ),
-            max_output_chars=config.context.max_tool_output_chars,
-            has_sandbox=not self.sandbox.is_off,
-            own_programs=OwnPrograms(roots, lambda: self.trusts_project, copied),
+            starter=sandbox,
+            outputs=outputs,
+            keeps_outputs=incognito.may_write,
+            changed=person.jobs_changed,
         )
-        self.policy = self._made_policy()
-        gate = original.gate if original else Gate(self.policy, person.confirm)
-        self.gate = gate.by(self.policy)
-        self.is_attended = (original or person).is_attended
-        self._making_secrets = Lock()
-
-    def _made_roots(self, blocked: Sequence[str]) -> Roots:
-        if self._original is not None:
-            self.host.work_in(self.folder)
-            return Roots(self.host, self.folder, blocked=blocked)
-        roots = Roots(self.host, self.folder, self.config.safety.sandbox_allowed_paths, blocked)
-        for each in self.permissions.add_dirs:
-            roots.add(each)
-        self.host.work_in(*roots.folders)
-        return roots
+        workspace = Workspace(
+            roots,
+            shells=shells,
+            max_output_chars=config.context.max_tool_output_chars,
+            has_sandbox=not sandbox.is_off,
+            own_programs=OwnPrograms(roots, trusts, copied),
+        )
+        policy = (
+            original.policy.elsewhere(lambda: sandbox.state)
+            if original
+            else _policy_of(loaded, folder, permissions, sandbox, trusts)
+        )
+        gate = original.gate if original else Gate(policy, person.confirm)
+        return cls(
+            folder=folder,
+            loaded=loaded,
+            permissions=permissions,
+            incognito=incognito,
+            sandbox=sandbox,
+            workspace=workspace,
+            policy=policy,
+            gate=gate.by(policy),
+            is_attended=(original or person).is_attended,
+            trusts=trusts,
+            original=original,
+        )
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
         """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
@@ -169,27 +176,6 @@ class ToolEnvironment:
             held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
         return (f"ybs itself runs from {names}. {held}",)
 
-    def _made_policy(self) -> Policy:
-        if self._original is not None:
-            return self._original.policy.elsewhere(lambda: self.sandbox.state)
-        rules = ProjectRules(self.host, self.folder, may_write=self.incognito.may_write)
-        return Policy(
-            self.config.safety,
-            allow=self.permissions.allow,
-            deny=self.permissions.deny,
-            project=rules,
-            find_sandbox=lambda: self.sandbox.state,
-            asks_each_command=self._names_commands(),
-            trusts_project=lambda: self.trusts_project,
-        )
-
-    def _names_commands(self) -> bool:
-        """Return whether the person's own settings, not the shipped ones, have commands asked about."""
-        key = "safety.require_confirmation"
-        origin = self.loaded.origins.get(key)
-        is_own = origin is not None and origin.layer != "default"
-        return is_own and "run_shell" in self.config.safety.require_confirmation
-
     def for_sub_agent(
         self, loaded: Loaded, bound: "Bound | None", only_tools: "Container[str] | None"
     ) -> "ToolEnvironment":
@@ -201,21 +187,13 @@ class ToolEnvironment:
         _ = self.secrets  # what is made when it is needed is to be made once
         if self.has_mcp():
             _ = self.mcp
-        other = copy(self)
-        other.loaded, other.only_tools, other.delegate = loaded, only_tools, None
-        other.gate, other.workspace = self.gate.within(bound), self.workspace.apart()
-        return other
-
-    @cached_property
-    def offers_delegation(self) -> bool:
-        """Whether a model is told by itself that there are sub-agents."""
-        match self.config.agents.offer:
-            case "always":
-                return True
-            case "auto":
-                return self.has_agent_kinds() or has_many_files(self.folder)
-            case "never":
-                return False
+        return replace(
+            self,
+            loaded=loaded,
+            only_tools=only_tools,
+            gate=self.gate.within(bound),
+            workspace=self.workspace.apart(),
+        )
 
     def has_agent_kinds(self) -> bool:
         """Return whether there is a place where kinds of sub-agents may lie, without loading what reads them."""
@@ -228,14 +206,10 @@ class ToolEnvironment:
         """Return whether an agent in this environment may have the tool of this name."""
         return self.only_tools is None or tool in self.only_tools
 
-    @cached_property
+    @property
     def trusts_project(self) -> bool:
         """Whether the person trusts the project as it was when the session began; of a copy, the project that it is of."""
-        if self._original is not None:
-            return self._original.trusts_project
-        from ybs.trust.decision import review_of  # with the first program of the person's own
-
-        return review_of(self.loaded, self.folder).is_trusted
+        return self.trusts()
 
     @property
     def host(self) -> Host:
@@ -255,34 +229,34 @@ class ToolEnvironment:
     @property
     def secrets(self) -> Secrets:
         """The firewall. It is loaded with the first turn, or by the thread that writes the input history."""
-        with self._making_secrets:
-            if self._secrets is None and self._original is not None:
-                self._secrets = self._original.secrets.reading(self.roots)
-            if self._secrets is None:
-                self._secrets = Secrets(
+        with self.made.lock:
+            if self.made.secrets is None and self.original is not None:
+                self.made.secrets = self.original.secrets.reading(self.roots)
+            if self.made.secrets is None:
+                self.made.secrets = Secrets(
                     self.host, self.config, self.roots, self.gate.confirm, self.is_attended
                 )
-            return self._secrets
+            return self.made.secrets
 
     @property
     def external_tools(self) -> "Catalogue":
         """The programs of the person that serve as tools, as long as the session lives."""
-        if self._external is None:
+        if self.made.external is None:
             from ybs.tools.external.catalogue import Catalogue
 
             may_write = self.incognito.may_write
             cache_file = self.host.cache_folder / "tools.json" if may_write else None
-            self._external = Catalogue(
+            self.made.external = Catalogue(
                 self.config.tools, self.workspace, self.loaded.review, cache_file
             )
-        return self._external
+        return self.made.external
 
     def has_external_tools(self) -> bool:
         """Return whether there is a place where such programs may lie."""
-        if self._original is not None:
+        if self.original is not None:
             return False
         tools, host = self.config.tools, self.host
-        return bool(self._external or tools.external) or any(
+        return bool(self.made.external or tools.external) or any(
             os.path.isdir(host.expand(name, self.folder))  # noqa: PTH112 - at every start
             for name in tools.search_paths
         )
@@ -290,7 +264,7 @@ class ToolEnvironment:
     @property
     def mcp(self) -> "Servers":
         """The MCP servers, as long as the session lives."""
-        if self._mcp is None:
+        if self.made.mcp is None:
             from ybs.tools.mcp.servers import Servers, Surface  # many have none
 
             sandbox = self.sandbox
@@ -303,37 +277,37 @@ class ToolEnvironment:
                 hide=lambda values: self.secrets.firewall.vault.keep(values),
             )
             pins = self.host.state_folder / "mcp.json" if self.incognito.may_write else None
-            self._mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)
-        return self._mcp
+            self.made.mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)
+        return self.made.mcp
 
     def has_mcp(self) -> bool:
         """Return whether there are MCP servers in the settings."""
-        return bool(self.config.mcpServers) and self._original is None
+        return bool(self.config.mcpServers) and self.original is None
 
     @property
     def skills(self) -> "Skills":
         """The skills of the person and of the project, found once."""
-        if self._original is not None:
-            return self._original.skills
-        if self._skills is None:
+        if self.original is not None:
+            return self.original.skills
+        if self.made.skills is None:
             from ybs.tools.skills.finding import find_skills
 
-            self._skills = find_skills(
+            self.made.skills = find_skills(
                 list(self._skill_folders()),
                 self.loaded.review,
                 only=self.config.skills.only,
                 may_open=self.sandbox.may_show,
             )
-        return self._skills
+        return self.made.skills
 
     def forget_skills(self) -> None:
         """Look for skills again when they are next asked for."""
-        self._skills = None
+        self.made.skills = None
 
     def has_skills(self) -> bool:
         """Return whether there is a place where skills may lie, without loading what reads them."""
-        if self._original is not None:
-            return self._original.has_skills()
+        if self.original is not None:
+            return self.original.has_skills()
         names = (*self.config.skills.search_paths, *PROJECT_SKILLS)
         if any(each.skill_folders for each in self.loaded.plugins):
             return True
@@ -394,11 +368,86 @@ class ToolEnvironment:
     async def aclose(self) -> None:
         """End what runs in the background, and remove what commands left outside of the project."""
         try:
-            if self._mcp is not None:
-                await self._mcp.aclose()
+            if self.made.mcp is not None:
+                await self.made.mcp.aclose()
             await self.workspace.shells.aclose()
         finally:
             await self.sandbox.aclose()
+
+
+def _roots_of(
+    folder: Path,
+    loaded: Loaded,
+    permissions: Permissions,
+    blocked: Sequence[str],
+    *,
+    is_copy: bool,
+) -> Roots:
+    host = loaded.host
+    if is_copy:
+        host.work_in(folder)
+        return Roots(host, folder, blocked=blocked)
+    roots = Roots(host, folder, loaded.config.safety.sandbox_allowed_paths, blocked)
+    for each in permissions.add_dirs:
+        roots.add(each)
+    host.work_in(*roots.folders)
+    return roots
+
+
+def _sandbox_of(
+    loaded: Loaded,
+    roots: Roots,
+    outputs: Outputs,
+    blocked: Sequence[str],
+    permissions: Permissions,
+    original: ToolEnvironment | None,
+) -> Sandbox:
+    config = loaded.config
+    is_off = not (permissions.has_sandbox and config.safety.sandbox_enabled)
+    return Sandbox(
+        loaded.host,
+        roots.folder,
+        blocked=blocked,
+        folders=roots.folders,
+        outputs=outputs.folder,
+        is_open=config.safety.sandbox_network,
+        is_off=original.sandbox.is_off if original else is_off,
+        in_memory=config.incognito.enabled,
+        is_of_copy=original is not None,
+    )
+
+
+def _policy_of(
+    loaded: Loaded,
+    folder: Path,
+    permissions: Permissions,
+    sandbox: Sandbox,
+    trusts: Callable[[], bool],
+) -> Policy:
+    may_write = not loaded.config.incognito.enabled
+    return Policy(
+        loaded.config.safety,
+        allow=permissions.allow,
+        deny=permissions.deny,
+        project=ProjectRules(loaded.host, folder, may_write=may_write),
+        find_sandbox=lambda: sandbox.state,
+        asks_each_command=_names_commands(loaded),
+        trusts_project=trusts,
+    )
+
+
+def _is_trusted(loaded: Loaded, folder: Path) -> bool:
+    from ybs.trust.decision import review_of  # with the first program of the person's own
+
+    return review_of(loaded, folder).is_trusted
+
+
+def _names_commands(loaded: Loaded) -> bool:
+    """Return whether the person's own settings, not the shipped ones, have commands asked about."""
+    key = "safety.require_confirmation"
+    origin = loaded.origins.get(key)
+    is_own = origin is not None and origin.layer != "default"
+    return is_own and "run_shell" in loaded.config.safety.require_confirmation
 
 
 def _in_copy(blocked: Sequence[str], project: Path, copy: Path, host: Host) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.offered import unoffered
+from ybs.agent.offered import has_many_files, unoffered
 from ybs.agent.thought import GOAL, thought_in
 from ybs.agent.todo import STEPS, steps_in
 from ybs.context.prompt import FACTS, framed_of, system_prompt
@@ -182,8 +182,20 @@ class PromptContext(Guard):
 
     def unoffered(self, *, is_short: bool) -> frozenset[str]:
         """Name the tools that the model is not told of."""
-        own, delegates = self._environment.host.config_folder, self._environment.offers_delegation
-        return unoffered(own, self._window, is_short=is_short, delegates=delegates)
+        own = self._environment.host.config_folder
+        return unoffered(own, self._window, is_short=is_short, delegates=self._offers_delegation)
+
+    @cached_property
+    def _offers_delegation(self) -> bool:
+        """Whether a model is told by itself that there are sub-agents."""
+        environment = self._environment
+        match environment.config.agents.offer:
+            case "always":
+                return True
+            case "auto":
+                return environment.has_agent_kinds() or has_many_files(environment.folder)
+            case "never":
+                return False
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""

@@ -1,6 +1,9 @@
 """Make the tools of an agent: the built-in ones, and those by which a model looks around and notes things down."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
@@ -16,42 +19,59 @@ from ybs.tools.builtin.ask_user import AskUser
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
 
+if TYPE_CHECKING:
+    from ybs.tools.builtin.delegate import Delegates
+
+
+class ToolSet(Struct, frozen=True, kw_only=True):
+    """What an agent has beside the tools of every agent: its `own` built-in ones and `foreign` ones.
+
+    `is_short`: they are told in the short form, for small models; `unoffered` names those that its model is not told of by itself.
+    """
+
+    own: Sequence[Tool] = ()
+    foreign: Sequence[Tool] = ()
+    is_short: bool = False
+    unoffered: Collection[str] = ()
+
+
+NO_MORE: Final = ToolSet()
+
 
 def make_toolbox(
     environment: ToolEnvironment,
-    context: PromptContext | None,
+    tools: ToolSet = NO_MORE,
     hooks: Sequence[CallHook] = (),
     agent: str = MAIN,
-    *,
-    foreign: Sequence[Tool] = (),
-    is_short: bool = False,
 ) -> LocalToolbox:
-    """Make the tools of an agent of that name, in the form that suits its model; `foreign` ones are not built in."""
+    """Make the tools of an agent of that name."""
     config = environment.config
-    known = own_tools(environment, context, agent) if context else environment.more_tools
-    own = [tool for tool in known if is_enabled(config, tool)]
+    own = [tool for tool in tools.own if is_enabled(config, tool)]
     toolbox = empty_toolbox(environment, hooks, agent)
     builtin = builtin_tools(
         config,
         environment.workspace,
-        is_short=is_short,
+        is_short=tools.is_short,
         keeps_unread=environment.may_have("read_file"),
     )
     builtin = environment.mcp.replaced(builtin) if environment.has_mcp() else builtin
     toolbox.offer(
         [tool for tool in (*builtin, *own) if environment.may_have(tool.name)],
-        foreign=[tool for tool in foreign if environment.may_have(tool.name)],
-        is_short=is_short,
-        unoffered=context.unoffered(is_short=is_short) if context else (),
+        foreign=[tool for tool in tools.foreign if environment.may_have(tool.name)],
+        is_short=tools.is_short,
+        unoffered=tools.unoffered,
     )
     return toolbox
 
 
 def own_tools(
-    environment: ToolEnvironment, context: PromptContext, agent: str = MAIN
+    environment: ToolEnvironment,
+    context: PromptContext,
+    agents: "Delegates | None" = None,
+    agent: str = MAIN,
 ) -> Iterator[Tool]:
-    """Make the tools by which a model looks around, notes things down, asks the person and, where there are any, loads skills."""
-    agents = environment.delegate if environment.config.agents.offer != "never" else None
+    """Make the tools by which a model looks around, notes things down, asks the person and, where there are any, loads skills and starts `agents`."""
+    agents = agents if environment.config.agents.offer != "never" else None
     yield from context.tools()
     yield AskUser(environment.workspace, lambda: environment.gate.confirm, agent)
     if environment.has_skills() and environment.skills.offered:

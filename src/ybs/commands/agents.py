@@ -83,7 +83,7 @@ def _about(each: Shown) -> Reply:
 
 
 def _stopped(session: Session, name: str) -> Reply:
-    conductor = session.delegating.conductor
+    conductor = session.parts.main.delegating.conductor
     count = conductor.stop(name) if conductor is not None else 0
     if not count:
         what = f"There is no sub-agent {name!r} that works." if name else "No sub-agent works."
@@ -98,7 +98,7 @@ def _unknown(name: str) -> Reply:
 
 
 def _all(session: Session) -> list[Shown]:
-    conductor = session.delegating.conductor
+    conductor = session.parts.main.delegating.conductor
     return [*_earlier(session), *(_now(conductor) if conductor is not None else ())]
 
 

@@ -1,18 +1,16 @@
 """Commands about the conversation: begin anew, take out of it."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
-from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
+from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
-if TYPE_CHECKING:
-    from ybs.core.messages import Message
-
+_FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})([^`]*)$")
 #: Below the home folder: where conversations go that are exported without a name.
 EXPORTS = "ybs-exports"
 #: What the model is told where a turn failed on the way.
@@ -37,7 +35,6 @@ async def begin_anew(session: Session, _argument: str) -> Reply:
 async def copy(session: Session, argument: str) -> Reply:
     """Copy an answer, or the last code block in one. The frontend says whether that worked."""
     from ybs.security.unicode import printable
-    from ybs.session.answers import answers_of, last_code
 
     words = argument.lower().split()
     wants_code = "code" in words
@@ -84,7 +81,7 @@ async def export(session: Session, argument: str) -> Reply:
     return Reply(text=f"Exported {len(messages):,} messages: {place}")
 
 
-def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
+def _as_text(session: Session, messages: Sequence[Message]) -> bytes:
     from ybs.session.export import markdown_of
 
     status = session.status()
@@ -96,7 +93,7 @@ def _as_text(session: Session, messages: "Sequence[Message]") -> bytes:
     return markdown_of(messages, firewall, title=title, about=about).encode("utf-8", "replace")
 
 
-def _as_data(session: Session, messages: "Sequence[Message]", name: str) -> bytes:
+def _as_data(session: Session, messages: Sequence[Message], name: str) -> bytes:
     from ybs.core.envelope import MAIN
     from ybs.core.events import SystemPrompted
     from ybs.session.export import event_of, lines_of
@@ -127,3 +124,43 @@ async def retry(session: Session, _argument: str) -> Reply:
 async def leave(_session: Session, _argument: str) -> Reply:
     """Leave ybs."""
     return Reply(text="", wants_quit=True)
+
+
+def answers_of(messages: Sequence[Message]) -> list[str]:
+    """Return the last words of the model in each turn, the newest first; turns without any are left out."""
+    answers: list[str] = []
+    latest = ""
+    for message in (*messages, None):
+        match message:
+            case UserMessage(origin="guard" | "context"):
+                pass
+            case UserMessage() | None:
+                answers += [latest] if latest else []
+                latest = ""
+            case AssistantMessage() if message.text.strip():
+                latest = message.text.strip("\n")
+            case _:
+                pass
+    return answers[::-1]
+
+
+def last_code(text: str) -> str | None:
+    """Return what stands in the last code block of a Markdown text, or None where there is none."""
+    found: str | None = None
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if (opened := _FENCE.match(line)) is not None:
+            margin, fence = len(opened[1]), opened[2]
+            block: list[str] = []
+            for inner in lines:
+                end = inner.strip()
+                if len(end) >= len(fence) and set(end) == {fence[0]}:
+                    break
+                block.append(_shifted(inner, margin))
+            found = "\n".join(block)
+    return found
+
+
+def _shifted(line: str, margin: int) -> str:
+    """Take away the indentation that the fence has too."""
+    return line[min(margin, len(line) - len(line.lstrip(" \t"))) :]

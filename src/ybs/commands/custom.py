@@ -229,7 +229,7 @@ async def _composed(session: Session, filling: Filling) -> UserMessage:
         for each in filling.pieces
     ]
     message = UserMessage.of("".join(parts) + filling.rest)
-    return await session.composer.compose_naming(message, filling.named())
+    return await session.parts.composer.compose_naming(message, filling.named())
 
 
 async def _handed_over(session: Session, filling: Filling, line: str, fork: Fork) -> UserMessage:

@@ -53,7 +53,7 @@ async def _kept(
     session: Session, wanted: "Sequence[FilesChanged]", last: "list[TurnChanges]", title: str
 ) -> Reply:
     """Show what checkpoints know of turns, and what is known of the running one."""
-    checkpoints = session.recorder.checkpoints
+    checkpoints = session.parts.main.recorder.checkpoints
     lines, diffs = [title], list[str]()
     for change in wanted:
         try:

@@ -7,7 +7,6 @@ import msgspec
 from ybs.config.schema import Effort
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
-from ybs.session.settings import with_effort
 
 LEVELS: Final[tuple[str, ...]] = get_args(get_args(Effort)[0])
 AUTO: Final = "auto"
@@ -34,13 +33,7 @@ async def change_effort(session: Session, argument: str) -> Reply:
         return Reply(text=text, is_error=True)
     given = int(word) if is_number else word
     asked = None if word == AUTO else msgspec.convert(given, Effort)
-    was, session.loaded = session.loaded, with_effort(session.loaded, asked)
-    form = "short" if session.context.is_short else "full"
-    try:
-        await session.switch_model(provider=None, model=session.agent.model.name, form=form)
-    except BaseException:
-        session.loaded = was
-        raise
+    await session.use_effort(asked)
     return Reply(text=f"Effort: {_shown(asked)}")
 
 

@@ -167,7 +167,7 @@ def _sending(each: Connection, prompt: Prompt) -> Run:
             words = await (await each.link()).prompt(prompt.name, given)
         except ToolError as error:
             return Reply(text=str(error), is_error=True)
-        return Reply(shared=await session.composer.compose(words, ""))
+        return Reply(shared=await session.parts.composer.compose(words, ""))
 
     return run
 

@@ -30,7 +30,7 @@ _ASKED = re.compile(
 async def rewind(session: Session, argument: str) -> Reply:
     """Offer the person's prompts, or go back to before the N-th last and give its words back."""
     prompts = session.history.prompts()[::-1]
-    await session.recorder.recover(session.emit)
+    await session.parts.main.recorder.recover(session.emit)
     if not prompts:
         return Reply(text="There is no earlier prompt to go back to.", is_error=bool(argument))
     if not argument:
@@ -78,7 +78,7 @@ def _choose(line: str, words: str, count: int) -> Reply:
 
 
 def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
-    heard = {id(each.message): each for each in session.composer.heard}
+    heard = {id(each.message): each for each in session.parts.composer.heard}
     messages = session.conversation.messages
     items = tuple(
         MenuItem(

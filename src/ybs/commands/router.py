@@ -69,7 +69,7 @@ async def make_attempts(session: Session, argument: str) -> Reply:
         return Reply(text=NO_CHECK, is_error=True)
     from ybs.tools.builtin.delegate import Task  # few ask for attempts
 
-    session.delegating.order(words, Task(task=words, best_of=count))
+    session.parts.main.delegating.order(words, Task(task=words, best_of=count))
     return Reply(shared=UserMessage.of(words))
 
 

@@ -53,7 +53,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
 async def _listed(session: Session, *, is_all: bool) -> "Sequence[Saved]":
     """Return the saved sessions, those of this folder first, and one-shots behind the conversations."""
     folder = str(session.folder)
-    store = session.store()
+    store = session.journal.store()
     if is_all:
         return await asyncio.to_thread(store.numbered, folder)
     found = await asyncio.to_thread(lambda: store.sessions(project=folder))
@@ -94,7 +94,7 @@ async def _found(session: Session, wanted: str) -> "Saved":
     if offered is not None and 1 <= number <= len(offered.items):
         wanted = offered.items[number - 1].line.removeprefix("/resume ")
     folder = str(session.folder)
-    return await asyncio.to_thread(session.store().find, wanted, project=folder)
+    return await asyncio.to_thread(session.journal.store().find, wanted, project=folder)
 
 
 async def _go_on(session: Session, name: str, *, is_fork: bool) -> Reply:
@@ -184,7 +184,7 @@ async def save(session: Session, argument: str) -> Reply:
         return Reply(text="The name needs at least one letter: /save NAME", is_error=True)
     source = session.journal.name if path else _written(session)
     if argument:
-        store = session.store()
+        store = session.journal.store()
         try:
             await asyncio.to_thread(lambda: store.copy(source, name, title=_title(argument)))
         finally:
@@ -210,8 +210,8 @@ def _written(session: Session) -> str:
     said = [event_of(message) for message in messages]
     for place in sorted(begins, reverse=True):
         said.insert(place, TurnFinished(reason="done"))
-    name = session.store().create()
-    log = session.store().open_log(name)
+    name = session.journal.store().create()
+    log = session.journal.store().open_log(name)
     events: list[Event] = [
         session.beginning(name),
         SystemPrompted(content=session.conversation.system),

@@ -45,7 +45,7 @@ def forked(session: Session, line: str, text: str, fork: "Fork") -> UserMessage:
     from ybs.tools.builtin.delegate import Task  # few ask for it
 
     task = Task(task=text, kind=fork.kind or "general", model=fork.model)
-    session.delegating.order(line, task)
+    session.parts.main.delegating.order(line, task)
     return UserMessage.of(line)
 
 

@@ -5,7 +5,7 @@ First old tool outputs, without a model; then older turns, for which a summary s
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ContextTooLong, StopTurn
@@ -41,13 +41,17 @@ TOO_LARGE = "{what} {tokens:,} tokens, and the model's window has room for {room
 _BEGIN_ANEW, _LARGER = Remedy("begin_anew"), Remedy("enlarge_window")
 
 
+#: Is told before a compaction, with its focus, and returns why there is to be none ("": there may be one).
+BeforeCompaction: TypeAlias = Callable[[CompactionReason, str], Awaitable[str]]
+
+
 class Compaction(Guard):
     """Keeps the conversation within the window. It stands behind all guards that say something.
 
     `room` is what a request may have (the window less the answer), `size` counts a request. `keep_output` writes
     a text to a file that tools may read and returns its path ("" where nothing may be written). `model` summarizes,
-    `limits` is asked before each further request for a summary, `mask` takes the secrets out of a message, and `rules`
-    gives the rules that are read anew from disk.
+    `limits` is asked before each further request for a summary, `mask` takes the secrets out of a message, `rules`
+    gives the rules that are read anew from disk, and `before` may forbid a compaction.
     """
 
     def __init__(  # noqa: PLR0913 - each is a port of its own
@@ -62,14 +66,14 @@ class Compaction(Guard):
         limits: Guard | None = None,
         mask: Callable[[Message], Message] = lambda message: message,
         rules: Callable[[], str] = lambda: "",
+        before: "BeforeCompaction | None" = None,
     ) -> None:
         self.threshold = threshold
         #: Who summarizes. None: an extract is made without a model.
         self.model = model
         #: Is asked before each further request for a summary; its StopTurn ends the turn (the cost limit).
         self.limits = limits
-        #: Is told before a compaction, with its focus, and returns why there is to be none ("": there may be one).
-        self.before: Callable[[CompactionReason, str], Awaitable[str]] | None = None
+        self._before = before
         #: What summaries outside of turns have used.
         self.usage = Usage()
         self._given_room, self._size, self._specs = room, size, specs
@@ -162,7 +166,7 @@ class Compaction(Guard):
         )
         from ybs.compaction.layout import TooLarge
 
-        if self.before is not None and (why := await self.before(reason, focus)):
+        if self._before is not None and (why := await self._before(reason, focus)):
             emit(Noticed(level="warning", text=f"The conversation was not compacted: {why}"))
             return None
         room = self.room

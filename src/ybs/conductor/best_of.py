@@ -83,7 +83,7 @@ def to_attempt(tasks: Sequence[Task]) -> Task | None:
 
 def check_setting(home: Home) -> None:
     """Raise ToolError where no check can choose."""
-    environment = home.environment
+    environment = home.place.environment
     if not (check := environment.config.router.cascade.check):
         raise ToolError(NO_CHECK)
     if environment.permissions.is_dry_run:
@@ -169,7 +169,7 @@ class BestOf:
                 attempt.seen = await overlay.look()  # what the check leaves is not the model's
                 attempt.lines = await asyncio.to_thread(overlay.lines_in, attempt.seen)
                 if attempt.seen[0]:
-                    settings = self._home.environment.config.router.cascade
+                    settings = self._home.place.environment.config.router.cascade
                     attempt.checked = await run_check(settings, overlay.environment)
             except (YbsError, OSError) as error:
                 attempt.report.problem = f"its work could not be checked: {error}"
@@ -206,6 +206,6 @@ class BestOf:
         if signal is not None:
             await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)
-        main = routed(AUTO, self._home.main().model)
+        main = routed(AUTO, self._home.agent.model)
         if attempt is best and main is not None:
             main.routing.feedback.credit(decision.id)

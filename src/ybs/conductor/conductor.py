@@ -58,13 +58,13 @@ class Conductor:
 
     def __init__(self, home: Home, kinds: Mapping[str, Kind]) -> None:
         self._home = home
-        self._models = Models(home.environment, home.main, home.own_model)
+        self._models = Models(home)
         #: The kinds of sub-agents, by name.
         self.kinds = kinds
-        self._taken = set(home.taken())
+        self._taken = set(home.earlier_names)
         self._turn: Turn | None = None
         self._purse, self._limit = Purse(), self._limits()
-        config = home.environment.config.agents
+        config = home.place.environment.config.agents
         self._room = asyncio.Semaphore(config.max_parallel)
         self._places = Workplaces(home)
         #: The sub-agents that work or wait for their turn to, by name.
@@ -76,11 +76,11 @@ class Conductor:
 
     def _limits(self) -> Budget:
         """Return what a turn that begins may use in all."""
-        agent = self._home.environment.config.agent
+        agent = self._home.place.environment.config.agent
         most = agent.max_cost_usd
         return Budget(
             steps=agent.max_iterations,
-            cost_usd=None if most is None else most - self._home.spent_usd(),
+            cost_usd=None if most is None else most - self._home.spent_usd,
             seconds=agent.max_seconds,
         )
 
@@ -176,8 +176,8 @@ class Conductor:
         """Return the models for attempts, as many as there are and as the turn has money for. Raises ToolError."""
         check_setting(self._home)
         messages = [*history, UserMessage.of(task.task)]
-        size = self._home.main().window.size_of(self._home.conversation.system, messages)
-        words = self._home.environment.mask(task.task, "a task")
+        size = self._home.agent.window.size_of(self._home.conversation.system, messages)
+        words = self._home.place.environment.mask(task.task, "a task")
         features = Features.of(words, tokens=size)
         try:
             found = await self._models.several(task.best_of, features, is_persons=is_persons)
@@ -254,7 +254,7 @@ class Conductor:
         own = Budget(
             steps=task.steps, tokens=task.tokens, cost_usd=task.cost_usd, seconds=task.seconds
         )
-        settings = usual(self._home.environment.config.agents)
+        settings = usual(self._home.place.environment.config.agents)
         return own.within(kind.budget).within(settings)
 
     async def _work(self, work: Work) -> Report:
@@ -277,7 +277,7 @@ class Conductor:
         agent = work.agent
         name, kind, task = agent.name, agent.kind, agent.task
 
-        named = self._home.environment.config.agents.models.get(kind.name, "")
+        named = self._home.place.environment.config.agents.models.get(kind.name, "")
         wanted = task.model or named or kind.model
         is_persons = wanted == named or (kind.is_own and wanted == kind.model)
         chosen = await self._models.find(wanted, is_persons=is_persons)
@@ -330,7 +330,7 @@ class Conductor:
     def _output(
         self, agents: Sequence[SubAgent], reports: dict[str, Report], refused: Sequence[str]
     ) -> ToolOutput:
-        environment = self._home.environment
+        environment = self._home.place.environment
         room = environment.workspace.max_output_chars * 9 // 10
         most = max(room // len(agents), _FEWEST_CHARS)
         told = [
@@ -351,7 +351,7 @@ class Conductor:
     def take_news(self) -> str:
         """Return the results of sub-agents in the background that nobody was told of yet; empty where there are none."""
         news, self._news = self._news, []
-        environment = self._home.environment
+        environment = self._home.place.environment
         most = environment.workspace.max_output_chars // max(len(news), 1)
         return "\n\n".join(each.told(most, environment.keep_output) for each in news)
 

@@ -56,7 +56,7 @@ class Delegating(Guard):
     @cached_property
     def _found(self) -> "Kinds | None":
         """The kinds of sub-agents, where some may be not built in."""
-        environment = self._home.environment
+        environment = self._home.place.environment
         if not environment.has_agent_kinds():
             return None
         from ybs.conductor.kind_files import find_kinds  # most have none
@@ -97,7 +97,7 @@ class Delegating(Guard):
         if self.conductor is None:
             return
         self.conductor.begin_turn(turn)
-        agent, theirs = self._home.environment.config.agent, self.conductor.committed.steps
+        agent, theirs = self._home.place.environment.config.agent, self.conductor.committed.steps
         if theirs and turn.steps + theirs >= agent.max_iterations:
             text = (
                 f"Stopped after {plural(turn.steps, 'step')}: of the turn's {agent.max_iterations}, sub-agents have used "
@@ -105,7 +105,7 @@ class Delegating(Guard):
             )
             raise StopTurn("limit", text, remedies=(Remedy("raise_step_limit"),))
         reserved, most = self.conductor.reserved_usd, agent.max_cost_usd
-        spent = self._home.spent_usd() + (turn.usage.cost_usd or 0.0)
+        spent = self._home.spent_usd + (turn.usage.cost_usd or 0.0)
         if most is not None and reserved and spent + reserved >= most:
             text = f"Stopped at ${spent:.2f} of ${most:.2f} (max cost): sub-agents at work may still cost ${reserved:.2f}."
             raise StopTurn("limit", text)

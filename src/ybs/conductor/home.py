@@ -1,6 +1,6 @@
 """What the sub-agents of a session share with its main agent, and what they may ask of the session."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from ybs.agent.build import BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
+from ybs.compaction.compaction import BeforeCompaction
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.events import Event
@@ -15,33 +16,48 @@ from ybs.core.hooks import CallHook
 from ybs.core.ports import Guard, Model, Tool, Toolbox
 
 
-class TellOf(Protocol):
-    """Takes the events of sub-agents: whose they are, and the call that started it."""
-
-    def __call__(self, event: Event, /, *, agent: str, started_by: str) -> None:
-        """Take an event."""
-        ...
-
-
-class Home(Struct, frozen=True, kw_only=True):
-    """What sub-agents stand on. `main` returns the main agent of the moment, and `tell` takes what they tell.
-
-    `hooks_in` makes the hooks of an agent that works in a copy of the project, `last_guards` the guards of an agent, by its name and kind, that stand behind all others, and `prepare` takes each agent that was built, before it begins.
-    `own_model`, `tools` and `toolboxes` are those that a program has handed in. `taken` returns the names that agents have had.
-    """
+class Place(Struct, frozen=True):
+    """Where an agent works: the project or a copy of it, what looks before and after each change there, and its tools that are not built in."""
 
     environment: ToolEnvironment
+    hooks: tuple[CallHook, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    toolboxes: tuple[Toolbox, ...] = ()
+
+
+class Home(Protocol):
+    """The main agent, as its sub-agents see it. `own_model` is one that a program has handed in."""
+
+    place: Place
     context: PromptContext
     conversation: Conversation
     call_ids: CallIds
-    main: Callable[[], BuiltAgent]
-    tell: TellOf
-    hooks: tuple[CallHook, ...] = ()
-    hooks_in: Callable[[ToolEnvironment], tuple[CallHook, ...]] = lambda _: ()
-    last_guards: Callable[[str, str], tuple[Guard, ...]] = lambda name, kind: ()
-    prepare: Callable[[BuiltAgent], None] = lambda _: None
-    own_model: Model | None = None
-    tools: tuple[Tool, ...] = ()
-    toolboxes: tuple[Toolbox, ...] = ()
-    spent_usd: Callable[[], float] = lambda: 0.0
-    taken: Callable[[], Iterable[str]] = lambda: ()
+    own_model: Model | None
+    before_compaction: BeforeCompaction | None
+
+    @property
+    def agent(self) -> BuiltAgent:
+        """The main agent of the moment."""
+        ...
+
+    @property
+    def spent_usd(self) -> float:
+        """What the session has spent before this turn."""
+        ...
+
+    @property
+    def earlier_names(self) -> Iterable[str]:
+        """The names that sub-agents have had."""
+        ...
+
+    def tell(self, event: Event, /, *, agent: str, started_by: str) -> None:
+        """Take an event of a sub-agent, and the call that started it."""
+        ...
+
+    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Place:
+        """Return the place of an agent that works in a copy of the project, with `hook` before all others."""
+        ...
+
+    def last_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
+        """Return the guards of an agent, by its name and kind, that stand behind all others."""
+        ...

@@ -6,16 +6,15 @@ person's repository. (A git worktree would have to be filled with all of that af
 """
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.copying import Copied, Copying
+from ybs.conductor.home import Place
 from ybs.conductor.origin import Origin
 from ybs.conductor.overlay import Overlay
 from ybs.core.errors import ToolError, YbsError
-from ybs.core.hooks import CallHook
 from ybs.core.to_its_end import to_its_end
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
@@ -26,11 +25,11 @@ _CANNOT = (
 
 
 class Isolation:
-    """Makes copies of the project of an `environment`, one for each sub-agent; `hooks` are those of its main agent."""
+    """Makes copies of the project that a main agent works in, one for each sub-agent."""
 
-    def __init__(self, environment: ToolEnvironment, hooks: Sequence[CallHook] = ()) -> None:
-        self._environment = environment
-        self._origin = Origin(environment, hooks)
+    def __init__(self, place: Place) -> None:
+        self._environment = place.environment
+        self._origin = Origin(place.environment, place.hooks)
         self._overlays: list[Overlay] = []
 
     async def open(self, agent: str) -> Overlay:
@@ -69,7 +68,7 @@ class Isolation:
     def _environment_in(self, folder: Path, copied: Copied) -> ToolEnvironment:
         """Make the environment of a copy. What else the session may read can be read there, too."""
         original, origin = self._environment, self._origin
-        environment = ToolEnvironment(
+        environment = ToolEnvironment.of(
             folder, original.loaded, original.permissions, original=original
         )
         roots = original.roots

@@ -1,13 +1,10 @@
 """The models of sub-agents: the main agent's, or one of any provider that is configured."""
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ybs.agent.build import BuiltAgent
-from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import (
     AUTO,
     IN_PROCESS,
@@ -16,9 +13,9 @@ from ybs.agent.model_choice import (
     routed,
     routed_for_sub_agent,
 )
+from ybs.conductor.home import Home
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
-from ybs.core.ports import Model
 from ybs.providers.registry import ProviderModel, provider_names
 
 if TYPE_CHECKING:
@@ -37,12 +34,10 @@ class Chosen(Struct, frozen=True):
 
 
 class Models:
-    """Finds models by their names and keeps them for the next sub-agent. `own` is one that a program has handed in."""
+    """Finds models by their names and keeps them for the next sub-agent."""
 
-    def __init__(
-        self, environment: ToolEnvironment, main: Callable[[], BuiltAgent], own: Model | None
-    ) -> None:
-        self._environment, self._main, self._own = environment, main, own
+    def __init__(self, home: Home) -> None:
+        self._home, self._environment = home, home.place.environment
         self._made: dict[tuple[str, str], ProviderModel] = {}
         self._asked: list[ProviderModel] = []
         self._asking = asyncio.Lock()
@@ -53,7 +48,7 @@ class Models:
         `is_persons`: the person has named it in their own settings or files. One that a model names, or a file of a project, must not
         be further away than the main agent's. Raises YbsError.
         """
-        main = self._main()
+        main = self._home.agent
         is_routed = routed(AUTO, main.model) is not None
         if name == AUTO or (is_routed and name in _INHERITED):
             model = self._routed(is_persons=is_persons)
@@ -67,7 +62,9 @@ class Models:
         made = self._made.get((provider, model))
         if made is None:
             host = self._environment.host
-            made = next_model(host, config, self._own, provider=provider, model=model or None)
+            made = next_model(
+                host, config, self._home.own_model, provider=provider, model=model or None
+            )
             self._made[provider, model] = made
         check_place(self._environment.host, self._environment.incognito, provider, made, config)
         if not is_persons:
@@ -93,7 +90,7 @@ class Models:
 
     def _routed(self, *, is_persons: bool) -> "RoutedModel":
         """Let the router choose; each sub-agent has a choice of its own. Raises YbsError."""
-        main, loaded = self._main(), self._environment.loaded
+        main, loaded = self._home.agent, self._environment.loaded
         model = routed_for_sub_agent(loaded, main.provider, main.model, is_persons=is_persons)
         self._made[AUTO, str(len(self._made))] = model
         return model
@@ -101,7 +98,7 @@ class Models:
     def _check_distance(self, name: str, provider: str, model: str) -> None:
         from ybs.providers.whereabouts import distance  # few sub-agents have a model of their own
 
-        main, environment = self._main(), self._environment
+        main, environment = self._home.agent, self._environment
         if provider == IN_PROCESS:
             return
         host, config = environment.host, environment.config

@@ -1,7 +1,7 @@
 """One sub-agent: an agent with less than the main one has, from its task to its result."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from time import monotonic
@@ -13,9 +13,10 @@ from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
+from ybs.agent.toolbox import ToolSet
 from ybs.conductor.budget import Budget, Used
 from ybs.conductor.guards import LastWord, Spending
-from ybs.conductor.home import Home
+from ybs.conductor.home import Home, Place
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
 from ybs.conductor.moving import moved_text
@@ -79,9 +80,7 @@ class SubAgent:
         """Stop its clock, as long as the person is asked."""
         return nullcontext() if self._agent is None else self._agent.paused()
 
-    async def run(
-        self, home: Home, environment: ToolEnvironment, chosen: Chosen, emit: Emit
-    ) -> Report:
+    async def run(self, home: Home, place: Place, chosen: Chosen, emit: Emit) -> Report:
         """Work until the task is done or the budget ends. Whatever goes wrong is in the report; only cancellation passes."""
         self.started_at = monotonic()
         self._running = asyncio.current_task()
@@ -93,7 +92,7 @@ class SubAgent:
         try:
             if self._is_stopped:
                 return self.report("it was stopped before it began")
-            await self._work(home, environment, chosen, tell)
+            await self._work(home, place, chosen, tell)
         except asyncio.CancelledError:
             if not self._is_stopped:
                 raise
@@ -104,12 +103,9 @@ class SubAgent:
             self._running = None
         return self.report(self._problem())
 
-    async def _work(
-        self, home: Home, environment: ToolEnvironment, chosen: Chosen, tell: Emit
-    ) -> None:
-        own = narrowed(environment, home.context, self.kind, self.task, self.budget)
-        agent = self._agent = self._built(home, own, chosen, tell)
-        home.prepare(agent)
+    async def _work(self, home: Home, place: Place, chosen: Chosen, tell: Emit) -> None:
+        own = narrowed(place.environment, self.kind, self.task, self.budget)
+        agent = self._agent = self._built(home, replace(place, environment=own), chosen, tell)
         try:
             await agent.toolbox.open(tell)
             await agent.run(self._words(home, own))
@@ -117,7 +113,8 @@ class SubAgent:
             self._agent = None
             await to_its_end(_close(agent, own))
 
-    def _built(self, home: Home, own: ToolEnvironment, chosen: Chosen, tell: Emit) -> BuiltAgent:
+    def _built(self, home: Home, place: Place, chosen: Chosen, tell: Emit) -> BuiltAgent:
+        own = place.environment
         is_short = is_small(own.host, chosen.provider, chosen.model, own.config)
 
         def next_tokens(turn: Turn) -> int:
@@ -145,17 +142,19 @@ class SubAgent:
                 _system(home, own, self.kind, is_short=is_short), () if is_short else self._history
             ),
             call_ids=home.call_ids,
-            is_short=is_short,
             guards=(
                 *guards,
                 Spending(self.budget, next_tokens),
                 LastWord(own.config.agent.max_iterations),
             ),
             last_guards=home.last_guards(self.name, self.kind.name),
-            hooks=home.hooks,
-            tools=home.tools,
-            toolboxes=home.toolboxes,
+            hooks=place.hooks,
+            tools=ToolSet(
+                own=tuple(_own_tools(own, home.context)), foreign=place.tools, is_short=is_short
+            ),
+            toolboxes=place.toolboxes,
             wrap=support,
+            before_compaction=home.before_compaction,
         )
         agent = build_agent(spec, own, tell)
         return agent
@@ -189,7 +188,7 @@ class SubAgent:
 
 
 def narrowed(
-    environment: ToolEnvironment, context: PromptContext, kind: Kind, task: Task, budget: Budget
+    environment: ToolEnvironment, kind: Kind, task: Task, budget: Budget
 ) -> ToolEnvironment:
     """Return the environment of a sub-agent: of its parent's tools those of its kind and of its task, and its budget for limits."""
     loaded = environment.loaded
@@ -202,12 +201,13 @@ def narrowed(
     config = replace(loaded.config, agent=limits)
     only = kind.only_tools(task.tools)
     bound = Bound(kind.mode) if kind.mode is not None else None
-    own = environment.for_sub_agent(replace(loaded, config=config), bound, only)
-    more: list[Tool] = [RepoMapTool(own.workspace, context.map_text)]
+    return environment.for_sub_agent(replace(loaded, config=config), bound, only)
+
+
+def _own_tools(own: ToolEnvironment, context: PromptContext) -> Iterator[Tool]:
+    yield RepoMapTool(own.workspace, context.map_text)
     if own.has_skills() and own.skills.offered:
-        more.append(SkillTool(own.workspace, own.skills, own.open_skill))
-    own.more_tools = tuple(more)
-    return own
+        yield SkillTool(own.workspace, own.skills, own.open_skill)
 
 
 def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> str:
@@ -228,7 +228,7 @@ def _system(home: Home, own: ToolEnvironment, kind: Kind, *, is_short: bool) -> 
 
 def _moved(text: str, home: Home, own: ToolEnvironment) -> str:
     """Return a text in which the project is where the sub-agent works, be it a copy."""
-    return moved_text(text, home.environment.folder, own.folder)
+    return moved_text(text, home.place.environment.folder, own.folder)
 
 
 async def _close(agent: BuiltAgent, own: ToolEnvironment) -> None:

@@ -37,7 +37,7 @@ class Workplaces:
         async with AsyncExitStack() as stack:
             if agent.kind.may_change:
                 await stack.enter_async_context(self._changing)
-            return await agent.run(self._home, self._home.environment, chosen, emit)
+            return await agent.run(self._home, self._home.place, chosen, emit)
 
     async def run_in_copy(
         self, agent: SubAgent, chosen: Chosen, emit: Emit, call_id: str
@@ -58,14 +58,13 @@ class Workplaces:
     async def copy_for(self, agent: SubAgent) -> Overlay:
         """Make a copy of the project for a sub-agent; who asks closes it. Raises ToolError where there is no room."""
         if self._isolation is None:
-            self._isolation = Isolation(self._home.environment, self._home.hooks)
+            self._isolation = Isolation(self._home.place)
         return await self._isolation.open(agent.name)
 
     async def run_in(self, overlay: Overlay, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
         """Run a sub-agent in its copy; nothing is merged."""
-        hooks = (overlay.hook, *self._home.hooks_in(overlay.environment))
-        home = replace(self._home, hooks=hooks, tools=(), toolboxes=())  # they know the project
-        return await agent.run(home, overlay.environment, chosen, emit)
+        place = self._home.place_in(overlay.environment, overlay.hook)
+        return await agent.run(self._home, place, chosen, emit)
 
     async def merged(
         self,
@@ -80,7 +79,7 @@ class Workplaces:
         def tell(event: Event) -> None:
             self._home.tell(event, agent=MAIN, started_by="")
 
-        text = moved_text(report.text, overlay.folder, self._home.environment.folder)
+        text = moved_text(report.text, overlay.folder, self._home.place.environment.folder)
         if agent.is_stopped:
             notes = (_NOT_MERGED,) if report.files or await overlay.has_changed() else ()
             return replace(report, text=text, files=(), notes=notes)

@@ -22,13 +22,20 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
 from ybs.security.policy.confirm import nobody
 from ybs.security.policy.policy import Deny, Policy, Subject
-from ybs.session.mentions import Mention, Named, is_picture_name, looks_like_path
+from ybs.session.mentions import (
+    MOST_MENTIONS,
+    Mention,
+    Named,
+    Reading,
+    is_picture_name,
+    looks_like_path,
+)
 from ybs.session.reply import NotSent
 from ybs.tools.calls.cut import cut
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.session.resources import ServerResources
+    from ybs.tools.mcp.servers import Servers
 
 MOST_FILES = 20
 #: All attachments together may have so many times the characters of one tool result.
@@ -56,6 +63,42 @@ class Target(Struct, frozen=True):
     doubt: str = ""
 
 
+class ServerResources:
+    """Finds the resources that words name, and reads them."""
+
+    def __init__(self, servers: "Servers") -> None:
+        self._servers = servers
+
+    @property
+    def servers(self) -> Sequence[str]:
+        """The names of the servers that are switched on."""
+        connections = self._servers.connections.items()
+        return [name for name, each in connections if each.state != "off"]
+
+    def named_in(self, mentions: Sequence[Mention]) -> list[tuple[str, str]]:
+        """Return server and address of each, once."""
+        found = (self._named(each.readings) for each in mentions if not each.is_confined)
+        return list(dict.fromkeys(each for each in found if each))[:MOST_MENTIONS]
+
+    def _named(self, readings: Sequence[Reading]) -> tuple[str, str] | None:
+        """Return what a mention means: a resource that is known, or else the shortest way to read it."""
+        meant = None
+        for reading in readings:
+            name, _, uri = reading.path.partition(":")
+            connection = self._servers.connections.get(name)
+            if connection is None or not uri or connection.state == "off":
+                continue
+            meant = name, uri
+            if any(resource.uri == uri for resource in connection.offer.resources):
+                break
+        return meant
+
+    async def read(self, server: str, uri: str) -> ToolOutput:
+        """Read one. Raises ToolError."""
+        link = await self._servers.connections[server].link()
+        return await link.read(uri)
+
+
 class Attacher:
     """Reads what a person names, wherever it lies. `ask` asks them about places of credentials, and about what failed."""
 
@@ -67,7 +110,7 @@ class Attacher:
         tell: Emit,
         ask: Confirm = nobody,
         *,
-        resources: "ServerResources | None" = None,
+        resources: ServerResources | None = None,
     ) -> None:
         self._workspace, self._policy, self._resources = workspace, policy, resources
         self._firewall, self._tell, self._ask = firewall, tell, ask
@@ -123,7 +166,7 @@ class Attacher:
 
     async def _attach_resources(
         self,
-        resources: "ServerResources",
+        resources: ServerResources,
         named: Named,
         parts: list[UserPart],
         names: list[str],

@@ -1,7 +1,7 @@
 """Makes messages of what the person says: the words, and the files that are named in them."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, Text, UserMessage
+from ybs.guards.steering import Steering
 from ybs.session.mentions import NOTHING, Named, named_in
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
+    from ybs.agent.user_hooks.hooks import UserHooks
     from ybs.session.attachments import Attacher
 
 #: So many of the newest messages are remembered with their times.
@@ -30,15 +33,30 @@ class Heard(Struct, frozen=True):
 
 
 class Composer:
-    """Makes the messages of one session. `attacher` makes what attaches files, `tell` takes what came of it."""
+    """Makes the messages of one session. `attacher` makes what attaches files, `tell` takes what came of it.
 
-    def __init__(self, attacher: "Callable[[Emit], Attacher]", tell: Emit) -> None:
-        self._attacher, self._tell = attacher, tell
+    `hooks` see each message before it is said, and may add to it or block it.
+    """
+
+    def __init__(
+        self,
+        attacher: "Callable[[Emit], Attacher]",
+        tell: Emit,
+        hooks: "UserHooks | None" = None,
+    ) -> None:
+        self._attacher, self._tell, self.hooks = attacher, tell, hooks
+        #: The words for the running turn.
+        self.steering = Steering(self.compose_meanwhile, self.tell_news)
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
         self._news: list[Event] = []
         #: Goes with the next words: what commands printed that the person typed.
         self.waiting: list[Text] = []
+
+    async def first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
+        """Return the words that a turn begins with, and what hooks add to them. Raises YbsError where one blocks them."""
+        message = await prompt()
+        return message if self.hooks is None else await self.hooks.submitted(message)
 
     async def compose(
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
@@ -66,7 +84,11 @@ class Composer:
             self._tell(notice)
             return None
         self.heard.append(Heard(message, monotonic(), is_meanwhile=True))
-        return message
+        try:
+            return message if self.hooks is None else await self.hooks.submitted(message)
+        except YbsError as error:
+            self._tell(Noticed(level="warning", text=str(error)))
+            return None
 
     def tell_news(self) -> None:
         """Emit what came of the files that went with words for a running turn."""
@@ -83,13 +105,9 @@ class Composer:
 
 def attacher_in(environment: ToolEnvironment, tell: Emit) -> "Attacher":
     """Return what attaches the files of a session's folders."""
-    from ybs.session.attachments import Attacher  # few words name a file
+    from ybs.session.attachments import Attacher, ServerResources  # few words name a file
 
-    resources = None
-    if environment.has_mcp():
-        from ybs.session.resources import ServerResources
-
-        resources = ServerResources(environment.mcp)
+    resources = ServerResources(environment.mcp) if environment.has_mcp() else None
     return Attacher(
         environment.workspace,
         environment.policy,

@@ -73,7 +73,9 @@ class Journal:
         self.is_fork = False
         #: The session's name; empty before it has begun.
         self.name = ""
-        self._store, self._firewall, self._tell = store, firewall, tell
+        #: The saved sessions.
+        self.store = store
+        self._firewall, self._tell = firewall, tell
         self._log: Log | None = None
         self._told = ""
 
@@ -95,7 +97,7 @@ class Journal:
         self.name = f"session-{datetime.now():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         if self.may_write:
             try:
-                store = self._store()
+                store = self.store()
                 self.name = store.create()
                 self._log = store.open_log(self.name)
             except (YbsError, OSError) as error:
@@ -107,7 +109,7 @@ class Journal:
 
         Raises Busy while another ybs writes that file, YbsError and OSError.
         """
-        store = self._store()
+        store = self.store()
         if is_fork and self.may_write:
             name = store.fork(store.read(name))
         log = store.open_log(name) if self.may_write else None

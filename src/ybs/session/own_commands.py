@@ -47,15 +47,18 @@ class OwnCommands:
 
     def __init__(self, environment: Callable[[], ToolEnvironment], running: RunningTask) -> None:
         self._environment, self._running = environment, running
-        #: What runs them. As long as no frontend with a terminal sets it, none is run.
-        self.runner: RunOwn | None = None
+        self._runner: RunOwn | None = None
         self._last: tuple[str, OwnRun] | None = None
+
+    def run_by(self, runner: RunOwn | None) -> None:
+        """Have a frontend that has a terminal run them; as long as there is none, none is run."""
+        self._runner = runner
 
     async def run(self, command: str) -> Reply:
         """Run a command; the model is told nothing. Raises YbsError while a turn is running."""
-        if not command or self.runner is None:
+        if not command or self._runner is None:
             return Reply(text=NO_TERMINAL if command else USAGE, is_error=True)
-        environment, runner = self._environment(), self.runner
+        environment, runner = self._environment(), self._runner
 
         async def run() -> OwnRun:
             return await runner(command, environment.folder)

@@ -1,7 +1,7 @@
 """What is kept of a turn when it is over: what it changed in files, a commit of that, and the session's title."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ybs.git.committer import Committer
     from ybs.git.consent import Wish
     from ybs.session.undoing import Checkpoints
-    from ybs.transcripts.store import Store
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
 MOST_PATHS = 1_000
@@ -36,15 +35,8 @@ class TurnRecorder(TurnHook):
     name = "keeping the files"
     loss = "the person cannot undo this"
 
-    def __init__(
-        self,
-        environment: ToolEnvironment,
-        journal: Journal,
-        store: "Callable[[], Store]",
-        warming: Warming,
-    ) -> None:
-        self._environment, self._journal, self._store = environment, journal, store
-        self._warming = warming
+    def __init__(self, environment: ToolEnvironment, journal: Journal, warming: Warming) -> None:
+        self._environment, self._journal, self._warming = environment, journal, warming
         self._emit: Emit | None = None
         self._checkpoints: Checkpoints | None = None
         self._committer: Committer | None = None
@@ -285,7 +277,7 @@ class TurnRecorder(TurnHook):
         if self._has_cleaned or not self._journal.path:
             return
         self._has_cleaned = True
-        settings, store = self._environment.config.session, self._store()
+        settings, store = self._environment.config.session, self._journal.store()
         from ybs.session.cleaning import clean  # not before the end of a turn
 
         await asyncio.to_thread(

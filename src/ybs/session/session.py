@@ -12,10 +12,13 @@ from time import monotonic
 from typing import Any, Self
 
 from ybs.agent.build import BuiltAgent
+from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_model, open_model
+from ybs.agent.prompt_context import PromptContext
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.schema import Config, Mode, PromptForm
+from ybs.config.schema import Config, Effort, Mode, PromptForm
+from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Event, SessionStarted, StateChanged
@@ -24,21 +27,21 @@ from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import is_attended
 from ybs.session.changes import Changes
+from ybs.session.feed import Telling
 from ybs.session.history import History
 from ybs.session.inbox import Inbox
 from ybs.session.injection import as_typed
-from ybs.session.journal import PASSING
+from ybs.session.journal import PASSING, Journal
+from ybs.session.main_agent import SessionPorts
 from ybs.session.options import Options
-from ybs.session.own_commands import OwnCommands
-from ybs.session.parts import SessionParts, SessionPorts
+from ybs.session.own_commands import OwnCommands, RunOwn
+from ybs.session.parts import SessionParts
 from ybs.session.questions import Questions
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
-from ybs.session.settings import ready_settings, with_incognito
+from ybs.session.settings import ready_settings, with_effort, with_incognito
 from ybs.session.status import Status, View, state_of, status_of
 from ybs.session.tally import TurnUse, uses_of
-from ybs.session.telling import Telling
-from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.facts import MOST_WORDS
 
 
@@ -62,10 +65,18 @@ class Session:
         self.own_commands = OwnCommands(lambda: self.environment, self.running)
         self.usage = Usage()
         self._is_closed = False
+        self._ports = SessionPorts(
+            emit=self.emit,
+            confirm=self._ask,
+            is_attended=lambda: is_attended(self.confirm),
+            tell_state=self._telling.state,
+            spent_usd=lambda: (self.usage + self.parts.runner.others).cost_usd or 0.0,
+            count=self.count,
+            running=self.running,
+        )
         loaded = ready_settings(options)
-        host, config = loaded.host, loaded.config
-        provider, model = open_model(host, config, options.model, profile=loaded.profile)
-        parts = self._made(loaded, provider, model)
+        model = open_model(loaded.host, loaded.config, options.model, profile=loaded.profile)
+        parts = self._made(loaded, model, is_first=True)
         if options.resume is not None:
             parts.take_up_meant(options.resume, is_fork=options.fork)
         self._begin(parts)
@@ -73,37 +84,27 @@ class Session:
         #: What the frontend adds to /help: its keys.
         self.frontend_help = ""
 
-    def _made(self, loaded: Loaded, provider: str, model: ProviderModel) -> SessionParts:
+    def _made(
+        self, loaded: Loaded, model: tuple[str, ProviderModel], *, is_first: bool = False
+    ) -> SessionParts:
         if loaded.config.incognito.enabled:
             self._options.before_incognito()
-        ports = SessionPorts(
-            emit=self.emit,
-            confirm=self._ask,
-            is_attended=lambda: is_attended(self.confirm),
-            tell_state=self._telling.state,
-            spent_usd=lambda: (self.usage + self._runner.others).cost_usd or 0.0,
-        )
-        return SessionParts(self._options, loaded, provider, model, ports)
+        return SessionParts(self._options, loaded, model, self._ports, is_first=is_first)
 
     def _begin(self, parts: SessionParts) -> None:
         """Go on with these parts."""
-        self._parts, self.loaded = parts, parts.loaded
-        self.environment, self.context = parts.environment, parts.context
-        self.journal, self.recorder, self.store = parts.journal, parts.recorder, parts.store
-        self.composer, self.steering = parts.composer, parts.steering
-        self.conversation, self.delegating = parts.conversation, parts.delegating
+        #: What the session is made of as long as it holds one conversation.
+        self.parts = parts
         self.usage = parts.journal.replay.usage
         self.turns: list[TurnUse] = uses_of(parts.journal.replay.turns)
         self.changes = Changes()
         for told in parts.journal.earlier:
             self.changes.add(told.event, is_main=told.is_main)
-        past = (parts.conversation, parts.journal, parts.recorder)
+        past = (self.conversation, parts.journal, parts.main.recorder)
         self.history = History(*past, self.running, self.emit, self._rewritten)
         #: The menu that each command gave last, so that a number can choose from it.
         self.offered: dict[str, Menu] = {}
-        is_alone = self._options.is_one_shot and self._options.resume is None
-        self._runner = TurnRunner(parts, self.running, self.emit, self.count, is_one_shot=is_alone)
-        self.context.take_up(parts.conversation.messages)
+        self.context.take_up(self.conversation.messages)
 
     @classmethod
     def open(cls, folder: str | Path = ".", **options: Any) -> "Session":
@@ -119,6 +120,31 @@ class Session:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    @property
+    def loaded(self) -> Loaded:
+        """The settings in force, and where each is from."""
+        return self.parts.loaded
+
+    @property
+    def environment(self) -> ToolEnvironment:
+        """What the tools stand on."""
+        return self.parts.environment
+
+    @property
+    def context(self) -> PromptContext:
+        """What the model is told about its place."""
+        return self.parts.main.context
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was said."""
+        return self.parts.main.conversation
+
+    @property
+    def journal(self) -> Journal:
+        """What writes the session down."""
+        return self.parts.journal
 
     @property
     def folder(self) -> Path:
@@ -160,9 +186,9 @@ class Session:
         """Where the session stands, secrets masked; each change of it is told to those who follow."""
         return self.journal.masked(
             state_of(
-                self._parts,
+                self.parts,
                 self.questions.open,
-                waiting=self.inbox.waiting or self.steering.waiting,
+                waiting=self.inbox.waiting or self.parts.composer.steering.waiting,
                 is_busy=self.is_busy,
             )
         )
@@ -175,17 +201,22 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """Whether a turn is running."""
-        return self._runner.is_busy
+        return self.parts.runner.is_busy
 
     @property
     def is_ending(self) -> bool:
         """Whether a turn has finished and what it left behind is being kept."""
-        return self._runner.is_ending
+        return self.parts.runner.is_ending
 
     @property
     def agent(self) -> BuiltAgent:
         """The agent that answers."""
-        return self._parts.agent
+        return self.parts.main.agent
+
+    def attach(self, confirm: Confirm, *, keys: str = "", run_own: RunOwn | None = None) -> None:
+        """Serve a frontend with a person before it: `confirm` asks them, /help names its `keys`, and `run_own` runs what they type behind `!!`."""
+        self.confirm, self.frontend_help = confirm, keys
+        self.own_commands.run_by(run_own)
 
     def subscribe(self, sink: Sink, *, follows: bool = False) -> Callable[[], None]:
         """Have `sink` called with every event of every agent, at once and in order; return the way to end that.
@@ -200,7 +231,7 @@ class Session:
         A sub-agent has a name, and `started_by`, the id of the call that started it.
         """
         event = self.journal.add(event, agent=agent, started_by=started_by)
-        self._runner.add(event, agent=agent)
+        self.parts.runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
         self._telling.event(event, agent, started_by)
         if not isinstance(event, PASSING):
@@ -225,12 +256,12 @@ class Session:
 
         Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
         """
-        return await self._take(text, lambda: self.composer.compose(text, typed, images))
+        return await self._take(text, lambda: self.parts.composer.compose(text, typed, images))
 
     @property
     def is_cut_short(self) -> bool:
         """Whether the process of the last turn died in it, so that `take_up` would go on."""
-        return self._runner.is_cut_short
+        return self.parts.runner.is_cut_short
 
     async def take_up(self) -> Outcome | None:
         """Go on with the last turn where its process died in it, without new words; None where it came to its end.
@@ -238,7 +269,7 @@ class Session:
         Calls that only read, and those that had not begun or were still asked about, run now; the others are told to the model as
         interrupted. Raises YbsError when a turn is running already.
         """
-        return await self._runner.take_up()
+        return await self.parts.runner.take_up()
 
     async def send_shell(self, command: str) -> Reply | Outcome:
         """Run a command that the person typed; the model answers to its output, or reads it with the next words."""
@@ -246,10 +277,10 @@ class Session:
 
         if not command:
             return Reply(text=USAGE, is_error=True)
-        typed = TypedCommands(self.environment, self.recorder, self.emit)
+        typed = TypedCommands(self.environment, self.parts.main.recorder, self.emit)
         if not self.config.ui.answer_shell:
             return await self.running.working(
-                typed.kept(command, self.composer.waiting), "A command is still running."
+                typed.kept(command, self.parts.composer.waiting), "A command is still running."
             )
         return await self._take(f"!{command}", lambda: typed.injected(command))
 
@@ -274,7 +305,7 @@ class Session:
 
     def cancel(self) -> bool:
         """Stop the running turn, whose history stays valid, or command, and all sub-agents. Return whether there was one."""
-        return self._parts.delegating.cancel() | self.running.cancel()
+        return self.parts.main.delegating.cancel() | self.running.cancel()
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; return whether one runs.
@@ -282,29 +313,29 @@ class Session:
         `typed` is the part in which named files are looked for, where that is not all.
         """
         if self.is_busy:
-            self.steering.add(text, typed)
+            self.parts.composer.steering.add(text, typed)
             self._telling.state()
         return self.is_busy
 
     def take_back(self) -> str:
         """Return the newest words for the running turn that it has not read, and forget them."""
-        return self.steering.take_back()
+        return self.parts.composer.steering.take_back()
 
     def unread(self) -> tuple[str, ...]:
         """Return all words that a turn did not read before it ended, and forget them."""
-        return self.steering.take_all()
+        return self.parts.composer.steering.take_all()
 
     @property
     def unread_count(self) -> int:
         """How many words for the running turn it has not read."""
-        return len(self.steering)
+        return len(self.parts.composer.steering)
 
     def status(self) -> Status:
         """Say where things stand."""
         return status_of(
-            self._parts,
-            self.usage + self._runner.usage,
-            answered_by=self._runner.answered_by,
+            self.parts,
+            self.usage + self.parts.runner.usage,
+            answered_by=self.parts.runner.answered_by,
             context_tokens=self.counted_tokens or self.estimated_tokens(),
         )
 
@@ -343,24 +374,35 @@ class Session:
 
         Raises ConfigError or ModelError, and YbsError while a turn is running; nothing has changed then.
         """
+        await self._switch(self.loaded, provider, model, form)
+
+    async def use_effort(self, effort: Effort | None) -> None:
+        """Have the model think so hard from now on. Raises what `switch_model` does."""
+        form = "short" if self.context.is_short else "full"
+        loaded = with_effort(self.loaded, effort)
+        await self._switch(loaded, None, self.agent.model.name, form)
+
+    async def _switch(
+        self, loaded: Loaded, provider: str | None, model: str | None, form: PromptForm | None
+    ) -> None:
         self.running.check()
-        self._parts.delegating.check()
+        self.parts.main.delegating.check()
         name = AUTO if asks_for_router(provider, model) else provider or self.agent.provider
-        own, profile = self._options.model, self.loaded.profile
-        new = next_model(self.host, self.config, own, provider=name, model=model, profile=profile)
-        check_place(self.host, self.environment.incognito, name, new, self.config)
+        host, config, own = loaded.host, loaded.config, self._options.model
+        new = next_model(host, config, own, provider=name, model=model, profile=loaded.profile)
+        check_place(host, self.environment.incognito, name, new, config)
         await new.detect_window()
-        await self._parts.use(name, new, form)
-        self._runner.begin_again()  # who goes on with this session some day is to know who answered
-        await self._runner.prepare_again()
+        await self.parts.use(loaded, name, new, form)
+        self.parts.runner.begin_again()  # who goes on with this session some day is to know who answered
+        await self.parts.runner.prepare_again()
 
     async def reload_tools(self) -> None:
         """Look for the person's own tools again, between two turns."""
-        await self._parts.reload_tools()
+        await self.parts.main.reload_tools()
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """Have the system prompt say what is known of the place, once for a model; with time, begin the map."""
-        await self._runner.prepare(has_time=has_time)
+        await self.parts.runner.prepare(has_time=has_time)
 
     async def start_anew(self, *, is_incognito: bool) -> None:
         """Leave this conversation behind and begin an empty one with the same model, incognito or not.
@@ -388,9 +430,9 @@ class Session:
 
     async def _move(self, name: str, loaded: Loaded, *, is_fork: bool = False) -> None:
         with self.running.held("Another session is being opened."):
-            old = self._parts
-            provider, model = old.next_model(loaded, self._options.model)
-            parts = self._made(loaded, provider, model)
+            old = self.parts
+            provider, model = old.next_model(loaded)
+            parts = self._made(loaded, (provider, model))
             try:
                 await model.detect_window()
                 if name:
@@ -398,21 +440,22 @@ class Session:
             except BaseException:
                 await parts.aclose()
                 raise
-            await old.make_way(parts)
+            await old.main.delegating.aclose()  # what sub-agents tell is of the old conversation
+            parts.environment.workspace.began(old.environment.workspace.since_ns)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode
-            self._runner.end("new_session")
-            self.journal.close()
+            old.runner.end("new_session")
+            old.journal.close()
             self._begin(parts)
         await old.aclose("clear")
 
     async def close(self) -> None:
         """End the session: the running turn, its processes and its connections. A second time does nothing."""
         await self.running.end()
-        await self._parts.aclose("prompt_input_exit")
+        await self.parts.aclose("prompt_input_exit")
         if not self._is_closed:
             self._is_closed = True
-            self._runner.end()
+            self.parts.runner.end()
             self.journal.close()
 
     def count(self, words: str, usage: Usage, seconds: float, model: str = "") -> None:
@@ -425,11 +468,11 @@ class Session:
     async def _take(self, words: str, prompt: Callable[[], Awaitable[UserMessage]]) -> Outcome:
         self.running.check()
         self.history.undone.clear()
-        return await self._runner.take(words, prompt)
+        return await self.parts.runner.take(words, prompt)
 
     def beginning(self, name: str) -> SessionStarted:
         """Return the first event of a session with this name."""
-        return self._runner.beginning(name)
+        return self.parts.runner.beginning(name)
 
     def _rewritten(self) -> None:
         """Go on with another history: words that wait were about what is gone."""

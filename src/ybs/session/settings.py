@@ -87,7 +87,7 @@ def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) 
     """Return what tools stand on, for a frontend that needs no model."""
     if loaded.config.incognito.enabled:
         options.before_incognito()
-    return ToolEnvironment(
+    return ToolEnvironment.of(
         options.folder, loaded, options.permissions, person=Person(confirm=confirm)
     )
 

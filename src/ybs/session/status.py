@@ -66,7 +66,7 @@ def state_of(
     is_busy: bool,
 ) -> StateChanged:
     """Return where a session of these parts stands."""
-    environment, agent = parts.environment, parts.agent
+    environment, agent = parts.environment, parts.main.agent
     return StateChanged(
         name=parts.journal.name,
         title=parts.journal.replay.title,
@@ -78,7 +78,7 @@ def state_of(
         waiting=waiting,
         questions=questions,
         jobs=environment.workspace.shells.running_jobs,
-        steps=parts.context.steps,
+        steps=parts.main.context.steps,
     )
 
 
@@ -86,7 +86,7 @@ def status_of(
     parts: "SessionParts", usage: Usage, *, answered_by: str, context_tokens: int
 ) -> Status:
     """Return what a status line shows of a session that has used so much, and whose last answer came from that model."""
-    agent, environment = parts.agent, parts.environment
+    agent, environment = parts.main.agent, parts.environment
     return Status(
         provider=agent.provider,
         server=agent.server,
@@ -102,6 +102,6 @@ def status_of(
         title=parts.journal.replay.title,
         jobs=len(environment.workspace.shells.running_jobs),
         incognito=environment.incognito.is_on,
-        documents=parts.context.names,
+        documents=parts.main.context.names,
         answered_by=answered_by,
     )

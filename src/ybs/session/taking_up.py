@@ -11,7 +11,7 @@ from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, ToolStarted
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.security.paths.roots import Roots
 from ybs.session.journal import Journal
-from ybs.session.parts import SessionParts
+from ybs.session.main_agent import MainAgent
 from ybs.tools.reading.files import remove_leftover
 
 GO_ON = "ybs ended in the midst of this work and was started again. Go on where it stopped."
@@ -20,16 +20,16 @@ INTERRUPTED = (
 )
 
 
-def going_on(parts: SessionParts) -> Callable[[], Awaitable[UserMessage]]:
+def going_on(main: MainAgent) -> Callable[[], Awaitable[UserMessage]]:
     """Return what begins the turn anew: it runs the calls that may run, and says where things stand."""
 
     async def words() -> UserMessage:
-        toolbox, calls = parts.agent.toolbox, parts.conversation.open_calls
-        begun = _begun(parts.journal)
+        toolbox, calls = main.agent.toolbox, main.conversation.open_calls
+        begun = _begun(main.journal)
         again = [call for call in calls if call.id not in begun or toolbox.is_read_only(call)]
         left = [call for call in calls if call not in again]
-        remove_leftovers(parts.environment.roots, left)
-        await parts.agent.answer(again)
+        remove_leftovers(main.environment.roots, left)
+        await main.agent.answer(again)
         names = ", ".join(call.name for call in left)
         told = f"\n\n{INTERRUPTED.format(names=names)}" if left else ""
         return UserMessage.of(GO_ON + told, origin="guard")

@@ -7,7 +7,6 @@ from ybs.agent.hooks import after_turn, before_turn
 from ybs.agent.model_choice import note_on
 from ybs.core.envelope import MAIN
 from ybs.core.events import (
-    Emit,
     Event,
     Noticed,
     Replaced,
@@ -18,16 +17,15 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import AssistantMessage, Usage, UserMessage
+from ybs.session.composer import Composer
 from ybs.session.injection import as_words
-from ybs.session.parts import SessionParts
+from ybs.session.journal import Journal
+from ybs.session.main_agent import MainAgent, SessionPorts
 from ybs.session.reply import Outcome
-from ybs.session.running_task import RunningTask, is_passed_on
+from ybs.session.running_task import is_passed_on
 from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
 from ybs.transcripts.saved import ONE_SHOT
-
-#: Takes the first words of a turn, what it used, how many seconds it worked, and the model that answered last (empty: none has).
-Count = Callable[[str, Usage, float, str], None]
 
 
 class TurnRunner:
@@ -35,14 +33,15 @@ class TurnRunner:
 
     def __init__(
         self,
-        parts: SessionParts,
-        running: RunningTask,
-        emit: Emit,
-        count: Count,
+        main: MainAgent,
+        journal: Journal,
+        composer: Composer,
+        ports: SessionPorts,
         *,
         is_one_shot: bool,
     ) -> None:
-        self._parts, self._running, self._emit, self._count = parts, running, emit, count
+        self._main, self._journal, self._composer = main, journal, composer
+        self._running, self._emit, self._count = ports.running, ports.emit, ports.count
         self._is_one_shot = is_one_shot
         self._tally = Tally()
         self.has_started = False
@@ -62,7 +61,7 @@ class TurnRunner:
     @property
     def is_cut_short(self) -> bool:
         """Whether the last turn of a session that was taken up has no end."""
-        replay, messages = self._parts.journal.replay, self._parts.conversation.messages
+        replay, messages = self._journal.replay, self._main.conversation.messages
         rounds = replay.rounds.open
         if self.has_started or not (rounds and messages) or rounds[-1].end is not None:
             return False
@@ -88,14 +87,14 @@ class TurnRunner:
     def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Take an event of the running turn."""
         self._tally.add(event, agent=agent)
-        if self._parts.routed is not None and agent == MAIN:
-            self._parts.routed.add(event)
+        if self._main.routed is not None and agent == MAIN:
+            self._main.routed.add(event)
 
     async def take_up(self) -> Outcome | None:
         """Go on with the last turn where its process died in it; None where it came to its end."""
         if not self.is_cut_short:
             return None
-        return await self.take("", going_on(self._parts), goes_on=True)
+        return await self.take("", going_on(self._main), goes_on=True)
 
     async def take(
         self,
@@ -125,7 +124,7 @@ class TurnRunner:
                 tally = self._tally
                 others = tally.others.total
                 self._count(words, tally.take_usage(), tally.worked_seconds, tally.model)
-            if news := self._parts.environment.secrets.news():
+            if news := self._main.environment.secrets.news():
                 self._emit(news)
         finished = self._tally.finished or TurnFinished(reason="error")
         return Outcome(
@@ -139,54 +138,54 @@ class TurnRunner:
         )
 
     def _formed(self) -> bytes:
-        form = self._parts.form
+        form = self._main.form
         return form.read(self._tally.text)[0] if form is not None else b""
 
     def _plan(self) -> str:
-        if self._parts.environment.policy.mode != "plan":
+        if self._main.environment.policy.mode != "plan":
             return ""
         from ybs.transcripts.plans import proposed_plan  # few turns plan
 
         return proposed_plan(self._tally.text)
 
     async def _turn(self, prompt: Callable[[], Awaitable[UserMessage]]) -> None:
-        parts = self._parts
-        await parts.fit()
+        main = self._main
+        await main.fit()
         try:
-            await before_turn(parts.turn_hooks, self._emit)
-            await parts.agent.run(self._first(prompt))
+            await before_turn(main.turn_hooks, self._emit)
+            await main.agent.run(self._first(prompt))
         except asyncio.CancelledError:
             self._be_finished()
             raise
         finally:
-            await after_turn(parts.turn_hooks)
+            await after_turn(main.turn_hooks)
 
     async def _first(self, prompt: Callable[[], Awaitable[UserMessage]]) -> UserMessage:
-        await self._parts.agent.toolbox.open(self._emit)
+        await self._main.agent.toolbox.open(self._emit)
         await self.prepare(has_time=False)
-        if self._parts.conversation.system != self._told:
-            self._told = self._parts.conversation.system
+        if self._main.conversation.system != self._told:
+            self._told = self._main.conversation.system
             self._emit(SystemPrompted(content=self._told))
-        await self._parts.recorder.recover(self._emit)
-        return await self._parts.first_words(prompt)
+        await self._main.recorder.recover(self._emit)
+        return await self._composer.first(prompt)
 
     async def prepare(self, *, has_time: bool = True) -> None:
         """Have the system prompt say what is known of the place, once for a model; with time, begin the map and ask its server."""
         if has_time:
-            await self._parts.fit()
-        parts, model = self._parts, self._parts.agent.model
-        wanted = (model, parts.context.is_short)
+            await self._main.fit()
+        main, model = self._main, self._main.agent.model
+        wanted = (model, main.context.is_short)
         if has_time:
-            parts.context.look_around()
-            if parts.environment.has_mcp():
-                parts.environment.mcp.start()
+            main.context.look_around()
+            if main.environment.has_mcp():
+                main.environment.mcp.start()
         if self._prepared_for != wanted:
-            system = await parts.context.prompt()
-            now = (parts.agent.model, parts.context.is_short)
+            system = await main.context.prompt()
+            now = (main.agent.model, main.context.is_short)
             if self._prepared_for != wanted and now == wanted:
-                parts.conversation.system, self._prepared_for = system, wanted
+                main.conversation.system, self._prepared_for = system, wanted
         if has_time:
-            await parts.agent.window.ask()
+            await main.agent.window.ask()
 
     async def prepare_again(self) -> None:
         """Have the system prompt fit another model, if it has been written already."""
@@ -196,26 +195,26 @@ class TurnRunner:
     def begin_again(self) -> None:
         """Emit with which model the session goes on, if it has begun."""
         if self.has_started:
-            self._emit(self.beginning(self._parts.journal.name))
+            self._emit(self.beginning(self._journal.name))
 
     def end(self, reason: str = "") -> None:
         """Emit that the session ends, if it has begun; without a reason because its person is done with it."""
         if self.has_started:
             reason = reason or (ONE_SHOT if self._is_one_shot else "user_exit")
-            count = len(self._parts.conversation.messages)
+            count = len(self._main.conversation.messages)
             self._emit(SessionEnded(reason=reason, message_count=count))
 
     def beginning(self, name: str) -> SessionStarted:
         """Return the first event of a session with this name: its folder, and what it begins with."""
-        environment = self._parts.environment
+        environment = self._main.environment
         config = {
-            "provider": self._parts.agent.provider,
-            "model": self._parts.agent.model.name,
+            "provider": self._main.agent.provider,
+            "model": self._main.agent.model.name,
             "mode": environment.policy.mode,
             "sandbox": "off" if environment.sandbox.is_off else "on",
             "incognito": "on" if environment.incognito.is_on else "off",
         }
-        if self._parts.routed is not None:
+        if self._main.routed is not None:
             config["router"] = "on"
         if self._is_one_shot:
             config[ONE_SHOT] = "on"
@@ -227,29 +226,29 @@ class TurnRunner:
             self._emit(TurnFinished(reason="interrupted"))
 
     def _take_out_refused(self) -> str:
-        parts = self._parts
-        unsent = parts.agent.firewall_model.take_out_refused(parts.conversation)
-        if len(parts.conversation.messages) != len(parts.journal.replay.messages):
-            self._emit(Replaced(messages=tuple(parts.conversation.messages)))
+        main = self._main
+        unsent = main.agent.firewall_model.take_out_refused(main.conversation)
+        if len(main.conversation.messages) != len(self._journal.replay.messages):
+            self._emit(Replaced(messages=tuple(main.conversation.messages)))
         return as_words(unsent)
 
     def _start(self, words: str, *, goes_on: bool) -> None:
-        parts = self._parts
-        parts.context.expect(words, parts.conversation.messages)
-        if parts.routed is not None:
-            parts.routed.expect(words)
+        main = self._main
+        main.context.expect(words, main.conversation.messages)
+        if main.routed is not None:
+            main.routed.expect(words)
         if not self.has_started:
             self.has_started = True
-            self._emit(self.beginning(parts.journal.begin()))
+            self._emit(self.beginning(self._journal.begin()))
             if not goes_on:
                 self._close_open_calls()
-            if note := note_on(parts.loaded.config, parts.agent.model):
+            if note := note_on(main.environment.config, main.agent.model):
                 self._emit(Noticed(level="info", text=note))
 
     def _close_open_calls(self) -> None:
         """Answer the calls that an earlier part of the session was killed in the midst of."""
-        conversation = self._parts.conversation
+        conversation = self._main.conversation
         if calls := conversation.open_calls:
-            remove_leftovers(self._parts.environment.roots, calls)
+            remove_leftovers(self._main.environment.roots, calls)
             for result in conversation.close_open_calls():
                 self._emit(ToolFinished.of(result))

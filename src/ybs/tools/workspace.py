@@ -72,18 +72,18 @@ class Workspace:
     def __init__(
         self,
         roots: Roots,
-        reads: ReadLog | None = None,
         *,
         shells: Shells | None = None,
         max_output_chars: int = 10_000,
         has_sandbox: bool = True,
         own_programs: OwnPrograms | None = None,
+        since_ns: int | None = None,
     ) -> None:
         self.roots = roots
-        #: When the session began, in nanoseconds since the epoch; set anew where a saved one is taken up.
-        self.since_ns = time_ns()
+        #: When the session began, in nanoseconds since the epoch.
+        self.since_ns = time_ns() if since_ns is None else since_ns
         self.own_programs = own_programs or OwnPrograms(roots, lambda: False)
-        self.reads = reads or ReadLog()
+        self.reads = ReadLog()
         self.shells = shells or Shells(roots)
         #: It may be set anew when a model with another window answers.
         self.max_output_chars = max_output_chars
@@ -92,15 +92,18 @@ class Workspace:
 
     def apart(self) -> "Workspace":
         """Return one for another agent of the session: the same folders, with a log and commands of its own."""
-        other = Workspace(
+        return Workspace(
             self.roots,
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
             has_sandbox=self.has_sandbox,
             own_programs=self.own_programs,
+            since_ns=self.since_ns,
         )
-        other.since_ns = self.since_ns
-        return other
+
+    def began(self, at_ns: int) -> None:
+        """Note that the session began at that time, if that is earlier: a saved one goes on."""
+        self.since_ns = min(self.since_ns, at_ns)
 
     @cached_property
     def git_sandbox(self) -> "GitSandbox":

@@ -44,7 +44,7 @@ class Played:
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)
         environment.gate.confirm = self._confirm
-        self.toolbox = with_foreign(make_toolbox(environment, None), (), environment, ())
+        self.toolbox = with_foreign(make_toolbox(environment), (), environment, ())
 
     async def _confirm(self, question: Question) -> Answer:
         self.questions.append(question)
@@ -53,7 +53,7 @@ class Played:
     @property
     def names(self) -> list[str]:
         """The tools on offer that are not built in."""
-        own = {spec.name for spec in make_toolbox(self.environment, None).specs()}
+        own = {spec.name for spec in make_toolbox(self.environment).specs()}
         return [spec.name for spec in self.toolbox.specs() if spec.name not in own]
 
     @property

@@ -45,7 +45,7 @@ async def serving(
         return Answer(is_allowed=True)
 
     environment = environment_of(options, load_settings(options), confirm)
-    toolbox = with_foreign(make_toolbox(environment, None), (), environment, ())
+    toolbox = with_foreign(make_toolbox(environment), (), environment, ())
     connection = environment.mcp.connections["real"]
     try:
         await connection.settled()

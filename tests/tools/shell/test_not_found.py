@@ -137,7 +137,7 @@ async def test_other_exit_codes_cost_nothing_and_a_look_that_fails_says_nothing(
 
 async def run_in(environment: ToolEnvironment, command: str) -> str:
     call = ToolCall(id="1", name="run_shell", arguments=Raw(json.encode({"command": command})))
-    toolbox = make_toolbox(environment, None)
+    toolbox = make_toolbox(environment)
     return (await asyncio.wait_for(toolbox.run(call, lambda _: None), 8)).output
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import make_toolbox, own_tools
+from ybs.agent.toolbox import ToolSet, make_toolbox, own_tools
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
@@ -200,7 +200,9 @@ async def _called(environment: ToolEnvironment, options: "Options", call: ToolCa
     context = PromptContext(environment)
     try:
         foreign = await _foreign(environment, options, call.name)
-        toolbox = make_toolbox(environment, context, foreign=foreign)
+        toolbox = make_toolbox(
+            environment, ToolSet(own=tuple(own_tools(environment, context)), foreign=foreign)
+        )
         toolbox.check(call)
     except BaseException as error:
         await context.aclose()

@@ -22,7 +22,7 @@ from ybs.frontends.headless.output import noticed, tell, warn
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.mcp_server.later import LaterNotices
-from ybs.frontends.mcp_server.server import ToolServer
+from ybs.frontends.mcp_server.server import ToolServer, confirm
 from ybs.frontends.mcp_server.stdio import streams
 from ybs.frontends.mcp_server.tools import served_toolbox
 from ybs.frontends.stdio import claim_stdio
@@ -95,7 +95,7 @@ class Run:
 async def served(options: Options, names: Sequence[str], emit: Emit) -> AsyncGenerator[Server[Any]]:
     """Make the server of the tools of a folder; when this ends, so does all that they have started. Raises UsageError."""
     options = with_plugins(options, installed())
-    environment = environment_of(options, ready_settings(options))
+    environment = environment_of(options, ready_settings(options), confirm)
     context = PromptContext(environment)
     hooks = _user_hooks(environment, options, emit)
     try:

@@ -54,8 +54,8 @@ _WITHOUT_TOOL: Final = ("", "ask", "secrets")
 class ToolServer:
     """Serves the tools of one environment to one client.
 
-    `toolbox` has the tools, behind the firewall; `hooks` are told that a turn begins before each call. Questions of the environment's
-    gate go to the client from now on. `emit` takes notices for the person.
+    `toolbox` has the tools, behind the firewall; `hooks` are told that a turn begins before each call. The environment asks by `confirm`
+    of this module. `emit` takes notices for the person.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class ToolServer:
         self._later = LaterAnswers(environment.mask)
         #: Held by a call that may change something: those come one after the other.
         self._changing = asyncio.Lock()
-        environment.gate.confirm = _confirm
 
     @cached_property
     def server(self) -> Server[Any]:
@@ -146,7 +145,8 @@ class ToolServer:
         return await self._toolbox.run(call, emit)
 
 
-async def _confirm(question: Question) -> Answer:
+async def confirm(question: Question) -> Answer:
+    """Ask the client whose call runs here."""
     return await _asking.get()(question)
 
 

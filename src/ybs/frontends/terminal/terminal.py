@@ -91,7 +91,6 @@ class Terminal:
         if self._is_vi:
             self.window.use_vi()
         self._scroll = Scroll(self.window.app, self._write)
-        session.own_commands.runner = own_runner(self.window, self._scroll.draw)
         self.work = Work(session, self)
         self._interrupted_at, self._warned_at = -TWICE_SECONDS, -WARNED_SECONDS
         #: When Esc came last with nothing to stop, and what was typed then.
@@ -101,10 +100,10 @@ class Terminal:
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
-        self.session.confirm = self.asking.ask
+        run_own = own_runner(self.window, self._scroll.draw)
+        self.session.attach(self.asking.ask, keys=keys_text(is_vi=self._is_vi), run_own=run_own)
         self.session.subscribe(self.renderer)
         self.session.subscribe(self._on_event, follows=True)
-        self.session.frontend_help = keys_text(is_vi=self._is_vi)
         self._refresh()
         self._greet()
         if (resumed := self.session.resumed) is not None:

@@ -86,7 +86,6 @@ class Servers:
         self._news = [Noticed(level="warning", text=text) for text in problems]
         self._told = set[str]()
         self._tell: Callable[[Noticed], None] | None = None
-        self._login: Any = None  # as long as the person logs in
 
     def listen(self, tell: Callable[[Noticed], None] | None) -> None:
         """Have news told; what came before is told now."""
@@ -153,18 +152,18 @@ class Servers:
         if server.has_key:
             raise ToolError(f"{server.name} has a key in its headers, and needs no login.")
         browser = await asyncio.to_thread(import_module, "ybs.tools.mcp.browser")
-        await connection.aclose()
+        await connection.aclose()  # from now on it takes what is kept
         wide = replace(server, start_seconds=server.start_seconds + browser.LOGIN_SECONDS)
         async with browser.BrowserLogin(show, server.oauth.port) as login:
+            opened = partial(self._opened, login=login)
+            asking = Connection(wide, opened, self._pins, lambda _text: None)
             try:
-                connection.server, self._login = wide, login
-                await connection.link()
+                await asking.link()
             except ToolError as error:
-                why = connection.problem or "it is switched off"
+                why = asking.problem or "it is switched off"
                 raise ToolError(f"You are not logged in to {server.name}: {why}.") from error
             finally:
-                connection.server, self._login = server, None
-                await connection.aclose()  # from now on it takes what was kept
+                await asking.aclose()
         if not login.has_shown:
             raise ToolError(f"{server.name} does not ask for a login.")
 
@@ -224,11 +223,13 @@ class Servers:
             self._tell(news)
 
     @asynccontextmanager
-    async def _opened(self, server: Server, changed: Callable[[], None]) -> AsyncGenerator[Opened]:
+    async def _opened(
+        self, server: Server, changed: Callable[[], None], login: Any = None
+    ) -> AsyncGenerator[Opened]:
         ready = self._filled(server)
         self._surface.hide(ready.secrets)
         if server.transport == "http" or server.elicitation or not server.shared:
-            async with self._opened_alone(server, ready, changed) as opened:
+            async with self._opened_alone(server, ready, changed, login=login) as opened:
                 yield opened
             return
         roots, sandbox = self._workspace.roots, self._surface
@@ -246,8 +247,9 @@ class Servers:
         ready: Server,
         changed: Callable[[], None],
         watch: "Watch | None" = None,
+        login: Any = None,
     ) -> AsyncGenerator[Opened]:
-        """Open a connection for this session, or for all: what it is made of is the same for them."""
+        """Open a connection for this session, or for all: what it is made of is the same for them. `login` asks the person for one."""
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
         if server.transport == "http":
@@ -257,7 +259,7 @@ class Servers:
                 self._workspace.roots.host,
                 self._surface.network,
                 self._surface.hide,
-                self._login,
+                login,
             )
         else:
             processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")

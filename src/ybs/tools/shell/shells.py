@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Shells:
     """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written.
 
-    `changed` is called when a job begins or ends.
+    `changed` is called when a job begins or ends; `family` are those of all agents of the session.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Shells:
         outputs: Outputs | None = None,
         keeps_outputs: bool = True,
         changed: Callable[[], None] = lambda: None,
+        family: "set[Shells] | None" = None,
     ) -> None:
         self._roots, self.changed = roots, changed
         self.starter: Starter = starter or Bare()
@@ -41,20 +42,19 @@ class Shells:
         self._jobs: Jobs | None = None
         self._watch: Watch | None = None
         #: Those of all agents of the session.
-        self._all: set[Shells] = {self}
+        self._all = set[Shells]() if family is None else family
+        self._all.add(self)
 
     def apart(self) -> "Shells":
         """Return one for another agent of the session: its commands are started alike, and end with it."""
-        other = Shells(
+        return Shells(
             self._roots,
             starter=self.starter,
             outputs=self.outputs,
             keeps_outputs=self.keeps_outputs,
             changed=self.changed,
+            family=self._all,
         )
-        other._all = self._all
-        self._all.add(other)
-        return other
 
     @property
     def watch(self) -> "Watch":

@@ -90,10 +90,8 @@ class PlainTerminal:
 
     async def run(self, prompt: str = "", command: str = "") -> int:
         """Talk until the person leaves; return the exit code."""
-        self.session.confirm = self.ask
-        if os.isatty(sys.stdin.fileno()) and os.isatty(1):
-            self.session.own_commands.runner = self._run_own
-        self.session.frontend_help = KEYS
+        has_terminal = os.isatty(sys.stdin.fileno()) and os.isatty(1)
+        self.session.attach(self.ask, keys=KEYS, run_own=self._run_own if has_terminal else None)
         self.session.subscribe(self._on_event)
         self._main = asyncio.current_task()
         loop = asyncio.get_running_loop()
