@@ -11,6 +11,7 @@ import pytest
 from msgspec import Raw
 
 from hosts import host_at
+from mcp_servers import entry_of
 from processes import comes
 from saving import save
 from ybs.core.errors import AuthError, ModelError
@@ -475,6 +476,18 @@ async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(
     assert "The editor's MCP server web (`http://127.0.0.1:9/mcp`) runs elsewhere." in editor.text
     assert "'spy' is not used, because it reads OPENAI_API_KEY" in editor.text
     assert "an editor cannot start containers" in editor.text
+
+
+async def test_a_server_of_the_editor_is_called_in_the_sandbox(clients: Any, project: Path):
+    entry = entry_of(project)
+    server = clients.schema.McpServerStdio(
+        name="own", command=entry["command"], args=[*entry["args"]], env=[]
+    )
+    model = ScriptedModel([call("mcp__own__echo", text="hello"), "It answers."])
+    async with clients.edited(project, model=model, sandbox=True, mode="bypass") as editor:
+        session = await editor.new(project, mcp_servers=[server])
+        assert (await editor.say(session, "call it")).stop_reason == "end_turn"
+    assert "hello" in model.requests[1].messages[-1].output
 
 
 async def test_what_is_missing_is_named_and_looked_for_again(
