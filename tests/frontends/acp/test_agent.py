@@ -429,6 +429,18 @@ async def test_what_the_person_types_meanwhile_is_not_overwritten(clients: Any, 
     assert "changed" in model.requests[-1].messages[-1].output
 
 
+async def test_a_secret_in_unsaved_text_is_masked(clients: Any, project: Path):
+    secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA2bC4"
+    (project / "a.txt").write_text("saved\n")
+    editor = clients.Editor(**{"a.txt": f"token = {secret}\n"})
+    model = ScriptedModel([call("read_file", path="a.txt"), "Read."])
+    async with clients.edited(project, editor=editor, model=model, offers=clients.ALL):
+        await editor.say(await editor.new(project), "read it")
+    assert "[ybs:secret:" in model.requests[1].messages[-1].output
+    told = str([each.message for each in editor.messages if "update" in str(each.message)])
+    assert secret not in told
+
+
 async def test_an_editor_is_asked_for_no_file_that_tools_may_not_read(
     clients: Any, project: Path, home: Path
 ):
