@@ -6,6 +6,7 @@ editor is handed the new text. Commands see what is saved.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -19,6 +20,7 @@ from ybs.core.events import Emit
 from ybs.core.hooks import CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect
+from ybs.core.threads import in_thread
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there, write_atomically
@@ -71,7 +73,7 @@ class Unsaved(TurnHook):
 
     async def before_look(self, call: ToolCall) -> None:
         """Ask the editor for the file that a call names."""
-        if (path := self._path_in(call)) is not None:
+        if self._editor.reads and (path := self._path_in(call)) is not None:
             await self.look(path)
 
     async def look(self, path: Path) -> None:
@@ -81,7 +83,7 @@ class Unsaved(TurnHook):
             return
         roots.unsaved.pop(path, None)
         try:
-            saved = self._saved(path)
+            saved = await self._saved(path)
         except (ToolError, OSError):
             return  # what no tool may read, no editor is asked for
         if saved is not None and is_binary(saved):
@@ -116,9 +118,8 @@ class Unsaved(TurnHook):
 
     async def _save(self, roots: Roots, path: Path, data: bytes) -> None:
         await self._editor.write(path, TextFile(data).raw)
-        if self._saved(path) != data:
-            with roots.held(path) as place:
-                write_atomically(place, data, roots.show(path))
+        if await self._saved(path) != data:
+            await in_thread(partial(_write, roots, path, data))
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Hand the editor what a call has changed. What it makes of that when it saves is part of the call."""
@@ -129,10 +130,10 @@ class Unsaved(TurnHook):
         is_same = True
         for path in self._changing.pop(call.id, ()):
             self.roots.unsaved.pop(path, None)
-            data = None if result.is_error else self._saved(path)
+            data = None if result.is_error else await self._saved(path)
             if data is not None and not is_binary(data):
                 await self._editor.write(path, TextFile(data).raw)
-                is_same &= self._saved(path) == data
+                is_same &= await self._saved(path) == data
         return result if is_same else replace(result, output=result.output + _FORMATTED)
 
     def _path_in(self, call: ToolCall) -> Path | None:
@@ -146,12 +147,19 @@ class Unsaved(TurnHook):
         except (msgspec.DecodeError, ToolError, OSError):
             return None
 
-    def _saved(self, path: Path) -> bytes | None:
+    async def _saved(self, path: Path) -> bytes | None:
         """Return what the disk holds. Raises ToolError and OSError."""
-        if self.roots is None:
-            return None
-        try:
-            with self.roots.held(path) as place:
-                return read_if_there(place, self.roots.show(path))[0]
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return None if self.roots is None else await in_thread(partial(_read, self.roots, path))
+
+
+def _read(roots: Roots, path: Path) -> bytes | None:
+    try:
+        with roots.held(path) as place:
+            return read_if_there(place, roots.show(path))[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _write(roots: Roots, path: Path, data: bytes) -> None:
+    with roots.held(path) as place:
+        write_atomically(place, data, roots.show(path))
