@@ -68,7 +68,7 @@ def encoded(message: Message) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-class Pipe:
+class MessagePipe:
     """Two ends of pipes: messages come from one, and go to the other in the order in which they are put.
 
     `take` gets what comes, and raises Senseless for what it has no use for. What makes no sense is answered.

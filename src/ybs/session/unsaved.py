@@ -30,7 +30,7 @@ _FORMATTED: Final = (
 )
 
 
-class Editor(Protocol):
+class OpenEditor(Protocol):
     """What holds the files. Neither call may take long, and neither raises."""
 
     @property
@@ -60,7 +60,7 @@ class Unsaved(TurnHook):
     name = "the editor's files"
     loss = "the editor may hold another text than the disk"
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: OpenEditor) -> None:
         self._editor = editor
         self.roots: Roots | None = None
         self._changing: dict[str, list[Path]] = {}

@@ -98,9 +98,9 @@ def settle(home: Path, server: OpenAIServer, **safety: Any) -> None:
 
 def test_initialize_is_answered_before_the_sdk_is_loaded(project: Path):
     code = (
-        "import sys; from ybs.frontends.acp.greeting import Greeting; from ybs.session.options import Options\n"
+        "import sys; from ybs.frontends.acp.handshake import Handshake; from ybs.session.options import Options\n"
         "from pathlib import Path; import ybs.frontends.acp.command\n"
-        "print(Greeting(Options.of(Path.cwd(), {}))({'protocolVersion': 1})['result']['protocolVersion'])\n"
+        "print(Handshake(Options.of(Path.cwd(), {}))({'protocolVersion': 1})['result']['protocolVersion'])\n"
         "print([n for n in ('acp', 'pydantic', 'ybs.session.session', 'prompt_toolkit', 'httpx2') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True)
@@ -127,11 +127,11 @@ def test_initialize_is_answered_before_the_sdk_is_loaded(project: Path):
     ],
 )
 def test_lines_that_make_no_sense_are_answered(line: bytes, code: int) -> None:
-    from ybs.frontends.acp.wire import Wire
+    from ybs.frontends.acp.pipe import EditorPipe
     from ybs.frontends.json_rpc import Senseless, message_of
 
     with pytest.raises(Senseless) as error:
-        Wire.take(message_of(line), set())
+        EditorPipe.take(message_of(line), set())
     assert error.value.answer["error"]["code"] == code
 
 

@@ -14,7 +14,7 @@ from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.frontends.acp.config_options import MODE
 from ybs.frontends.acp.editor_session import AUTH_REQUIRED, EditorFiles, EditorSession, failure
-from ybs.frontends.acp.greeting import HOW, Greeting, missing_setup
+from ybs.frontends.acp.handshake import HOW, Handshake, missing_setup
 from ybs.frontends.json_rpc import INVALID_PARAMS
 from ybs.session.hub import Hub
 from ybs.session.options import Options
@@ -32,11 +32,11 @@ _PAGE: Final = 100
 class EditorAgent:
     """Answers an editor. `options` are those of the command line, which hold for every session.
 
-    Each method takes what the protocol names, and raises RequestError. `initialize` has been answered before (`greeting`).
+    Each method takes what the protocol names, and raises RequestError. `initialize` has been answered before (`handshake`).
     """
 
-    def __init__(self, options: Options, greeting: Greeting) -> None:
-        self._options, self._greeting = options, greeting
+    def __init__(self, options: Options, handshake: Handshake) -> None:
+        self._options, self._handshake = options, handshake
         self._hub = Hub(self._opened, options.host)
         self._sessions: dict[str, EditorSession] = {}
         self._client: Any = None
@@ -164,7 +164,7 @@ class EditorAgent:
             raise RequestError(INVALID_PARAMS, f"cwd is not an absolute path: {cwd[:200]}")
         folders = (*self._options.add_dirs, *map(Path, additional_directories or ()))
         servers = {each.name: entry_of(each) for each in mcp_servers or ()}
-        files = EditorFiles(self._client, self._greeting.offer)
+        files = EditorFiles(self._client, self._handshake.offer)
         unsaved = Unsaved(files)
         more: dict[str, Any] = {"editor": unsaved, "add_dirs": folders, "mcp_servers": servers}
         known = {key: options[key] for key in ("resume", "fork") if key in options}

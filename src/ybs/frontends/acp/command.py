@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import Any, Final, TextIO
 
 from ybs.core.threads import in_thread
-from ybs.frontends.acp.greeting import Greeting
-from ybs.frontends.acp.wire import Wire
+from ybs.frontends.acp.handshake import Handshake
+from ybs.frontends.acp.pipe import EditorPipe
 from ybs.frontends.headless.output import tell
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.stdio import claim_stdio
@@ -60,20 +60,20 @@ class _Run:
 
 async def served(options: Options, read_from: int, write_to: TextIO) -> None:
     """Serve the editor that is read from and written to, until it goes."""
-    greeting = Greeting(options)
-    wire = Wire(read_from, write_to, greeting)
+    handshake = Handshake(options)
+    pipe = EditorPipe(read_from, write_to, handshake)
     try:
-        if not await wire.opened():
+        if not await pipe.opened():
             return
         acp = await in_thread(lambda: import_module("acp"))
         agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
-        agent = agents.EditorAgent(options, greeting)
+        agent = agents.EditorAgent(options, handshake)
         try:  # the SDK has resume, fork and close behind this switch
-            await acp.run_agent(agent, wire, use_unstable_protocol=True)
+            await acp.run_agent(agent, pipe, use_unstable_protocol=True)
         finally:
             await agent.aclose()
     finally:
-        await wire.close()
+        await pipe.close()
 
 
 def begin_log(options: Options) -> None:

@@ -19,7 +19,7 @@ _TITLES: Final = {
 }
 
 
-class Choices:
+class ConfigChoices:
     """The config options of one session. Which models there are is known once `look` has asked the provider."""
 
     def __init__(self, session: Session) -> None:

@@ -16,8 +16,8 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Noticed, StateChanged, TurnFinished
 from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
-from ybs.frontends.acp.config_options import Choices
-from ybs.frontends.acp.greeting import Offer
+from ybs.frontends.acp.config_options import ConfigChoices
+from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import prompted
 from ybs.frontends.acp.questions import FAILURES, asked
 from ybs.frontends.acp.updates import Updates, note, plan_of
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 class EditorFiles:
     """The editor as `Unsaved` sees it: asked for files as far as it has offered that."""
 
-    def __init__(self, client: Any, offer: Offer) -> None:
+    def __init__(self, client: Any, offer: EditorOffer) -> None:
         self.client, self.offer, self.session_id = client, offer, ""
         self.reads = offer.reads
 
@@ -100,7 +100,7 @@ class EditorSession:
         self._client, self._files, self._unsaved = client, files, unsaved
         self.id = files.session_id = self.session.journal.begin()
         unsaved.roots = self.session.environment.roots
-        self.choices = Choices(self.session)
+        self.choices = ConfigChoices(self.session)
         self._updates, self._state = Updates(self.session.folder), StateChanged()
         self._prompts = list[_Prompt]()
         self._asking = dict[str, asyncio.Task[None]]()

@@ -8,19 +8,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from ybs.frontends.json_rpc import INVALID_REQUEST, Message, Pipe, Senseless
+from ybs.frontends.json_rpc import INVALID_REQUEST, Message, MessagePipe, Senseless
 
 #: So many requests may wait for their answers; more are refused.
 MOST_OPEN: Final = 1_000
 
 
-class Wire:
+class EditorPipe:
     """Reads and writes messages. `greet` answers `initialize`, from its parameters."""
 
     def __init__(
         self, read_from: int, write_to: TextIO, greet: Callable[[Message], Message]
     ) -> None:
-        self._pipe, self._greet = Pipe(read_from, write_to, self._take), greet
+        self._pipe, self._greet = MessagePipe(read_from, write_to, self._take), greet
         self._came, self._open = deque[Message](), set[int | str]()
         self._greeted = False
 

@@ -24,7 +24,7 @@ _CAPABILITIES: Final[Message] = {
 }
 
 
-class Offer(Struct, frozen=True):
+class EditorOffer(Struct, frozen=True):
     """What the editor offers: to read and write its files, and to show forms."""
 
     reads: bool = False
@@ -32,18 +32,18 @@ class Offer(Struct, frozen=True):
     forms: bool = False
 
 
-class Greeting:
+class Handshake:
     """Answers `initialize`, and knows from then on what the editor offers."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.offer = Offer()
+        self.offer = EditorOffer()
 
     def __call__(self, params: Message) -> Message:
         """Return the part of the answer that is the result, or the error."""
         if not isinstance(params.get("protocolVersion"), int):
             return {"error": {"code": INVALID_PARAMS, "message": "protocolVersion is not a number"}}
-        self.offer = Offer(
+        self.offer = EditorOffer(
             _given(params, "fs", "readTextFile") is True,
             _given(params, "fs", "writeTextFile") is True,
             is_object(_given(params, "elicitation", "form")),
