@@ -27,7 +27,7 @@ _CHUNK_BYTES: Final = 65_536
 _FLUSH_SECONDS: Final = 1.0
 _NO_MESSAGE: Final = "The line is not a JSON-RPC message."
 
-Message: TypeAlias = dict[str, Any]
+RpcMessage: TypeAlias = dict[str, Any]
 
 
 class Senseless(Exception):
@@ -36,10 +36,10 @@ class Senseless(Exception):
     def __init__(self, code: int, text: str, number: object = None) -> None:
         super().__init__(text)
         error = {"code": code, "message": text}
-        self.answer: Message = {"jsonrpc": "2.0", "id": number, "error": error}
+        self.answer: RpcMessage = {"jsonrpc": "2.0", "id": number, "error": error}
 
 
-def message_of(line: bytes | None) -> Message:
+def message_of(line: bytes | None) -> RpcMessage:
     """Return the message in a line. Raises Senseless."""
     if line is None:
         raise Senseless(INVALID_REQUEST, f"The message has more than {MOST_BYTES:,} bytes.")
@@ -59,7 +59,7 @@ def message_of(line: bytes | None) -> Message:
     return message
 
 
-def encoded(message: Message) -> bytes:
+def encoded(message: RpcMessage) -> bytes:
     """Return a message as JSON. A part of a character, as names of files may have, becomes the sign for an unknown one."""
     try:
         return msgspec.json.encode(message)
@@ -74,7 +74,9 @@ class MessagePipe:
     `take` gets what comes, and raises Senseless for what it has no use for. What makes no sense is answered.
     """
 
-    def __init__(self, read_from: int, write_to: TextIO, take: Callable[[Message], None]) -> None:
+    def __init__(
+        self, read_from: int, write_to: TextIO, take: Callable[[RpcMessage], None]
+    ) -> None:
         self._read_from, self._write_to, self._take = read_from, write_to, take
         self._lines, self._out, self._out_bytes = Lines(), deque[bytes](), 0
         self._more, self._room = asyncio.Event(), asyncio.Event()
@@ -97,7 +99,7 @@ class MessagePipe:
                 await self.flushed()  # who floods is read no faster than they read
         return bool(data) and not self.is_gone
 
-    def put(self, message: Message) -> None:
+    def put(self, message: RpcMessage) -> None:
         """Send a message, behind those before it."""
         data = encoded(message) + b"\n"
         self._out.append(data)

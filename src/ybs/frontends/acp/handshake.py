@@ -7,14 +7,14 @@ from msgspec import Struct
 from ybs import __version__
 from ybs.config.tree import is_object
 from ybs.core.errors import YbsError
-from ybs.frontends.json_rpc import INVALID_PARAMS, Message
+from ybs.frontends.json_rpc import INVALID_PARAMS, RpcMessage
 from ybs.session.options import Options
 
 PROTOCOL_VERSION: Final = 1
 HOW: Final = (
     "Run `ybs setup` in a terminal: it chooses the model, and saves a key where one is needed."
 )
-_CAPABILITIES: Final[Message] = {
+_CAPABILITIES: Final[RpcMessage] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": True, "sse": True},
@@ -39,7 +39,7 @@ class Handshake:
         self._options = options
         self.offer = EditorOffer()
 
-    def __call__(self, params: Message) -> Message:
+    def __call__(self, params: RpcMessage) -> RpcMessage:
         """Return the part of the answer that is the result, or the error."""
         if not isinstance(params.get("protocolVersion"), int):
             return {"error": {"code": INVALID_PARAMS, "message": "protocolVersion is not a number"}}
@@ -48,7 +48,7 @@ class Handshake:
             _given(params, "fs", "writeTextFile") is True,
             is_object(_given(params, "elicitation", "form")),
         )
-        methods = list[Message]()
+        methods = list[RpcMessage]()
         if (missing := missing_setup(self._options)) is not None:
             about = f"{str(missing).rstrip('.')}. {HOW}"
             methods.append({"id": "setup", "name": "Set up ybs", "description": about})
@@ -64,7 +64,7 @@ class Handshake:
         }
 
 
-def _given(params: Message, *names: str) -> Any:
+def _given(params: RpcMessage, *names: str) -> Any:
     """Return what stands in the editor's capabilities under these names; None where there is no such thing."""
     found: Any = params.get("clientCapabilities")
     for name in names:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from ybs.frontends.json_rpc import INVALID_REQUEST, Message, MessagePipe, Senseless
+from ybs.frontends.json_rpc import INVALID_REQUEST, RpcMessage, MessagePipe, Senseless
 
 #: So many requests may wait for their answers; more are refused.
 MOST_OPEN: Final = 1_000
@@ -18,10 +18,10 @@ class EditorPipe:
     """Reads and writes messages. `greet` answers `initialize`, from its parameters."""
 
     def __init__(
-        self, read_from: int, write_to: TextIO, greet: Callable[[Message], Message]
+        self, read_from: int, write_to: TextIO, greet: Callable[[RpcMessage], RpcMessage]
     ) -> None:
         self._pipe, self._greet = MessagePipe(read_from, write_to, self._take), greet
-        self._came, self._open = deque[Message](), set[int | str]()
+        self._came, self._open = deque[RpcMessage](), set[int | str]()
         self._greeted = False
 
     async def opened(self) -> bool:
@@ -31,7 +31,7 @@ class EditorPipe:
                 return False
         return True
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> RpcMessage | None:
         """Return the next message for the SDK; None where the editor has gone."""
         await asyncio.sleep(0)  # what came before begins first, also in a flood
         while not self._came:
@@ -39,7 +39,7 @@ class EditorPipe:
                 return None
         return self._came.popleft()
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: RpcMessage) -> None:
         if message.get("method") == "initialize" and "id" in message:
             self._greeted = True
             params = message.get("params", {})
@@ -48,7 +48,7 @@ class EditorPipe:
             self._came.append(message)
 
     @staticmethod
-    def take(message: Message, waiting: set[int | str]) -> bool:
+    def take(message: RpcMessage, waiting: set[int | str]) -> bool:
         """Return whether the SDK should have a message; requests are added to those that wait. Raises Senseless."""
         method, number = message.get("method"), message.get("id")
         if method is None:
@@ -61,7 +61,7 @@ class EditorPipe:
         waiting.add(number)
         return True
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: RpcMessage) -> None:
         """Send a message. Raises ConnectionError where the editor has gone."""
         if self._pipe.is_gone:
             raise ConnectionError("the editor has gone")
