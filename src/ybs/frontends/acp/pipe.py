@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from ybs.frontends.json_rpc import INVALID_REQUEST, RpcMessage, MessagePipe, Senseless
+from ybs.frontends.json_rpc import INVALID_REQUEST, MessagePipe, RpcMessage, Senseless
 
 #: So many requests may wait for their answers; more are refused.
 MOST_OPEN: Final = 1_000
