@@ -30,7 +30,7 @@ from ybs.core.messages import ToolCall, Usage
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.session.inbox import Inbox
 from ybs.session.own_commands import RunOwn
-from ybs.session.reply import Outcome, Reply
+from ybs.session.reply import Outcome, Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.session.status import Status, View
 
@@ -123,7 +123,7 @@ class FakeSession:
 
     async def handle(self, line: str, images: Sequence[Any] = ()) -> Reply | Outcome:
         if line == "/quit":
-            return Reply(text="", wants_quit=True)
+            return Reply(terminal=TerminalActions(wants_quit=True))
         if line.startswith("/"):
             self.lines.append(line)
             if line in self.replies:

@@ -237,7 +237,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 28,
+    "frontends": 29,
     "providers": 8,
     "security": 18,
     "session": 8,

@@ -19,6 +19,7 @@ subcommands:
   bench tasks                   measure the chosen model with small tasks
   router [stats]                what the router has learned and spent; also explain, reset, simulate
   sessions list|show|export|search|delete   list, read and delete saved sessions
+  learn list|show|accept|...    what you ask for again and again, and a command for it
   tools list                    list the tools that the model can call
   skills list|check|new         list the skills, check them, or make one
   agents list|check             list the kinds of sub-agents, and check their files

@@ -28,6 +28,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list, show, export, search or delete saved sessions",
         ("list", "show", "export", "search", "delete"),
     ),
+    "learn": (
+        "list what you ask for again and again, make a command of it, or put it on a schedule",
+        ("list", "show", "why", "accept", "dismiss", "schedule", "forget"),
+    ),
     "tools": (
         "list the tools that the model can call, ask your own ones anew what they do, or install a ready one",
         ("list", "check", "install"),
@@ -348,6 +352,30 @@ def add_sessions(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+def add_learn(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `learn` takes, and return its options."""
+    help_text = "the number of a recurring task, as `ybs learn` lists them"
+    parser.add_argument("words", nargs="*", metavar="N", help=help_text)
+    add = parser.add_argument
+    return [
+        add("--project", action="store_true", help="of accept: write it for this project"),
+        add("--cron", action="store_true", help="of schedule: show a line for cron"),
+        add("--write", action="store_true", help="of schedule: write the systemd timer"),
+        add("--all", action="store_true", help="of forget: all that was learned"),
+        add("--yes", action="store_true", help="agree without being asked"),
+    ]
+
+
+def check_learn(arguments: "Namespace") -> None:
+    """Fail where an action of `learn` lacks its number, or has one too many."""
+    needed = 0 if arguments.action == "list" or arguments.all else 1
+    if len(arguments.words) != needed:
+        fail(
+            f"`ybs learn {arguments.action}` takes "
+            + ("the number of one task: ybs learn list shows them" if needed else "no number")
+        )
+
+
 def add_plugin(parser: "ArgumentParser") -> list["Action"]:
     """Add what `plugin` takes, and return its options."""
     help_text = "of add: a folder, an archive or an address of git, and which plugin of several; of the others: NAME"
@@ -476,6 +504,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "router": add_router,
     "sessions": add_sessions,
+    "learn": add_learn,
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
@@ -488,6 +517,7 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "models": check_models,
     "router": check_router,
     "sessions": check_sessions,
+    "learn": check_learn,
     "plugin": check_plugin,
     "mcp": check_mcp,
     "setup": check_setup,

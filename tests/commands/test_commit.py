@@ -96,7 +96,7 @@ async def test_what_is_staged_or_else_what_changed_is_committed(
         (pit.top / name).write_text("one\ntwo\n")
     session.emit(FilesChanged(checkpoint="1", paths=("made.txt",)))
     reply = await reply_to(session, "/commit")
-    assert reply.draft == "/commit Say it in a word"
+    assert reply.terminal.draft == "/commit Say it in a word"
     assert "  a.txt  +1 -0\n  made.txt  new" in reply.text
     assert "mine.txt" not in reply.text
     assert asked[0].count("+++ ") == 2

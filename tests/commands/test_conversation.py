@@ -65,7 +65,7 @@ async def test_what_makes_no_sense_is_an_error_and_changes_nothing(quiet: Sessio
     for line in (*wrong, "/copy 0", "/copy 3", "/copy x", "/copy 1 2", "/copy code", "/copy -1"):
         reply = await said(quiet, line)
         assert reply.is_error, line
-        assert (reply.draft, reply.clipboard) == ("", ""), line
+        assert (reply.terminal.draft, reply.terminal.clipboard) == ("", ""), line
     assert len(quiet.conversation.messages) == 4
     usage = shown(await said(quiet, "/rewind 1 words"))
     assert usage == "Usage: /rewind, or /rewind N (1 to 2), then both, conversation or files"
@@ -91,7 +91,7 @@ async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_s
                 reply = await said(session, line)
                 assert reply.is_error, line
                 assert "ybs is still working" in shown(reply), line
-            assert (await said(session, "/copy")).clipboard == "first"
+            assert (await said(session, "/copy")).terminal.clipboard == "first"
             assert (await said(session, "/rewind")).menu is not None
             assert "one is running" in shown(await said(session, "/status"))
             session.cancel()
@@ -110,7 +110,7 @@ async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session
     assert "Files stay as they are" in offer.menu.title
     assert "  2  one" in shown(offer)
     reply = await said(quiet, "/rewind 2")
-    assert reply.draft == "one"
+    assert reply.terminal.draft == "one"
     assert "No file changed that undo can bring back" in shown(reply)
     assert list(quiet.conversation.messages) == []
 
@@ -128,19 +128,19 @@ async def test_what_was_offered_before_more_was_said_is_not_gone_back_to(quiet: 
     talk(quiet, ("another", "answer"))  # as many as were offered, but not the same
     assert (await said(quiet, offer.menu.items[0].line)).is_error
     assert len(quiet.conversation.messages) == 4
-    assert (await said(quiet, stale)).draft == "one"  # the same words in the same place
+    assert (await said(quiet, stale)).terminal.draft == "one"  # the same words in the same place
     talk(quiet, ("two\x1b[2J", "second"))
     offer = await said(quiet, "/rewind")
     assert offer.menu is not None
-    assert (await said(quiet, offer.menu.items[0].line)).draft == "two\x1b[2J"
+    assert (await said(quiet, offer.menu.items[0].line)).terminal.draft == "two\x1b[2J"
     talk(quiet, ("three", "third"), ("four", "fourth"))
-    assert (await said(quiet, "/rewind 2")).draft == "three"  # typed, it counts from now
+    assert (await said(quiet, "/rewind 2")).terminal.draft == "three"  # typed, it counts from now
 
 
 async def test_rewind_leaves_what_was_attached_out_of_the_draft(quiet: Session):
     parts = (Text(text="look"), Text(text="<file>"), Image(media_type="image/png", data=b"x"))
     quiet.conversation.append(UserMessage(content=parts))
-    assert (await said(quiet, "/rewind 1")).draft == "look"
+    assert (await said(quiet, "/rewind 1")).terminal.draft == "look"
 
 
 @pytest.mark.parametrize("is_incognito", [False, True])
@@ -177,15 +177,15 @@ async def test_copy_takes_the_last_words_of_a_turn(quiet: Session):
     quiet.conversation.append(AssistantMessage(content=(Text(text="It \x1b[2Jis.\n"),)))
     quiet.conversation.append(UserMessage.of("three"))
     reply = await said(quiet, "/copy")
-    assert reply.clipboard == "It ␛[2Jis."
+    assert reply.terminal.clipboard == "It ␛[2Jis."
     assert shown(reply) == "The answer, 1 line:"
-    assert (await said(quiet, "/copy 2")).clipboard == "first"
+    assert (await said(quiet, "/copy 2")).terminal.clipboard == "first"
     assert "only 2 answers" in shown(await said(quiet, "/copy 3"))
 
 
 async def test_copy_takes_the_last_code_of_an_answer(quiet: Session):
     talk(quiet, ("one", "a\n```py\nx = 1\n```\nb\n~~~\ny\n```\n~~~\n"), ("two", "none"))
-    assert (await said(quiet, "/copy code 2")).clipboard == "y\n```"
+    assert (await said(quiet, "/copy code 2")).terminal.clipboard == "y\n```"
     assert "no code block" in shown(await said(quiet, "/copy CODE"))
 
 

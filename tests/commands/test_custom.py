@@ -219,8 +219,8 @@ async def test_words_that_look_like_a_command_do_not_come_back_as_one(project: P
             await session.handle(f"/say {words}")
             undone = await session.handle("/undo")
             assert isinstance(undone, Reply)
-            assert undone.draft.endswith(words)
-            assert not undone.draft.startswith(("!", "/"))
+            assert undone.terminal.draft.endswith(words)
+            assert not undone.terminal.draft.startswith(("!", "/"))
 
 
 @pytest.mark.integration

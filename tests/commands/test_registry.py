@@ -61,7 +61,7 @@ async def test_a_word_like_nothing_points_to_help(open_session: Open):
 
 @pytest.mark.parametrize("line", ["/quit", "/exit", "/EXIT"])
 async def test_quit_and_exit_leave(open_session: Open, line: str):
-    assert (await reply_to(open_session, line)).wants_quit
+    assert (await reply_to(open_session, line)).terminal.wants_quit
 
 
 async def test_tools_are_listed_with_one_line_each(open_session: Open):
@@ -297,7 +297,7 @@ async def test_the_beginning_of_one_command_alone_is_that_command(open_session: 
     reply = await reply_to(open_session, "/STAT")
     assert shown(reply).startswith("/status\n")
     assert not reply.is_error
-    assert (await reply_to(open_session, "/qui")).wants_quit
+    assert (await reply_to(open_session, "/qui")).terminal.wants_quit
     assert not shown(await reply_to(open_session, "/p")).startswith("/jobs")  # /ps, /provider
     several = await reply_to(open_session, "/mo")
     assert several.is_error

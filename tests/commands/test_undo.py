@@ -14,7 +14,7 @@ from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
 from ybs.session.history import CommitSet, WayBack
 from ybs.session.kept import Restored
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import OpenAIServer, RecordedEvents, call
 
@@ -85,7 +85,10 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             for words in ("write it", "another\none", "talk"):
                 await session.send(words)
             reply = await said(session, "/undo")
-            assert reply == Reply(text=f"Took back the last turn. {FILES_STAY}", draft="talk")
+            assert reply == Reply(
+                text=f"Took back the last turn. {FILES_STAY}",
+                terminal=TerminalActions(draft="talk"),
+            )
             first = await said(session, "/diff 2")
             assert "+x = 1" in first.diff
             assert "Turn 2 back" in first.text
@@ -97,7 +100,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
             )
             reply = await said(session, "/undo 2")
             assert shown(reply) == "Took back 2 turns. 1 file is as before: a.py."
-            assert reply.draft == "write it"
+            assert reply.terminal.draft == "write it"
             assert not (project / "a.py").exists()
             assert list(session.conversation.messages) == []
             reply = await said(session, "/redo")
@@ -112,7 +115,7 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
                 in shown(reply)
             )
             assert (project / "a.py").read_text() == "mine\n"
-            assert (await said(session, "/undo force")).draft == "another\none"
+            assert (await said(session, "/undo force")).terminal.draft == "another\none"
             assert (project / "a.py").read_text() == "x = 1\n"
 
 
@@ -156,12 +159,18 @@ async def test_a_rewind_over_changes_asks_what_is_to_go_back(open_session: Open,
             assert again.menu.items[0].line == "/rewind 1 both", "no item of the menu before"
             reply = await said(session, lines[2])
             assert shown(reply) == "Took the files back. 1 file is as before: b.py."
-            assert reply.draft == ""
+            assert reply.terminal.draft == ""
             assert names_in(project) == ["a.py"]
             reply = await said(session, lines[0])
-            assert (shown(reply), reply.draft) == (f"Went back by 2 prompts. {FILES_STAY}", "two")
+            assert (shown(reply), reply.terminal.draft) == (
+                f"Went back by 2 prompts. {FILES_STAY}",
+                "two",
+            )
             reply = await said(session, "/rewind 1 conversation")
-            assert (shown(reply), reply.draft) == (f"Went back by one prompt. {FILES_STAY}", "one")
+            assert (shown(reply), reply.terminal.draft) == (
+                f"Went back by one prompt. {FILES_STAY}",
+                "one",
+            )
             assert (project / "a.py").exists()
             assert (await said(session, "/diff")).diff, "it is still there"
 
@@ -173,7 +182,7 @@ async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: O
         async with session:
             await session.handle("!touch made")
             assert names_in(project) == ["made"]
-            assert (await said(session, "/undo")).draft == "!touch made"
+            assert (await said(session, "/undo")).terminal.draft == "!touch made"
     assert names_in(project) == []
 
 
@@ -205,7 +214,7 @@ async def test_an_undo_in_incognito_says_that_files_are_not_kept(
             offer = await said(session, "/rewind")
             assert FILES_STAY in shown(offer)
             reply = await said(session, "/undo")
-            assert reply.draft == "write it"
+            assert reply.terminal.draft == "write it"
             assert "incognito keeps none" in shown(reply)
     assert (project / "a.py").exists()
     assert names_in(home, "**/*.jsonl") == []
@@ -260,7 +269,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             "All of it is back: 4 messages, about"
         )
         assert [words for _, words in quiet.history.prompts()] == ["one", "two"]
-        assert (await said(quiet, "/undo")).draft == "two"
+        assert (await said(quiet, "/undo")).terminal.draft == "two"
 
 
 async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytest.MonkeyPatch):
@@ -280,4 +289,4 @@ async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytes
     compacted = WayBack(files=Restored(paths=("a",), is_done=True), words="w", turns=1)
     reply = told(quiet, compacted, done="Took back the last turn.", force="/undo force")
     assert shown(reply).splitlines()[1].startswith("The conversation stays: the words")
-    assert reply.draft == ""
+    assert reply.terminal.draft == ""

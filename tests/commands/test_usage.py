@@ -69,7 +69,7 @@ async def test_an_argument_that_is_none_is_an_error(quiet: Session):
     for line in (*(f"/{name} {name}" for name in bare), "/diff some"):
         reply = await quiet.handle(line)
         assert isinstance(reply, Reply)
-        assert (reply.is_error, reply.wants_quit) == (True, False), line
+        assert (reply.is_error, reply.terminal.wants_quit) == (True, False), line
         assert shown(reply).startswith("Usage: /"), line
     assert len(quiet.conversation.messages) == 1
     assert await quiet.handle("/exit now") == Reply(text="Usage: /quit", is_error=True)

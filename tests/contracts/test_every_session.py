@@ -149,7 +149,7 @@ async def test_a_running_turn_can_be_stopped_and_takes_words_meanwhile(kit: Kit)
 
 async def test_lines_are_commands_or_words(kit: Kit):
     async with kit.session() as session:
-        assert (await session.handle("/quit")).wants_quit
+        assert (await session.handle("/quit")).terminal.wants_quit
         assert isinstance(await session.handle("/status"), Reply)
         assert session.resumed is None
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from ybs.commands.figures import number_in
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.security.incognito import WRITES_NOTHING
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})([^`]*)$")
@@ -53,7 +53,7 @@ async def copy(session: Session, argument: str) -> Reply:
     what = "code block" if wants_code else "answer"
     lines = text.count("\n") + 1
     said = f"The {what}, {lines:,} line{'' if lines == 1 else 's'}:"
-    return Reply(text=said, clipboard=printable(text))
+    return Reply(text=said, terminal=TerminalActions(clipboard=printable(text)))
 
 
 async def export(session: Session, argument: str) -> Reply:
@@ -123,7 +123,7 @@ async def retry(session: Session, _argument: str) -> Reply:
 
 async def leave(_session: Session, _argument: str) -> Reply:
     """Leave ybs."""
-    return Reply(text="", wants_quit=True)
+    return Reply(terminal=TerminalActions(wants_quit=True))
 
 
 def answers_of(messages: Sequence[Message]) -> list[str]:

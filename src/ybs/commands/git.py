@@ -13,7 +13,7 @@ from ybs.core.events import AssistantSaid
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Model, Request
 from ybs.core.wording import first_words
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def commit(session: Session, argument: str) -> Reply:
     message = await session.running.working(work, "A message for a commit is being written.")
     what = "What is staged" if chosen.is_index else "What changed"
     text = f"{what}, to be committed with the message in the prompt once you send it:\n{listing}"
-    return Reply(text=text, draft=f"/commit {message}")
+    return Reply(text=text, terminal=TerminalActions(draft=f"/commit {message}"))
 
 
 async def _chosen(session: Session, tree: "WorkTree") -> Chosen:

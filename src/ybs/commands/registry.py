@@ -82,7 +82,7 @@ async def _reply_to(session: Session, line: str) -> Reply:
         return Reply(text=f"{why}{where}", is_error=True)
     if reply.menu is not None and reply.menu.is_numbered:
         session.offered[name] = reply.menu
-    if is_begun and not reply.wants_quit:
+    if is_begun and not reply.terminal.wants_quit:
         reply = replace(reply, text=f"/{name}\n{reply.text}".rstrip())
     return reply
 

@@ -20,6 +20,7 @@ from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
 from ybs.commands.hooks import show_hooks
 from ybs.commands.init import init
+from ybs.commands.learn import ACTIONS, learn
 from ybs.commands.mcp import server_names, show_servers
 from ybs.commands.memory import memorize, show_memories
 from ybs.commands.models import change_mode, change_model, change_provider
@@ -309,6 +310,13 @@ GROUPS = (
             choices=words("clear"),
         ),
         SlashCommand(("memorize",), "TEXT", "save a note for later sessions", memorize),
+        SlashCommand(
+            names=("learn",),
+            arguments="[ACTION N]",
+            summary="show what you ask for again and again",
+            run=learn,
+            choices=words(*ACTIONS),
+        ),
         SlashCommand(
             names=("memories",),
             arguments="[N|WORDS]",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import amount
 from ybs.core.wording import listed
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def told(
     lines += _rest(way)
     if files is not None and session.environment.has_jobs():
         lines.append(STILL_RUNS)
-    return Reply(text="\n".join(lines), draft=way.words if way.was_cut else "")
+    actions = TerminalActions(draft=way.words if way.was_cut else "")
+    return Reply(text="\n".join(lines), terminal=actions)
 
 
 def _where_words_are(session: Session) -> str:

@@ -350,6 +350,17 @@ class Firewall(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
+class Learning(Struct, frozen=True, kw_only=True):
+    """Whether ybs notices what is asked for again and again. All of it stays on this machine, and no model is asked."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Notice recurring requests in saved sessions, and offer a command for them, at most twice a week."
+        ),
+    ] = True
+
+
 #: A section whose feature reads it as it stands: `${NAME}` in it is not replaced here.
 Section: TypeAlias = dict[str, Any]
 
@@ -372,6 +383,7 @@ class Config(Struct, frozen=True, kw_only=True):
     session: SessionStore = SessionStore()
     incognito: Incognito = Incognito()
     firewall: Firewall = Firewall()
+    learning: Learning = Learning()
     providers: Annotated[
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
     ] = {}

@@ -10,15 +10,14 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.core.errors import YbsError
 from ybs.core.messages import UserMessage
 from ybs.session.injection import injection, spoken
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, needs_terminal
 from ybs.session.running_task import RunningTask, Stopped
 
 USAGE = (
     "Usage: !!COMMAND   run COMMAND in your own shell, outside the sandbox; only you see its output"
 )
-NO_TERMINAL = (
-    "Nothing was run: !! runs a command in your own shell on your terminal, and there is no terminal here. "
-    "!COMMAND runs it in the sandbox."
+NO_TERMINAL = needs_terminal(
+    "!!", "It runs a command in your own shell; !COMMAND runs it in the sandbox. Nothing was run."
 )
 NOTHING = "There is nothing to share: no command was run with !! yet."
 

@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, TurnFinished
 from ybs.core.messages import Usage, UserMessage
+from ybs.security.unicode import printable
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):
@@ -77,14 +79,27 @@ class Prompt(Struct, frozen=True):
     make: Callable[[], Awaitable[UserMessage]]
 
 
+class TerminalActions(Struct, frozen=True, kw_only=True):
+    """What a command has a terminal do: run a subcommand of ybs, put a `draft` into the prompt, copy a text, or quit."""
+
+    program: Literal["", "doctor", "setup"] = ""
+    draft: str = ""
+    clipboard: str = ""
+    wants_quit: bool = False
+
+
+def needs_terminal(line: str, instead: str = "") -> str:
+    """Return what every frontend without a terminal says of a line that needs one, and what the person can do `instead`."""
+    return " ".join(filter(None, (f"{line.split(maxsplit=1)[0]} needs a terminal.", instead)))
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """What a command answers, as data: lines of text, tables below them, and notes below those.
 
     `menu` is offered instead of all that where a frontend can, and else listed above the notes;
-    `is_listed`: it is to be listed in any case. `diff` is a unified diff;
-    `program` is a subcommand of ybs that the frontend runs on the terminal, where it can.
-    `draft` goes into the prompt, `clipboard` is copied. `events` were told before and are drawn again before the text;
-    those of sub-agents are in envelopes.
+    `is_listed`: it is to be listed in any case. `diff` is a unified diff. `events` were told before and are drawn again before
+    the text; those of sub-agents are in envelopes. `terminal` is for a frontend with a terminal; any other one shows
+    `without_terminal`.
     `shared` is sent to the model as the person's message, as is what `prompt` makes; with `takes_up` a turn goes on that its process
     did not end. Then the turn's outcome takes the place of the reply.
     """
@@ -93,17 +108,25 @@ class Reply(Struct, frozen=True, kw_only=True):
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     is_error: bool = False
-    wants_quit: bool = False
     menu: Menu | None = None
     is_listed: bool = False
     diff: str = ""
-    draft: str = ""
-    clipboard: str = ""
-    program: Literal["", "doctor", "setup"] = ""
+    terminal: TerminalActions = TerminalActions()
     events: tuple[Event | Envelope, ...] = ()
     shared: UserMessage | None = None
     prompt: Prompt | None = None
     takes_up: bool = False
+
+    def without_terminal(self, line: str) -> "Reply":
+        """Return the reply to a line for a frontend that has no terminal: what needs one is refused in words."""
+        actions = self.terminal
+        program = f"Run `ybs {actions.program}` in your shell." if actions.program else ""
+        if program or actions.clipboard or actions.wants_quit:
+            return Reply(text=needs_terminal(line, program), is_error=True)
+        if not actions.draft:
+            return self
+        draft = f"For your next prompt: {printable(actions.draft)}"
+        return replace(self, notes=(*self.notes, draft), terminal=TerminalActions())
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from stage import staged
 from fake_session import FakeSession
 from ybs.frontends.terminal import clipboard
 from ybs.frontends.terminal.clipboard import MAX_OSC_BYTES, copy_by_program, osc52, programs, said
-from ybs.session.reply import Reply
+from ybs.session.reply import Reply, TerminalActions
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +93,8 @@ def test_what_is_said_is_true() -> None:
 @pytest.mark.integration
 async def test_the_terminal_copies_what_a_command_gives() -> None:
     session = FakeSession()
-    session.replies["/copy"] = Reply(text="", clipboard="the answer")
-    session.replies["/copy all"] = Reply(text="", clipboard="x" * 80_000)
+    session.replies["/copy"] = Reply(terminal=TerminalActions(clipboard="the answer"))
+    session.replies["/copy all"] = Reply(terminal=TerminalActions(clipboard="x" * 80_000))
     async with staged(session) as stage:
         stage.keys("/copy\r")
         await stage.sees("10 characters sent to the terminal (OSC 52")

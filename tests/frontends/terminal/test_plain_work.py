@@ -21,7 +21,7 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.confirm import NO_REASON
-from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table
+from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table, TerminalActions
 
 Open = Callable[..., Any]
 
@@ -104,10 +104,12 @@ async def test_what_a_command_asks_of_the_door_is_told_exactly_once(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     session = FakeSession()
-    session.replies["/rewind 1"] = Reply(text="Back there.", draft="fix the cart")
+    session.replies["/rewind 1"] = Reply(
+        text="Back there.", terminal=TerminalActions(draft="fix the cart")
+    )
     table = Table((Column("count"), Column("share"), Column("tokens")), (Row((1, 0.9, 10)),))
     session.replies["/cost"] = Reply(tables=(table,), diff="-old\n+new\x1b[2J\n")
-    session.replies["/copy"] = Reply(text="", clipboard="words")
+    session.replies["/copy"] = Reply(terminal=TerminalActions(clipboard="words"))
     async with talking(session) as talk:
         talk.types("/cost\n/rewind 1\n/copy\n")
         await talk.sees("  1  90%    10\n-old\n+new␛[2J\n")

@@ -13,7 +13,7 @@ from ybs.core.events import UserSaid
 from ybs.frontends.terminal import terminal
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import LineHistory
-from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
 
 pytestmark = pytest.mark.integration
 
@@ -214,7 +214,9 @@ async def test_a_hint_stays_for_its_own_time(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_command_takes_the_place_of_words_that_were_taken_back_and_up_finds_them() -> None:
     session = FakeSession()
-    session.replies["/undo"] = Reply(text="Took it back.", draft="fix the cart")
+    session.replies["/undo"] = Reply(
+        text="Took it back.", terminal=TerminalActions(draft="fix the cart")
+    )
     async with staged(session) as stage:
         for command in ("/redo", "!ls"):
             stage.keys("/undo\r")
@@ -235,7 +237,7 @@ async def test_a_command_takes_the_place_of_words_that_were_taken_back_and_up_fi
 
 async def test_words_that_were_taken_back_do_not_mix_with_what_is_typed_or_waits() -> None:
     session = Slow()
-    undone = Reply(text="Took it back.", draft="fix the cart")
+    undone = Reply(text="Took it back.", terminal=TerminalActions(draft="fix the cart"))
     session.replies |= {"/slow": undone, "/redo": Reply(text="Did it again.")}
     async with staged(session) as stage:
         stage.keys("/slow\r")

@@ -138,4 +138,4 @@ async def _reply(session: "Session", line: str) -> Reply:
     async with session:
         reply = await session.handle(line)
     assert isinstance(reply, Reply)  # noqa: S101 - no command of SHOWING asks a model
-    return reply
+    return reply.without_terminal(line)

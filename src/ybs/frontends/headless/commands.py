@@ -77,6 +77,12 @@ def _sessions(arguments: "Namespace", options: "Options") -> int:
     return sessions(arguments, options)
 
 
+def _learn(arguments: "Namespace", options: "Options") -> int:
+    from ybs.frontends.headless.learn import learn
+
+    return learn(arguments, options)
+
+
 def _trust(arguments: "Namespace", options: "Options") -> int:
     from ybs.frontends.headless.trust import trust
 
@@ -297,6 +303,7 @@ def _source(origin: Any) -> Mapping[str, str]:
 _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "config": config,
     "sessions": _sessions,
+    "learn": _learn,
     "tools": _tools,
     "skills": _skills,
     "agents": _agents,

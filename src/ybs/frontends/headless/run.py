@@ -127,7 +127,7 @@ async def _commanded(session: "Session", line: str) -> "Outcome":
 
     answered = await session.handle(line)
     if isinstance(answered, Reply):
-        raise YbsError(answered.text)
+        raise YbsError(answered.without_terminal(line).text)
     return answered
 
 

@@ -202,6 +202,18 @@ def search(here: Sessions, arguments: "Namespace") -> int:
     return 0 if hits else 1
 
 
+def _unlearn(here: Sessions, names: Sequence[str]) -> None:
+    """Delete the words of deleted sessions from what was learned of recurring tasks."""
+    from ybs.learning.store import LearningStore
+
+    store = LearningStore(here.loaded.host)
+    if not names or not store.path.exists():
+        return
+    with store.changing() as learned:
+        for name in names:
+            learned.forget_session(name)
+
+
 def delete(here: Sessions, arguments: "Namespace") -> int:
     """Delete sessions with what was kept for their undo. The person is asked, or has said --yes."""
     from ybs.session.cleaning import clean
@@ -217,6 +229,7 @@ def delete(here: Sessions, arguments: "Namespace") -> int:
         except YbsError as error:  # some ybs has it open
             tell(f"ybs: {error}")
     clean(here.loaded.host, here.store)  # what was kept for an undo of what is gone
+    _unlearn(here, gone)
     if arguments.format == "json":
         write_json({"deleted": gone})
     else:

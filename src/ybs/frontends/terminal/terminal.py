@@ -116,7 +116,7 @@ class Terminal:
         loop.add_signal_handler(signal.SIGHUP, hung_up, loop, self.work.submit, self._exit)
         mishaps = loop.get_exception_handler()
         loop.set_exception_handler(Mishaps(self.show_error, self._crash))
-        warm_up = WarmUp(self.session, self.window, self._refresh).begin()
+        warm_up = WarmUp(self.session, self.window, self._refresh, self.renderer.note).begin()
         if prompt:
             loop.call_soon(self.work.begin, prompt)
         elif command:
@@ -257,17 +257,18 @@ class Terminal:
         """Draw a command's answer and do what it asks of the frontend."""
         self.renderer.end_typed()
         self.renderer.draw_again(reply.events)
-        if reply.program:
-            await self._run_program(reply.program)
+        actions = reply.terminal
+        if actions.program:
+            await self._run_program(actions.program)
         else:
             self._show_words(reply)
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
-        if reply.clipboard:
-            self.renderer.note(await copy(reply.clipboard, self._output, away_from=self.roots))
-        if reply.draft and not self.work.has_more:
-            self.window.draft.offer(reply.draft)
-        if reply.wants_quit:
+        if actions.clipboard:
+            self.renderer.note(await copy(actions.clipboard, self._output, away_from=self.roots))
+        if actions.draft and not self.work.has_more:
+            self.window.draft.offer(actions.draft)
+        if actions.wants_quit:
             self.leave()
 
     def _show_words(self, reply: Reply) -> None:

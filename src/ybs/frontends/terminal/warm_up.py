@@ -1,4 +1,4 @@
-"""What is loaded while the person reads the first screen: completion, the project's facts, then the drawing of Markdown."""
+"""What is done while the person reads the first screen: completion and the drawing of Markdown are loaded, the project's facts, and what recurs is looked for."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,13 +9,21 @@ from ybs.session.session import Session
 
 #: It begins this long after the prompt is drawn.
 WARM_UP_SECONDS = 0.15
+#: Recurring tasks are looked for this long after the rest, where no turn runs.
+LEARN_SECONDS = 2.0
 
 
 class WarmUp:
-    """Loads what a first prompt will need; `refresh` draws what has become known."""
+    """Loads what a first prompt will need; `refresh` draws what has become known, `say` a line about what recurs."""
 
-    def __init__(self, session: Session, window: Prompt, refresh: Callable[[], None]) -> None:
-        self._session, self._window, self._refresh = session, window, refresh
+    def __init__(
+        self,
+        session: Session,
+        window: Prompt,
+        refresh: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._session, self._window, self._refresh, self._say = session, window, refresh, say
         self._timer: asyncio.TimerHandle | None = None
         self._preparing: asyncio.Task[None] | None = None
 
@@ -40,12 +48,39 @@ class WarmUp:
     def _prepared(self, done: "asyncio.Task[None]") -> None:
         if not done.cancelled() and done.exception() is None and not self._session.is_busy:
             self._refresh()
+            self._timer = asyncio.get_running_loop().call_later(LEARN_SECONDS, self._learn)
+
+    def _learn(self) -> None:
+        if not self._session.is_busy:
+            learning = asyncio.get_running_loop().run_in_executor(
+                None, recurring_line, self._session
+            )
+            learning.add_done_callback(self._offered)
+
+    def _offered(self, done: "asyncio.Future[str]") -> None:
+        is_read = not done.cancelled() and done.exception() is None
+        if is_read and self._window.app.is_running and done.result():
+            self._say(done.result())
 
     def _complete(self, _loaded: object) -> None:
         if self._window.app.is_running:
             self._window.complete(self._session)
             # rich takes a moment
             asyncio.get_running_loop().run_in_executor(None, _import, "drawing.markdown")
+
+
+def recurring_line(session: Session) -> str:
+    """Return a line about what recurs; empty where there is nothing, or where the person does not want it."""
+    from ybs.commands.learn import learning_of
+    from ybs.core.errors import YbsError
+
+    is_wanted = session.config.learning.enabled and session.config.session.auto_save
+    if not is_wanted or session.environment.incognito.is_on:
+        return ""
+    try:
+        return learning_of(session).offer()
+    except (OSError, YbsError):  # another ybs is at it, or the file is damaged: /learn says so
+        return ""
 
 
 def _import(part: str) -> None:

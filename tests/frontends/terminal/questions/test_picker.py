@@ -11,7 +11,7 @@ from ybs.commands.plan import offer_plan
 from ybs.frontends.terminal.questions.picker import Picker
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint, Signs
 from ybs.frontends.terminal.words import cells
-from ybs.session.reply import Menu, MenuItem, Reply
+from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
 
 PLAIN = Paint(has_colour=False)
 DOWN, UP = "\x1b[B", "\x1b[A"
@@ -261,7 +261,9 @@ async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> N
 @pytest.mark.integration
 async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt() -> None:
     session = picking(says("x"), menu=Menu(title="Nothing", items=()))
-    session.replies["/rewind"] = Reply(text="Back there.", draft="fix\nthe cart")
+    session.replies["/rewind"] = Reply(
+        text="Back there.", terminal=TerminalActions(draft="fix\nthe cart")
+    )
     async with staged(session) as stage:
         stage.keys("/model\r")
         await stage.sees("the same as text")

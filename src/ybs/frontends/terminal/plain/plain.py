@@ -160,7 +160,7 @@ class PlainTerminal:
         done = await self._work(turn)
         while isinstance(done, Reply) or (done is not None and done.plan):
             reply = done if isinstance(done, Reply) else offer_plan()
-            if reply.wants_quit:
+            if reply.terminal.wants_quit:
                 return True
             line = await self._show_reply(reply)
             done = await self._work(self.session.handle(line)) if line else None
@@ -204,8 +204,10 @@ class PlainTerminal:
 
     async def _show_reply(self, reply: Reply) -> str:
         """Print a command's answer and return the line that the person chose, or nothing."""
-        if reply.program == "doctor":
+        if reply.terminal.program == "doctor":
             return await self._run_doctor()
+        if reply.terminal.program:  # it draws on a whole screen
+            reply = reply.without_terminal(f"/{reply.terminal.program}")
         if rest := self._sentences.end_typed():
             self._tell(rest)
         for event in reply.events:
@@ -222,10 +224,10 @@ class PlainTerminal:
     async def _show_rest(self, reply: Reply) -> None:
         if reply.diff:
             self._tell(reply.diff.rstrip("\n"))
-        if reply.clipboard:
-            await self._copy(reply.clipboard)
-        if reply.draft:
-            self._tell(fold_line(f"Your words were: {printable(reply.draft)}"))
+        if reply.terminal.clipboard:
+            await self._copy(reply.terminal.clipboard)
+        if reply.terminal.draft:
+            self._tell(fold_line(f"Your words were: {printable(reply.terminal.draft)}"))
 
     async def _run_doctor(self) -> str:
         folder = Path(self.session.status().folder)

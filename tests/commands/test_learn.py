@@ -1,0 +1,145 @@
+"""/learn: what recurs is listed, shown as a diff, written after a yes, and forgotten; no model is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.test_memory import quiet, said
+from learning.past_sessions import CHANGELOG, turn, write
+from replies import shown as text_of
+from ybs.commands.learn import learning_of
+from ybs.frontends.terminal.warm_up import recurring_line
+
+WORDS = (
+    "update the changelog for 1.2.0",
+    "add the changes to the changelog, version 1.3.0",
+    "changelog for version 1.4.1 please",
+    "please write the changelog of version 2.0",
+)
+
+
+@pytest.fixture
+def sessions(home: Path) -> Path:
+    """Write four weeks in each of which the changelog was asked for."""
+    folder = home / ".config/ybs/sessions"
+    folder.parent.mkdir(mode=0o700, parents=True)
+    for week, words in enumerate(WORDS):
+        write(folder, f"changelog-{week}", week * 7, turn(words, CHANGELOG))
+    return folder
+
+
+@pytest.mark.usefixtures("home")
+async def test_nothing_recurs_at_first(project: Path):
+    async with quiet(project) as session:
+        assert "Nothing recurs so far" in text_of(await said(session, "/learn"))
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_a_task_is_shown_before_it_is_written_and_then_used(project: Path, home: Path):
+    async with quiet(project) as session:
+        listed = text_of(await said(session, "/learn"))
+        assert "4 times on 4 days" in listed
+        shown = await said(session, "/learn accept 1")
+        assert "+++ " in shown.diff
+        file = home / ".config/ybs/commands/changelog-version.md"
+        assert not file.exists()
+        assert shown.menu is not None
+        assert shown.menu.items[0].line == "/learn accept 1 mine"
+        await said(session, shown.menu.items[0].line)
+    assert "changelog for version $1 please" in file.read_text()
+    async with quiet(project) as session:
+        assert "/changelog-version" in text_of(await said(session, "/help changelog"))
+        assert "accepted" in text_of(await said(session, "/learn"))
+
+
+async def test_what_the_person_corrected_is_offered_as_a_change(
+    project: Path, home: Path, sessions: Path
+):
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+        write(
+            sessions,
+            "later",
+            29,
+            turn("changelog for version 3.0 please", CHANGELOG, steered="newest first"),
+        )
+        assert "corrected 1 time" in text_of(await said(session, "/learn"))
+        shown = await said(session, "/learn show 1")
+        assert "+- newest first" in shown.diff
+        await said(session, "/learn accept 1 mine")
+        assert "is as it should be" in text_of(await said(session, "/learn show 1"))
+    assert "- newest first" in (home / ".config/ybs/commands/changelog-version.md").read_text()
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_a_file_that_is_there_is_never_overwritten(project: Path, home: Path):
+    own = home / ".config/ybs/commands/changelog-version.md"
+    own.parent.mkdir()
+    own.write_text("mine")
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+    assert own.read_text() == "mine"
+    assert own.with_name("changelog-version-2.md").exists()
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_it_can_be_dismissed_explained_scheduled_and_forgotten(project: Path):
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        why = text_of(await said(session, "/learn why 1"))
+        assert "2026-03-02  update the changelog for 1.2.0" in why
+        assert "each Mon at 09:00" in why
+        assert (await said(session, "/learn schedule 1")).is_error  # there is no command yet
+        await said(session, "/learn accept 1 mine")
+        assert "OnCalendar=Mon *-*-* 09:00:00" in text_of(await said(session, "/learn schedule 1"))
+        await said(session, "/learn dismiss 1")
+        assert "dismissed" in text_of(await said(session, "/learn"))
+        await said(session, "/learn forget all")
+        assert "Nothing recurs" in text_of(await said(session, "/learn"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["/learn accept x", "/learn why", "/learn show 99", "/learn nonsense 1", "/learn forget p9"],
+)
+@pytest.mark.usefixtures("home")
+async def test_what_cannot_be_meant_is_an_error(project: Path, line: str):
+    async with quiet(project) as session:
+        assert (await said(session, line)).is_error
+
+
+async def test_a_statement_becomes_a_memory(project: Path, home: Path):
+    folder = home / ".config/ybs/sessions"
+    folder.parent.mkdir(mode=0o700, parents=True)
+    for day in range(3):
+        write(folder, f"s{day}", day, turn(f"{'abc'[day] * 7} please; always use pnpm, not npm"))
+    async with quiet(project) as session:
+        assert "always use pnpm, not npm" in text_of(await said(session, "/learn"))
+        assert "Saved for all projects" in text_of(await said(session, "/learn accept p1"))
+        assert "p1" not in text_of(await said(session, "/learn"))
+    assert any("pnpm" in each.read_text() for each in (home / ".config/ybs/memories").rglob("*.md"))
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_a_line_at_the_start_once(project: Path):
+    async with quiet(project) as session:
+        assert "/learn accept 1 makes a command of it" in recurring_line(session)
+        assert recurring_line(session) == ""
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_incognito_says_and_learns_nothing(project: Path, home: Path):
+    async with quiet(project, incognito=True) as session:
+        assert recurring_line(session) == ""
+        assert "Incognito" in text_of(await said(session, "/learn"))
+    assert not (home / ".local/state/ybs/learning.json").exists()
+
+
+@pytest.mark.usefixtures("sessions")
+async def test_it_can_be_switched_off(project: Path, home: Path):
+    (home / ".config/ybs/config.json").write_text('{"learning": {"enabled": false}}')
+    async with quiet(project) as session:
+        assert recurring_line(session) == ""
+        assert not learning_of(session).store.path.exists()
