@@ -222,7 +222,7 @@ async def test_commands_are_offered_and_answer_as_text_and_tables(clients: Any, 
     assert not {"quit", "new", "resume", "copy"} & offered.keys()
     assert offered["compact"].input.root.hint
     assert "| --- | --: |" in editor.text
-    assert "/quit is not available here" in editor.text
+    assert "/quit needs a terminal" in editor.text
     assert "needs a terminal" in editor.text
     assert "Unknown command" in editor.text
 

@@ -43,18 +43,16 @@ _LIVE_SECONDS: Final = 0.1
 _FILE_SECONDS: Final = 2.0
 _SETUP: Final = frozenset({"set_up", "set_key", "save_key", "choose_provider"})
 _PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go auto` in auto; or say what to change."
-_OWN_SHELL: Final = (
-    "`!!COMMAND` needs a terminal. `!COMMAND` runs in the sandbox; the model sees what it prints."
-)
 _CUT_SHORT: Final = "ybs ended in the midst of the last turn; /retry goes on with it."
-#: Commands that make no sense in an editor, and what the person does instead.
+#: Commands that open another session: the editor does that, and what the person does instead.
 NOT_HERE: Final = {
-    **dict.fromkeys(("new", "quit"), "Open or close a session in the editor."),
-    **dict.fromkeys(("sessions", "resume", "fork"), "Choose a saved session in the editor."),
+    **dict.fromkeys(
+        ("new", "sessions", "resume", "fork"), "Choose or open a session in the editor."
+    ),
     **dict.fromkeys(("incognito", "profile"), "Start `ybs acp` with that option."),
-    **dict.fromkeys(("setup", "doctor"), "Run `ybs setup` or `ybs doctor` in a terminal."),
-    **dict.fromkeys(("copy", "stream", "verbose"), "The editor has its own way for that."),
 }
+#: Commands that are not offered: they need a terminal, or change what one shows.
+_OF_TERMINALS: Final = frozenset(("quit", "copy", "setup", "doctor", "stream", "verbose"))
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +128,8 @@ class EditorSession:
     async def _introduce(self, *, is_new: bool) -> None:
         from ybs.commands.registry import commands_of  # with the first session
 
-        commands = [each for each in commands_of(self.session) if each.names[0] not in NOT_HERE]
+        left_out = {*NOT_HERE, *_OF_TERMINALS}
+        commands = [each for each in commands_of(self.session) if each.names[0] not in left_out]
         offered = [
             schema.AvailableCommand(
                 name=each.names[0],
@@ -206,7 +205,7 @@ class EditorSession:
                     await self._unsaved.look(path)
                 if not prompt.result.done():
                     self._submit(line)
-            return await self._answer(await prompt.result)
+            return await self._answer(line, await prompt.result)
         finally:
             self._prompts.remove(prompt)
 
@@ -224,14 +223,14 @@ class EditorSession:
     def _refusal_of(self, typed: str) -> str:
         """Say why a line is not run in an editor; nothing where it is."""
         if typed.startswith("!"):
-            return _OWN_SHELL if typed.startswith("!!") else ""
+            return ""
         from ybs.commands.registry import command_at
 
         command = command_at(typed.split(maxsplit=1)[0], self.session)
         name = command.names[0] if command is not None else ""
         return f"/{name} is not available here. {NOT_HERE[name]}" if name in NOT_HERE else ""
 
-    async def _answer(self, result: Result) -> schema.PromptResponse:
+    async def _answer(self, line: Line, result: Result) -> schema.PromptResponse:
         await self._flushed()
         match result:
             case None:
@@ -239,7 +238,7 @@ class EditorSession:
             case YbsError():
                 raise failure(result)
             case Reply():
-                if text := markdown_of(result):
+                if text := markdown_of(result.without_terminal(line.text)):
                     await self._tell(helpers.update_agent_message_text(text))
                 return schema.PromptResponse(stop_reason="end_turn")
             case Outcome():
