@@ -42,6 +42,7 @@ NAMES = (
     "terminal_stream",
     "terminal_echo",
     "terminal_memory",
+    "sessions",
 )
 
 

@@ -37,8 +37,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   all your files, without input and without a terminal; it is ended, limited and undone as any command. The model can only ask for it (`outside: true`). It is asked about in every mode but
   `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. Only your own settings can name
   commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; and only in a project that you trust; such a rule covers a command only where it is understood, without redirections and
-  substitutions, and each part of it is named; its star stands for no path outside the folder, no other repository in the project, and no word that has another program run (`git -C`, `gh alias`). The question names the files that the command would run or names, with git's hooks, the settings and hooks of other repositories in the project, programs in folders of PATH there and the recipes of common programs, where they were changed since the session began,
-  by the system's own time of change; then a rule does not count, nor while a job in the background could change them. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
+  substitutions, and each part of it is named; its star stands for no path outside the folder, no other repository in the project, and no word that has another program run (`git -C`, `gh alias`). The question names the files that the command would run or names, with git's hooks, the settings and hooks of other repositories in the project, programs in folders of PATH there and the recipes of common programs, each with what it loads, where they or a folder on the way were changed since the session began,
+  by the system's own time of change; then a rule does not count, and for a command that runs files which it does not name (`make`, a test, a script that loads others) not once anything in the project was changed, nor while a job in the background could change them. Not from the background, nor from a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
@@ -146,6 +146,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
+- A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Hooks of git are followed as far as they name in plain words what they run and load.
+- A job in the background can exchange a file that a trusted project's hook, tool or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
@@ -186,6 +188,22 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | with the sandbox off in `auto`: a module of ybs's own overwritten | was written unasked: held by `tests/security/test_own_code.py` |
 | `ybs tool call` on a file with a token | was printed: masked |
 | an "always" for `awk *`, and `system()` in a later script; `tar Ixf` | was covered: asked about |
+| a rule that lets out `make *`, after the model changed a file that the `Makefile` includes, by name, pattern or variable, or a script in a recipe; `python3 run.py` after a module that it imports, or one by the name of `json`, was written; `make -C`, `cd` in a recipe, a new test before `pytest`, files of data that a script runs; a script in a folder that was renamed into its place, which keeps its times | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| the same after a change in an earlier session | ran: what an earlier session changed counts as yours (below "What is not promised") |
+| commands in `auto` with bubblewrap: sockets of X11, Wayland, D-Bus, ssh-agent, gpg-agent, in `/run`, `/tmp`, `/var/tmp`, abstract ones; a socket in the project bound by another path, renamed, moved in, linked, with a line end in its name; in `/opt`, `/etc`, `/usr`, `~/.local/bin`, `.git` | renamed ones and those beside the project were reached: held by `tests/security/test_read_only.py` |
+| unasked, and with Landlock: the same sockets, fifteen families of sockets | held |
+| `.git` a file, a worktree, a submodule, a link, with `commondir`, a nested repository, each with settings that run programs; ybs's commits, status, diff, branch | nothing of it ran, and none can be written to |
+| 111 spellings of a trusted hook whose script then changed; 55 ways to change what a hook loads (links, packages beside modules, `conftest.py`, `GNUmakefile`, `.npmrc`, a module of the standard library's name, pieces of code) | `perl -e` with a name put together, a copy of the project in `/tmp`, `HOME=.`, and a Python script in `.ybs/hooks` that loads from the project ran the changed file and could write: held by `tests/trust/test_reach.py` |
+| 65 templates (here-documents, arithmetic, `--opt=`, `declare`, `let`, `trap`) with 27 hostile arguments | `a[$(touch x)]` ran where a shell computes (`let`, `declare -i`): refused (`tests/security/test_filling.py`) |
+| 190 places of keys in a home folder, from a command that runs unasked and with `--add-dir ~` | of commands held but deep in toolchains; 25 were open to file tools: closed (`tests/security/test_cases_paths.py`) |
+| a server of yours in an incognito session, beside another session, and alone | its notes stayed on the disk and were read by the other: held by `tests/session/test_mcp.py` |
+| an answer to a question that another frontend has answered, when the same call asks again | would answer the next question: held by `tests/session/test_hub.py` |
+| in the plain interface: a command, or a server's question, of several lines that look like ybs's own | could not be told from those: each line is marked (`tests/frontends/terminal/plain/test_plain.py`) |
+| the same texts of a server in its name, descriptions, errors, progress and log, in the terminal | indented or on one line: held |
+| a token printed in two times, a pause between | its first half stood in the result: held by `tests/security/firewall/test_masking.py` |
+| a token cut into pieces of 1 to 15 characters in answers, thoughts and arguments, a kill in mid-stream | held, but for the pieces of an answer as they stream |
+| a project opened by a link, the link led elsewhere after trust, a folder in a trusted one, another session in it that is not trusted, variables that lead there by the link | held |
+| every setting in the settings of a project that nobody trusted | only those that make it stricter count |
 
 ## Escapes
 

@@ -90,12 +90,18 @@ async def test_p04_a_key_in_the_home_folder_is_denied_where_that_is_the_project(
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "path", [".netrc", ".npmrc", ".cargo/credentials.toml", ".bash_history", ".mozilla/x"]
+    "path",
+    [
+        *(".netrc", ".npmrc", ".cargo/credentials.toml", ".bash_history", ".mozilla/x"),
+        *(".pulumi/credentials.json", ".dbt/profiles.yml", ".ivy2/.credentials", ".bunfig.toml"),
+        *(".config/heroku/x", ".local/share/pypoetry/auth.toml", ".julia/servers/x/auth.toml"),
+        *(".local/share/jupyter/runtime/x.json", ".config/google-chrome-beta/Default/Cookies"),
+    ],
 )
 async def test_p04_credentials_are_blocked_whatever_the_settings_say(home: Path, path: str):
     config = msgspec.json.decode(b'{"safety": {"sandbox_blocked_paths": []}}', type=Config)
     bench = Bench(home, config=config)
-    (home / path).parent.mkdir(exist_ok=True)
+    (home / path).parent.mkdir(exist_ok=True, parents=True)
     (home / path).write_text("SECRET\n")
     await denied(bench, "read_file", str(home / path), words="no setting opens them")
     assert "SECRET" not in (await bench.ok("search_files", pattern="SEC.ET")).output

@@ -28,6 +28,7 @@ HOSTILE = (
     ")); touch pwned; ((",
     "EOF\ntouch pwned",
     "!touch pwned",
+    "a[$(touch pwned)]",
 )
 #: Where a value can stand, and stays the last word.
 SAFE = (
@@ -37,6 +38,8 @@ SAFE = (
     ("printf '<%s>' \"$HOME/x\" ", ""),
     ("printf '<%s>' $(date +%F) ", ""),
     ("true; printf '<%s>' ", " | cat"),
+    ("echo x | while read -r l; do printf '<%s>' ", "; done"),
+    ("[ -n \"$HOME\" ] && export X=1 && printf '<%s>' ", ""),
     ("if true; then printf '<%s>' ", "; fi"),
 )
 #: Where it cannot be quoted, or something else than this shell reads it.
@@ -62,6 +65,16 @@ UNSAFE = (
     ("sed '", "'"),
     ("echo $", ""),
     ("echo ~", ""),
+    *(
+        ("let x=", ""),
+        ("declare -i x=", ""),
+        ("printf -v ", " x"),
+        ("test -v ", ""),
+        ("[ -v ", " ]"),
+    ),
+    *(("unset ", ""), ("read ", " <<< x"), ('trap "echo ', '" EXIT'), ('alias q="', '"')),
+    *(("x=", "; echo $((x))"), ("x=", "; a=(1); echo ${a[$x]}"), ("x=", "; y=abc; echo ${y:$x}")),
+    *(("x=", "; [[ $x -eq 1 ]]"), ("x=", "; echo ${!x}"), ("x=", "; (( x > 1 ))")),
 )
 
 

@@ -230,4 +230,9 @@ def test_where_the_system_lists_no_sockets_none_is_known(
             raise OSError
 
         monkeypatch.setattr(Path, "read_text", refused)
+        assert protected_module.outer_sockets(str(project)) == [
+            f"{project}/listening"
+        ]  # by its number
+        monkeypatch.setattr(socket, "AF_NETLINK", -1)
         assert protected_module.outer_sockets(str(project)) == []
+        assert protected_module.machine_sockets([str(project)]) == []

@@ -209,6 +209,35 @@ def test_a_command_that_may_write_speaks_to_no_socket_of_the_machine(
     assert listening.orders == []
 
 
+@both
+@pytest.mark.parametrize("place", ["renamed", "line\nend", "moved in", "toolchain", "git"])
+def test_no_socket_of_the_machine_is_reached_by_another_name_or_beside_the_project(
+    make, place: str, work: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / ".cargo" / "bin").mkdir(parents=True)
+    (work / ".git").mkdir()
+    where = {"toolchain": home / ".cargo/bin/sock", "git": work / ".git/daemon.ipc"}
+    target = where.get(place, work / place)
+    with socket.socket(socket.AF_UNIX) as server:
+        if place in ("renamed", "moved in"):
+            monkeypatch.chdir(home if place == "moved in" else work)
+            server.bind("first")
+            Path("first").rename(target)
+        else:
+            monkeypatch.chdir(target.parent)
+            server.bind(target.name if place == "line\nend" else str(target))
+        server.listen()
+        server.setblocking(False)
+        (work / "reach.py").write_text(
+            "import socket\ntry:\n    with socket.socket(socket.AF_UNIX) as made:\n"
+            f"        made.connect({os.path.relpath(target, work)!r})\nexcept OSError:\n    print('held')\n"
+        )
+        said = run(make(work, home), "python3 reach.py", work, read_only=False)
+        assert said[1] == "held\n", said
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
 def test_a_command_that_may_write_has_sockets_of_its_own(work: Path, home: Path) -> None:
     code = (
         "import socket; a = socket.socket(socket.AF_UNIX); a.bind('own.sock'); a.listen(); "

@@ -169,6 +169,26 @@ def test_without_a_sandbox_nothing_is_started(
         start_resident(this_host(), project, Resident(key="k", command=("true",)))
 
 
+def test_a_private_home_is_a_copy_of_the_kept_one_without_what_is_no_file(
+    project: Path, place: Path, tmp_path: Path
+):
+    kept = home_of(this_host(), "k") / "temporary" / "home"
+    kept.mkdir(parents=True)
+    (kept / "cached").write_text("x")
+    (kept / "link").symlink_to("cached")
+    os.mkfifo(kept / "pipe")
+    for key in ("k", "k", "new"):  # a second start finds what the first one left
+        wanted = Resident(key=key, command=("true",))
+        for each in start_resident(
+            this_host(), project, wanted, private=tmp_path / "own"
+        ).descriptors:
+            os.close(each)
+    copy = tmp_path / "own" / "residents" / "k" / "temporary" / "home"
+    assert sorted(each.name for each in copy.iterdir()) == ["cached", "link"]
+    assert (copy / "link").is_symlink()
+    assert not home_of(this_host(), "new").exists()
+
+
 def test_a_toolchain_that_may_not_be_shown_is_left_out(
     project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -15,10 +15,10 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.open_question import OpenQuestion
-from ybs.core.ports import Answer, Question
+from ybs.core.ports import Answer, Preview, Question
 from ybs.session.feed import Listener
 from ybs.session.hub import Hub, Shared
-from ybs.session.questions import choices_of
+from ybs.session.questions import Questions, by_id, choices_of
 from ybs.testing import ScriptedModel, call
 
 NO, YES = Answer(is_allowed=False), Answer(is_allowed=True)
@@ -96,6 +96,24 @@ async def test_a_frontend_that_asks_itself_is_overtaken_by_an_answer_by_id(proje
         await turn
         assert left.is_set()  # it no longer stands on its screen
         assert (project / "a").exists()
+
+
+async def test_an_answer_that_comes_late_answers_no_other_question_of_the_same_call() -> None:
+    questions, seen = Questions(lambda: None), list[str]()
+    for number in range(3):
+        question = Question(
+            call=call("run_shell", command="x"),
+            effect="execute",
+            preview=Preview(title=str(number)),
+        )
+        asking = asyncio.create_task(questions.ask(question, by_id))
+        await asyncio.sleep(0)
+        shown = questions.open[0]
+        assert shown.id not in seen
+        assert not any(questions.answer(earlier, YES) for earlier in seen)
+        assert questions.answer(shown.id, NO)
+        assert not (await asking).is_allowed
+        seen.append(shown.id)
 
 
 async def test_a_turn_that_is_stopped_at_a_question_leaves_none_open(project: Path):

@@ -5,14 +5,17 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.session.hub import Hub, Shared
-from ybs.session.inbox import Line
+from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
+from ybs.session.running_task import Stopped
 from ybs.testing import ScriptedModel
 
 
@@ -30,7 +33,7 @@ class Held(ScriptedModel):
             yield event
 
 
-class Frontend:
+class Frontend(Sender):
     """It writes down what it hears."""
 
     def __init__(self) -> None:
@@ -143,3 +146,49 @@ async def test_what_cannot_be_done_is_told_to_whoever_asked_and_the_next_line_is
         assert reply.is_error
         assert isinstance(outcome, Outcome)
         assert outcome.text == "fine"
+
+
+async def test_who_waits_for_a_line_gets_what_came_of_it(project: Path):
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["one", "two"])).session
+        results = await asyncio.gather(
+            session.inbox.result_of("first"),
+            session.inbox.result_of("/model and more", is_for_model=True),
+        )
+        assert [each.text for each in results] == ["one", "two"]
+        assert isinstance(await session.inbox.result_of("/status"), Reply)
+        with session.running.held("It is away."), pytest.raises(YbsError, match="It is away"):
+            await session.inbox.result_of("third")
+
+
+async def test_who_waits_for_a_line_behind_a_turn_that_is_stopped_hears_of_it(project: Path):
+    async with Hub() as hub:
+        model = Held("never said")
+        session = opened(hub, project, model).session
+        one = asyncio.create_task(session.inbox.result_of("hello"))
+        await model.asked.wait()
+        other = asyncio.create_task(session.inbox.result_of("later"))
+        given_up = asyncio.create_task(session.inbox.result_of("not at all"))
+        await until(lambda: len(session.inbox.queued) == 2)
+        given_up.cancel()
+        await until(lambda: session.inbox.queued == ["later"])
+        session.inbox.stop()
+        outcome = await one
+        assert isinstance(outcome, Outcome)
+        assert outcome.finished.reason == "interrupted"
+        with pytest.raises(Stopped, match="Not sent"):
+            await other
+
+
+async def test_who_waits_and_is_cancelled_stops_the_turn_and_its_successor_runs(project: Path):
+    async with Hub() as hub:
+        model = Held("said")
+        session = opened(hub, project, model).session
+        one = asyncio.create_task(session.inbox.result_of("hello"))
+        await model.asked.wait()
+        one.cancel()
+        await until(lambda: not session.is_busy and not session.inbox.is_busy)
+        model.may.set()
+        outcome = await session.inbox.result_of("again")
+        assert isinstance(outcome, Outcome)
+        assert outcome.text == "said"

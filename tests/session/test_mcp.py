@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,40 @@ async def test_m07_a_server_runs_in_the_sandbox(project: Path, home: Path):
         assert "held a file held import json" in " ".join(result.output.split())
         assert (home / "secret").read_text() == "a secret"
         assert "its server has the network" in scene.asked[0].reason
+
+
+async def test_what_a_server_writes_in_incognito_is_in_no_other_session_and_not_kept(
+    project: Path, home: Path
+):
+    if Sandbox(this_host(), project).state not in ("full", "reduced"):
+        pytest.skip("NO CAGE on this machine (install bubblewrap): servers in it are untested")
+    more = (
+        "def call(name, given):\n"
+        " with open(os.path.expanduser('~/notes'), 'a+') as file:\n"
+        "  file.write(given['text'] + ' '); file.flush(); file.seek(0)\n"
+        "  return text(file.read())\n"
+    )
+    (home / "servers").mkdir()
+    configure({"demo": entry_of(home / "servers", more, network=False)})
+    host, said = this_host(), list[str]()
+    async with AsyncExitStack() as stack:
+        for words, is_private in (
+            ("one", False),
+            ("hidden-2", True),
+            ("hidden-3", True),
+            ("four", False),
+        ):
+            scene = Scene(
+                project, [echo(words), "done"], sandbox=True, host=host, incognito=is_private
+            )
+            await stack.enter_async_context(scene)
+            said.append((await scene.turn())[0].output)
+    assert said == ["one ", "one hidden-2 ", "one hidden-3 ", "one four "]
+    assert holding(home, b"hidden-") == []
+
+
+def holding(folder: Path, data: bytes) -> list[Path]:
+    return [each for each in folder.rglob("*") if each.is_file() and data in each.read_bytes()]
 
 
 async def test_a_variable_in_the_command_does_not_lead_out_of_the_sandbox(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -362,6 +363,52 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         if "changed in this session" in warning
     ]
     assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
+
+
+#: What lies in a project, what a command of the model does there, and what then no rule lets out.
+REACHED_BY_ANOTHER = (
+    ({"Makefile": "include inc.mk\n", "inc.mk": "all:\n"}, "echo 'all: ; id' > inc.mk", "make"),
+    ({"Makefile": "-include mk/*.mk\nall:\n", "mk/a.mk": ""}, "echo 'x: ; id' > mk/b.mk", "make"),
+    ({"Makefile": "all:\n\tsh s.sh\n", "s.sh": ""}, "echo id > s.sh", "make"),
+    ({"Makefile": "D := tools\nall:\n\tsh $(D)/run\n", "tools/run": ""}, "echo id > tools/run", "make"),
+    ({"Makefile": "all:\n\tsh a.sh\n", "a.sh": ". lib/b.sh\n", "lib/b.sh": ""}, "echo id > lib/b.sh", "make"),
+    ({"x.d/a": "", "Makefile": "all:\n\tfor s in x.d/*; do sh $$s; done\n"}, "echo id > x.d/b", "make"),
+    ({"package.json": '{"scripts": {"t": "node t.js"}}', "t.js": "require('./u')", "u.js": ""}, "echo 1 > u.js", "npm run t"),
+    ({"run.py": "import json\n"}, "echo 'import os' > json.py", "python3 run.py"),
+    ({"run.py": "from lib.x import y\n", "lib/x.py": ""}, "echo 1 > lib/x.py", "python3 run.py"),
+    ({"good/s.sh": "", "evil/s.sh": "id\n"}, "mv good old; mv evil good", "sh good/s.sh"),
+    ({"a/good/s.sh": "", "b/good/s.sh": "id\n"}, "mv a old; mv b a", "sh a/good/s.sh"),
+    ({"good/Makefile": "all:\n", "evil/Makefile": "all: ; id\n"}, "mv good old; mv evil good", "make -C good"),
+    ({"Makefile": "all:\n\tsh good/s.sh\n", "good/s.sh": "", "evil/s.sh": "id\n"}, "mv good old; mv evil good", "make"),
+    ({"Makefile": "F := i.conf\ninclude $(F)\n", "i.conf": "all:\n"}, "echo 'all: ; id' > i.conf", "make"),
+    ({"Makefile": "all:\n\tcd sub && ./go\n", "sub/go": ""}, "echo id > sub/go", "make"),
+    ({"run.py": "import os, zz\n", "zz.py": ""}, "echo 1 > zz.py", "python3 run.py"),
+    ({"run.sh": "while read l; do $l; done < cmds\n", "cmds": "true\n"}, "echo id > cmds", "sh run.sh"),
+    ({"test_a.py": ""}, "echo 1 > test_b.py", "pytest"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "act", "command"), REACHED_BY_ANOTHER)
+async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
+    open_session, work: Path, files: dict[str, str], act: str, command: str
+) -> None:
+    for name, text in files.items():
+        (work / name).parent.mkdir(exist_ok=True, parents=True)
+        (work / name).write_text(text)
+    began, probe = time.time_ns(), work / "probe"
+    while probe.write_text("") or probe.stat().st_ctime_ns <= began + 50_000_000:
+        pass  # until the clock of files has gone on
+    probe.unlink()
+    session = open_session(
+        outside_sandbox=("make *", "npm *", "python3 run.py", "sh *", "pytest *")
+    )
+    session.environment.workspace.since_ns = began + 50_000_000
+    assert "outside the sandbox" in (await session.run(command, outside=True)).summary
+    assert not session.questions
+    session.answer = INSIDE
+    await session.run(act)
+    session.answer = NO
+    assert (await session.run(command, outside=True)).is_refused
 
 
 async def test_a_file_that_a_command_wrote_back_in_time_counts(open_session, work: Path) -> None:

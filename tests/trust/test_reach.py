@@ -169,6 +169,19 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ("./interpreted", "interpreted"),
         ("node server.js", "server.js"),
         ("x/snake", "x/snake"),
+        ("python3 .ybs/hooks/paths.py", ".ybs/hooks/paths.py"),
+        ("python3 .ybs/hooks/starts.py", ".ybs/hooks/starts.py"),
+        ("python3 .ybs/hooks/makes.py", ".ybs/hooks/makes.py"),
+        ("node .ybs/hooks/needs.js", ".ybs/hooks/needs.js"),
+        ("""perl -e 'system("sh ".join(".","x","sh"))'""", "a program that something else names"),
+        ("""awk 'BEGIN { system("sh x" ".sh") }'""", "a program that something else names"),
+        ("sed -n '1e sh x.sh' data.json", "a program that something else names"),
+        ("cp -r . /tmp/z; sh /tmp/z/h", "a program that something else names"),
+        ('ln -s "$PWD" /tmp/z; cd /tmp/z/x; sh y/deep.sh', "a program that something else names"),
+        ("tar c . | tar x -C $TMPDIR; sh $TMPDIR/h", "a program that something else names"),
+        ("HOME=. bash -lc true", "a program that something else names"),
+        ("HOME=$PWD/x bash -lc true", "a program that something else names"),
+        ("HOME=TOP/x bash -lc true", "a program that something else names"),
     ],
 )
 def test_what_runs_files_that_cannot_be_known_is_named(
@@ -181,14 +194,29 @@ def test_what_runs_files_that_cannot_be_known_is_named(
     put(tree, "odd.txt", "./h\n")
     put(tree, "interpreted", "#!./h\n", 0o755)
     put(tree, "x/snake", "#!/usr/bin/env python3\nimport json\n", 0o755)
+    put(tree, ".ybs/hooks/paths.py", "import sys\nsys.path.insert(0, '.')\nimport zz\n")
+    put(tree, ".ybs/hooks/starts.py", "import os\nos.system('./h')\n")
+    put(tree, ".ybs/hooks/makes.py", "import subprocess\nsubprocess.run(['make'])\n")
+    put(tree, ".ybs/hooks/needs.js", "require('../../lib/pre')\n")
     assert unknown in found(tree, words).unknown
 
 
 def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
     put(tree, ".ybs/hooks/own.py", "import json\n")
+    put(
+        tree,
+        ".ybs/hooks/check.py",
+        "import re, subprocess\n# make sure\nre.compile('x')\nsubprocess.run(['ruff', 'format'])\nopen('data.json')\n",
+    )
     put(tree, "plain", "#!/bin/sh\n# make sure\ncat >/dev/null; exit 2\n", 0o755)
     for words in (
         "python3 .ybs/hooks/own.py",
+        "python3 .ybs/hooks/check.py",
+        "perl -pi -e 's/a/b/' data.json",
+        "sed -i -e 's/a/e/' data.json",
+        "HOME=/tmp ./h",
+        "cp data.json /tmp/copy",
+        "awk '{ print }' data.json | sort",
         "./plain",
         "sh ./h",
         "jq -r .tool_input.file_path | xargs ruff format",

@@ -216,7 +216,10 @@ class Sandbox:
         """Return what starts a program that runs beside the session. Raises Refused and OSError."""
         from ybs.security.sandbox.resident import start_resident  # few sessions have any
 
-        return start_resident(self._host, self._folder, resident, blocked=self._blocked)
+        private = Path(self._private_folder().path) if self._in_memory else None
+        return start_resident(
+            self._host, self._folder, resident, blocked=self._blocked, private=private
+        )
 
     def _showing(self, paths: Sequence[Path]) -> "Backend":
         """Return the sandbox in use, with more to read in it."""

@@ -23,6 +23,15 @@ _TAKE_CODE = frozenset(
     ("awk", "gawk", "mawk", "nawk", "sed", "gsed", "eval", "ssh", "watch", "parallel")
 )
 _STEM = re.compile(r"[A-Za-z]+")
+#: Stands for a value that is not plain in what a command means.
+_NAME = "YbsValue"
+#: Where a shell computes: `a[$(rm x)]` in a number runs a program, quoted or not, and out of a variable too.
+_COMPUTES = re.compile(
+    r"\(\(|\$\[|\blet\b|\$\{!|\$\{\w+:\s*[^-=?+\s]|\w\[[^\]]*\$|\[\[.*\s-(?:eq|ne|[lg][te]|v|R)\b"
+    r"|\b(?:declare|typeset|local|readonly|export)\s(?:\s*-\S+)*\s*-\w*[inaA]|\bprintf\s+-v|(?:\btest|\[)\s+-[vR]\b"
+    rf"|\b(?:unset|read|mapfile|readarray|getopts|trap|alias|bind|complete|compgen)\b[^;|&\n]*{_NAME}",
+    re.DOTALL,
+)
 
 
 class Value(Struct, frozen=True):
@@ -42,12 +51,12 @@ def filled(parts: Sequence[str | Value]) -> str:
             continue
         word = _word(part, line)
         if part.text and not _PLAIN.fullmatch(part.text):
-            name = f"YbsValue{len(values)}Of"
+            name = f"{_NAME}{len(values)}Of"
             values[name], meant = part.text, meant + name
         else:
             meant += word
         line += word
-    if values and not _is_as_meant(read(line), read(meant), values):
+    if values and (_COMPUTES.search(meant) or not _is_as_meant(read(line), read(meant), values)):
         raise Refused(
             "An argument has signs in it that a shell could take for a part of this command, so the command is not run. "
             "Give the argument without them, or put it into plain words of the command."

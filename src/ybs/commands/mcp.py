@@ -74,9 +74,12 @@ def _details(session: Session, each: Connection) -> Reply:
     if each.problem:
         notes += [advised(f"Why: {each.problem}.", each.remedies, separator=" ")]
     tools = [(full_name(server.name, each.name), _first(each.description)) for each in offer.tools]
-    resources = [(f"@{server.name}:{each.uri}", each.name) for each in offer.resources]
+    resources = [
+        (_first(f"@{server.name}:{each.uri}"), _first(each.name)) for each in offer.resources
+    ]
     prompts = [
-        (f"/{full_name(server.name, each.name)}", each.description) for each in offer.prompts
+        (f"/{full_name(server.name, each.name)}", _first(each.description))
+        for each in offer.prompts
     ]
     notes += [f"Not usable: {problem}" for problem in each.unfit]
     each.shown = each.judged.changed

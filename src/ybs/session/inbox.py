@@ -15,6 +15,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.core.messages import Image
 from ybs.session.reply import Commands, NotSent, Outcome, Reply
+from ybs.session.running_task import Stopped
 
 
 class Taking(Protocol):
@@ -63,28 +64,23 @@ class Taking(Protocol):
         ...
 
 
-class Sender(Protocol):
-    """A frontend, as the inbox sees it."""
+class Sender:
+    """A frontend, as the inbox sees it. Override what it wants to hear of."""
 
     def take(self, line: "Line") -> None:
         """Hear that a line is taken now."""
-        ...
 
     async def done(self, line: "Line", result: Reply | Outcome | YbsError) -> None:
         """Hear what came of it. The next line waits for this."""
-        ...
 
     def read(self, text: str) -> None:
         """Hear that the running turn has read words."""
-        ...
 
     def give_back(self, lines: list[str]) -> None:
         """Take back what nobody has read."""
-        ...
 
     def changed(self) -> None:
         """Hear that other lines wait than before, or another one is being worked on."""
-        ...
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -100,6 +96,28 @@ class Line(Struct, frozen=True, kw_only=True):
     is_choice: bool = False
     is_for_model: bool = False
     images: tuple[Image, ...] = ()
+
+
+class _Waiting(Sender):
+    """Somebody who waits for what comes of one line."""
+
+    def __init__(self) -> None:
+        self.result: asyncio.Future[Reply | Outcome | YbsError] = asyncio.Future()
+        self._is_taken = False
+
+    def take(self, line: Line) -> None:
+        """Note that something comes of it, also where its words go back."""
+        self._is_taken = True
+
+    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+        """Hand on what came of it."""
+        if not self.result.done():
+            self.result.set_result(result)
+
+    def give_back(self, lines: list[str]) -> None:
+        """Say that nobody has read it."""
+        if not self._is_taken and not self.result.done():
+            self.result.set_result(Stopped("Not sent: what ran before it was stopped."))
 
 
 class Inbox:
@@ -177,6 +195,37 @@ class Inbox:
         if self._task is None:
             self._task = asyncio.create_task(self._work_off())
             self._task.add_done_callback(report)
+
+    async def result_of(
+        self, text: str, *, typed: str | None = None, is_for_model: bool = False
+    ) -> Reply | Outcome:
+        """Take a line when it is its turn, and return what comes of it; cancelled, the line is taken back or stopped.
+
+        Raises the YbsError that came of it, and Stopped where it was given back.
+        """
+        waiting = _Waiting()
+        line = Line(text=text, sender=waiting, typed=typed, is_for_model=is_for_model)
+        self.queue(line)
+        task = self._task
+        try:
+            await asyncio.wait(
+                (waiting.result, *([task] if task else [])), return_when="FIRST_COMPLETED"
+            )
+        except asyncio.CancelledError:
+            if line in self._lines:
+                self._lines.remove(line)
+            elif self.now is line:
+                self.stop()
+            raise
+        finally:
+            self._senders.remove(waiting)
+        if task is not None and not waiting.result.done():
+            task.result()  # raises what broke
+            raise Stopped("Interrupted.")
+        result = waiting.result.result()
+        if isinstance(result, YbsError):
+            raise result
+        return result
 
     def take_ahead(self) -> str:
         """Take the line that waits first out of the queue; "" where none does."""

@@ -57,9 +57,10 @@ def choices_of(question: OpenQuestion) -> Iterator[Choice]:
 class Questions:
     """The open questions of a session, oldest first. `changed` is called when there is one more or one less."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._open: dict[str, tuple[OpenQuestion, asyncio.Future[Answer]]] = {}
+        self._names = set[str]()
 
     @property
     def open(self) -> tuple[OpenQuestion, ...]:
@@ -91,11 +92,12 @@ class Questions:
             self._changed()
 
     def _name(self, call_id: str) -> str:
-        """Return the call's id, or one made of it where that is taken: a call may need several answers at once."""
+        """Return the call's id, or one made of it where a question had that: a late answer to one is none to another."""
         name, count = call_id or "question", 1
-        while name in self._open:
+        while name in self._names:
             count += 1
             name = f"{call_id or 'question'}/{count}"
+        self._names.add(name)
         return name
 
 

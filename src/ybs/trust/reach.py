@@ -78,7 +78,23 @@ _GIVEN = re.compile(
     r"\b(?:(?:ba|da|z|k|a)?sh|source|node|perl|ruby|php|lua)[\"']?\s+(?:-\S+\s+)*[\"']?(?:\$|`|\{\})|-exec\b|hooksPath"
     r"|\b(?:xargs|parallel)\b[^;|&]*\b(?:(?:ba|da|z|k|a)?sh|node|perl|ruby|php|lua)\b"
     r"|\b(?:perl|ruby|php|lua)\b[^;|&]*\s-[A-Za-z]*[IMmrl]"
+    r"|\b(?:perl|ruby|php|lua|node(?:js)?)\b[^;|&\n]*\s-\w*[eEpr]\b.*(?:\b(?:system|exec\w*|do|require\w*|load\w*|dofile|eval|qx|spawn\w*|popen|import)\b|`)"
+    r"|\b[gmn]?awk\b.*(?:\bsystem\s*\(|\|\s*getline)|\bg?sed\b[^;|&\n]*[\"'\s;{}/0-9$]e(?:\s|[\"'])"
+    r"|\b(?:HOME|ZDOTDIR|XDG_\w+|GIT_(?:CONFIG\w*|EXEC_PATH|DIR)|LD_\w+|PERL5LIB|RUBYLIB|NODE_PATH|LUA_PATH)=[\"']?(?![/\"'\s]|\Z)",
+    re.DOTALL,
 )
+#: A copy of the project, or a way to it, from where any file of it may be run.
+_COPIES: Final = re.compile(
+    r"\b(?:cp\s+(?:-\S+\s+)*-\w*[rRa]|rsync|tar|cpio|ln|git\b[^;|&\n]*\s(?:worktree|clone|archive))\b.*"
+    r"(?:/tmp\b|/dev/shm|\$\{?TMPDIR|\bmktemp)",
+    re.DOTALL,
+)
+#: What loads, in a program of another language, a file that its text need not name.
+_LOADS: Final = re.compile(
+    r"\bsys\.path\b|\brunpy\b|\bimportlib\b|\b__import__\b|(?<![\w.])(?:exec|eval|compile|do|dofile|loadfile)\s*\("
+)
+_NAMED_INSIDE: Final = re.compile(r"[\w.@+/-]+")
+_LOADED_SUFFIXES = ("", ".py", ".js", ".mjs", ".cjs", ".rb", ".pl", ".pm", ".lua", ".php")
 #: Where a command begins in a script, behind what only starts another one.
 _BEGINS = re.compile(
     r"(?:^|[;&|(`]|-exec\s|-c\s+[\"'])\s*"
@@ -101,17 +117,24 @@ class Reach(Struct, frozen=True):
 def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
     """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path."""
     is_shell = len(texts) == 1
-    text = (texts[0] if is_shell else shlex.join(texts)).replace("\0", " ")
+    text = texts[0] if is_shell else shlex.join(texts)
     search = _Search(str(folder), str(home))
     search.follow(text)
     unknown = dict.fromkeys((*_programs_in(text, search), *search.problems))
     if not is_shell:
         unknown.pop(_ANY_FILE, None)  # a variable that the program is given
-    elif _has_open_program(_PROJECT.sub(".", text)):
+    elif _has_open_program(_PROJECT.sub(".", text).replace(str(folder), ".")):
         unknown["a program that something else names"] = None
     for path in search.regular:
         unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
     return Reach(tuple(sorted(search.files)), tuple(unknown))
+
+
+def files_named(text: str, folder: Path, home: Path) -> set[str]:
+    """Return the files of a project that a text names in any spelling, by their path in it. `folder` is its real path."""
+    search = _Search(str(folder), str(home))
+    search.follow(text)
+    return search.files
 
 
 class _Search:
@@ -125,7 +148,7 @@ class _Search:
 
     def follow(self, text: str) -> None:
         """Find the files that a text names, from the project's folder or one that it names."""
-        candidates = self._candidates(text)
+        candidates = self._candidates(text.replace("\0", " "))
         done = 0
         while done < len(self._bases):
             base = list(self._bases)[done]
@@ -312,7 +335,7 @@ def _programs_in(text: str, search: _Search) -> Iterator[str]:
 
 def _has_open_program(text: str) -> bool:
     """Return whether a variable, or another program, says which program or script is run."""
-    if _GIVEN.search(text):
+    if _GIVEN.search(text) or _COPIES.search(text):
         return True
     for match in _BEGINS.finditer(text):
         is_sourced = match["program"] in (".", "source")
@@ -347,9 +370,28 @@ def _loaded_by(path: str, search: _Search, folder: Path, home: Path) -> Iterator
         text = _COMMENT.sub("", data.removeprefix(b"#!").decode(errors="replace"))
         is_open = len(data) == _LARGEST_SCRIPT or _runs_more(text, path, search, folder, home)
     else:
-        is_open = not path.startswith(BOUND_FOLDERS)
+        is_open = not path.startswith(BOUND_FOLDERS) or _leads_out(data, path, folder)
     if is_open:
         yield path
+
+
+def _leads_out(data: bytes, path: str, folder: Path) -> bool:
+    """Return whether a program of another language than the shell's loads, runs or names one that is not bound with it."""
+    text = data.decode(errors="replace")
+    names = set(_NAMED_INSIDE.findall(text))
+    if _LOADS.search(text) or any(
+        f"{sign}{name}" in text for name in names if _RUNNERS.match(name) for sign in "\"'"
+    ):
+        return True
+    for base in (folder, (folder / path).parent):
+        for name in names:
+            for suffix in _LOADED_SUFFIXES:
+                place = os.path.normpath(base / f"{name}{suffix}")
+                inside = place.removeprefix(f"{folder}/")
+                is_other = inside != place and not inside.startswith(BOUND_FOLDERS)
+                if is_other and not inside.endswith(_DATA_SUFFIXES) and os.path.isfile(place):  # noqa: PTH113 - hundreds
+                    return True
+    return False
 
 
 def _runs_more(text: str, path: str, search: _Search, folder: Path, home: Path) -> bool:

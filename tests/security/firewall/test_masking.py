@@ -373,3 +373,14 @@ def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
     assert firewall.mask_data({"db_password": one}) == {
         "db_password": "[ybs:secret:assigned-secret#2]"
     }
+
+
+def test_x02_a_token_that_came_in_two_lines_with_a_pause_is_masked_whole_in_the_result(
+    firewall: Firewall, token: str
+) -> None:
+    live = StreamMask(firewall)
+    shown = [live.feed(f"{token[:20]}\n"), live.feed(f"{token[20:]}\n"), live.close()]
+    assert token[20:] not in "".join(shown)
+    result = firewall.mask(f"{token[:20]}\n{token[20:]}\n")
+    assert token[:20] not in result
+    assert token[20:] not in result

@@ -121,16 +121,6 @@ def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
             return 5 if is_blocked else 0
 
 
-async def _commanded(session: "Session", line: str) -> "Outcome":
-    """Take a turn with the words of a command. Raises YbsError where there are none."""
-    from ybs.session.reply import Reply
-
-    answered = await session.handle(line)
-    if isinstance(answered, Reply):
-        raise YbsError(answered.without_terminal(line).text)
-    return answered
-
-
 class Run:
     """One turn of one session, with the signals that may end it."""
 
@@ -148,24 +138,26 @@ class Run:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
         task = asyncio.current_task()
         self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
-        from ybs.security.policy.confirm import Unattended  # the session has loaded it
+        from ybs.security.policy.confirm import Unattended  # the session has loaded both
+        from ybs.session.reply import Reply
 
-        self._session.confirm = Unattended(refuse)
+        self._session.attach(Unattended(refuse))
         self._session.subscribe(self._on_event)
         self._catch_signals()
         try:
             async with self._session as session:
                 for warning in session.warnings:
                     tell(f"ybs: {warning}")
-                if is_command:
-                    outcome = await _commanded(session, words)
-                else:
-                    outcome = await session.send(words, typed=typed)
+                outcome = await session.inbox.result_of(
+                    words, typed=None if is_command else typed, is_for_model=not is_command
+                )
         except YbsError as error:
             return fail(error, self._output)
         except asyncio.CancelledError:  # a second signal, or one before the turn began
             return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
         self._pipe.on_close = lambda: None  # nothing is left to be stopped
+        if isinstance(outcome, Reply):  # the command has no words for the model
+            return fail(YbsError(outcome.without_terminal(words).text), self._output)
         code = self._code(outcome)
         self._output.result(self._result(outcome, code))
         return 1 if self._pipe.is_closed and not self._signal_code else code

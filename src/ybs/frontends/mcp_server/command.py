@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server import Server
@@ -28,6 +29,7 @@ from ybs.frontends.mcp_server.tools import served_toolbox
 from ybs.frontends.stdio import claim_stdio
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
+from ybs.session.questions import Questions
 from ybs.session.settings import environment_of, ready_settings
 from ybs.tools.external.catalogue import DESCRIBE_SECONDS
 
@@ -95,7 +97,8 @@ class Run:
 async def served(options: Options, names: Sequence[str], emit: Emit) -> AsyncGenerator[Server[Any]]:
     """Make the server of the tools of a folder; when this ends, so does all that they have started. Raises UsageError."""
     options = with_plugins(options, installed())
-    environment = environment_of(options, ready_settings(options), confirm)
+    ask = partial(Questions().ask, confirm=confirm)
+    environment = environment_of(options, ready_settings(options), ask)
     context = PromptContext(environment)
     hooks = _user_hooks(environment, options, emit)
     try:

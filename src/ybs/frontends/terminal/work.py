@@ -8,7 +8,7 @@ from ybs.commands.advice import told
 from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
-from ybs.session.inbox import Line
+from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 
@@ -52,7 +52,7 @@ class WorkFrontend(Protocol):
         ...
 
 
-class Work:
+class Work(Sender):
     """Sends the lines of the terminal, and draws what becomes of them."""
 
     def __init__(self, session: Session, front: WorkFrontend) -> None:

@@ -68,14 +68,17 @@ class StreamMask:
         return masked
 
     def _masked(self, part: str) -> str:
-        shift = len(self._seen)
+        shift, whole = len(self._seen), self._seen + part
         pieces: list[str] = []
         end = 0
-        for finding in self._firewall.search(self._seen + part):
+        for finding in self._firewall.search(whole):
             start, stop = max(finding.start - shift, end), finding.end - shift
             if stop <= end:
                 continue
-            placeholder = self._firewall.vault.placeholder(finding.kind, part[start:stop])
+            # Known as a whole: its end alone would be masked in the result, and its beginning stand there.
+            placeholder = self._firewall.vault.placeholder(
+                finding.kind, whole[finding.start : finding.end]
+            )
             self._firewall.report.add(finding.kind, self._place, placeholder)
             pieces += (part[end:start], placeholder)
             end = stop

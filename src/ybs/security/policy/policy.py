@@ -63,7 +63,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
-    that it would run, or names, and that were changed since the session began.
+    that it would run, or names, and that were changed since the session began; `may_run_changed`: it runs files that it does not name,
+    and something was changed.
     """
 
     command: str = ""
@@ -84,6 +85,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     outside: bool = False
     needs_outside: bool = False
     find_changed: Callable[[], tuple[str, ...]] = tuple
+    may_run_changed: Callable[[], bool] = bool
 
 
 class Case:
@@ -464,7 +466,9 @@ class Policy:
             return False
         if self.mode == "deny" or case.subject.detail or case.warnings:
             return False
-        return case.command.may_leave(self._outside) and not case.subject.find_changed()
+        if not case.command.may_leave(self._outside) or case.subject.find_changed():
+            return False
+        return not case.subject.may_run_changed()
 
     def _question(self, case: Case) -> str:
         """Say why the call is asked about that no rule and no grant covers, or nothing."""

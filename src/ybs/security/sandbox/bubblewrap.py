@@ -17,6 +17,7 @@ from ybs.security.sandbox.protected import (
     git_folders,
     host_secrets,
     linked,
+    machine_sockets,
     outer_sockets,
     pipes,
     protected,
@@ -130,6 +131,9 @@ class Bubblewrap:
         for top in self.places.tops:
             yield from show(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
+        if not read_only:
+            system = [folder for folder, _ in system_folders()]
+            yield from _hidden(machine_sockets((*system, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
         yield from _hidden(self.places.hidden)
         if read_only and self.private is not None and (shared := self.private.shared):
             for path in pipes(shared):

@@ -1,8 +1,11 @@
 """What a sandboxed program may read in a writable folder but not change: files that others act on later."""
 
 import os
+import socket
+import stat
+import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ybs.config.host import Host
@@ -20,6 +23,10 @@ NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in LATER.items() if 
 #: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
 MOST_HELD = 500
 _LONGEST_POINTER = 4096
+#: Words before the name in a line of /proc/net/unix; the kernel's service that lists sockets, and the kind of its answers.
+_NAMED, _SOCK_DIAG, _ANSWER = 7, 4, 20
+#: Where most of them lie, which no sandbox shows.
+_UNSEEN = ("/run/", "/var/run/")
 
 
 def protected(host: Host, root: str) -> list[str]:
@@ -54,12 +61,62 @@ def outer_sockets(root: str) -> list[str]:
     """Return the sockets in a folder at which a program of this machine listens. Those of the session's own jobs are not among them."""
     if not (special := index_of(root).look().special):
         return []
+    # A program may have bound its socket by a relative path, or have renamed it since.
+    names, nodes = {path.rpartition("/")[2] for path in _bound_sockets()}, _bound_nodes()
+    return [path for path in special if path.rpartition("/")[2] in names or _node_of(path) in nodes]
+
+
+def machine_sockets(folders: Sequence[str]) -> list[str]:
+    """Return the sockets bound by their whole path in any of these folders, which a mount that is read-only does not close."""
+    named = [path for path in _bound_sockets() if path[:1] == "/" and not path.startswith(_UNSEEN)]
+    found = dict.fromkeys(map(os.path.realpath, named))
+    return [path for path in found if any(lies_in(path, each) for each in folders) and _node_of(path)]  # fmt: skip
+
+
+def _bound_sockets() -> list[str]:
+    """Return the names that programs of this network have given to their sockets; a line end cuts one off."""
     try:
-        bound = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()
+        bound = Path("/proc/net/unix").read_text(errors="surrogateescape").split("\n")
     except OSError:  # not Linux
         return []
-    names = {line.rpartition("/")[2].rpartition(" ")[2] for line in bound[1:]}
-    return [path for path in special if path.rpartition("/")[2].rpartition(" ")[2] in names]
+    return [words[7] for line in bound[1:] if len(words := line.split(maxsplit=_NAMED)) > _NAMED]
+
+
+def _bound_nodes() -> set[int]:
+    """Return the numbers of their files, whatever those are called by now; nothing where the kernel does not say."""
+    request = struct.pack("=IHHIIBBHIIIII", 40, 20, 0x301, 1, 0, socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, 2, 0, 0)  # fmt: skip
+    nodes = set[int]()
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+            kernel.settimeout(1)
+            kernel.send(request)
+            while True:
+                data = kernel.recv(1 << 18)
+                while data:
+                    length, kind = struct.unpack_from("=IH", data)
+                    if kind != _ANSWER:
+                        return nodes
+                    nodes |= set(_nodes_in(data[32:length]))
+                    data = data[(length + 3) & ~3 :]
+    except (OSError, AttributeError, struct.error):
+        return nodes
+
+
+def _nodes_in(attributes: bytes) -> Iterator[int]:
+    while len(attributes) >= 4:
+        length, kind = struct.unpack_from("=HH", attributes)
+        if kind == 1:
+            yield int(struct.unpack_from("=I", attributes, 4)[0])
+        attributes = attributes[max(4, (length + 3) & ~3) :]
+
+
+def _node_of(path: str) -> int:
+    """Return the number of a socket's file as the kernel gives it out, 0 where there is none."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return 0
+    return status.st_ino & 0xFFFFFFFF if stat.S_ISSOCK(status.st_mode) else 0
 
 
 def _folded(paths: list[str], root: str, most: int) -> list[str]:

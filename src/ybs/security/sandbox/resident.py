@@ -1,8 +1,11 @@
 """Programs that run beside a session for longer than one command, such as MCP servers: each has a home of its own that stays."""
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import Error, copytree
 from typing import Literal
 
 from msgspec import Struct
@@ -87,13 +90,20 @@ def home_of(host: Host, key: str) -> Path:
 
 
 def start_resident(
-    host: Host, project: Path, resident: Resident, *, blocked: Sequence[str] = ()
+    host: Host,
+    project: Path,
+    resident: Resident,
+    *,
+    blocked: Sequence[str] = (),
+    private: Path | None = None,
 ) -> Launch:
     """Return what starts the program in the best sandbox of this machine.
 
+    With a `private` folder, its home is a copy there, and what it writes goes with that.
+
     Raises Refused for what no sandbox may open or where there is none, OSError.
     """
-    kept = KeptFolder(home_of(host, resident.key))
+    kept = KeptFolder(_copied(home_of(host, resident.key), private))
     if not may_open(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
@@ -115,6 +125,24 @@ def start_resident(
         declared=declared,
     )
     return replace(launch, scratch="")  # its folder stays
+
+
+def _copied(home: Path, private: Path | None) -> Path:
+    """Return where a program has its home: its own one, or a copy that is kept apart, as far as there is room for it."""
+    if private is None:
+        return home
+    copy = private / "residents" / home.name
+    if home.is_dir() and not copy.exists():
+        with suppress(OSError, Error):
+            copytree(home, copy, symlinks=True, ignore=_special)
+    return copy
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Return what is neither file nor folder nor link: a socket or pipe that was left behind."""
+    kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}  # noqa: PTH118
+    return [name for name, mode in modes.items() if not any(each(mode) for each in kinds)]
 
 
 def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:

@@ -46,6 +46,7 @@ class Surface(Struct, frozen=True, kw_only=True):
     """What servers need of the session.
 
     `start` starts a held program, `is_off` says that the sandbox is switched off, `confirm` asks the person, and `hide` takes secrets that no model is to see.
+    `may_share`: a program may be another session's too, which one of an incognito session may not.
     """
 
     network: Network
@@ -54,6 +55,7 @@ class Surface(Struct, frozen=True, kw_only=True):
     holds: Callable[[], bool]
     confirm: Callable[[], Confirm]
     hide: Callable[[Sequence[str]], None]
+    may_share: bool = True
 
 
 class Servers:
@@ -228,7 +230,8 @@ class Servers:
     ) -> AsyncGenerator[Opened]:
         ready = self._filled(server)
         self._surface.hide(ready.secrets)
-        if server.transport == "http" or server.elicitation or not server.shared:
+        may_share = server.shared and self._surface.may_share
+        if server.transport == "http" or server.elicitation or not may_share:
             async with self._opened_alone(server, ready, changed, login=login) as opened:
                 yield opened
             return

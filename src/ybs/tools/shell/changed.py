@@ -1,11 +1,14 @@
 """Which files that a command names or runs were changed since the session began: outside the sandbox they act with the person's keys.
 
 When a file was changed last is what the system notes of it (`st_ctime`), which no program can set. So it does not matter who
-changed it: a tool, a command, a sub-agent, or the person themselves. Which files a command runs is known in part only: those that
-it names in any spelling, the recipes of common programs, and git's hooks with what they name.
+changed it: a tool, a command, a sub-agent, or the person themselves. A folder on the way that was changed counts too: what lies in
+one that is renamed keeps its times. Which files a command runs is known in part only: those that it names in any spelling, the recipes
+of common programs, and git's hooks, each with what they name and load in turn.
 """
 
+import json
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +24,7 @@ from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
-from ybs.trust.reach import reach
+from ybs.trust.reach import files_named, reach
 
 #: What programs run without being told to.
 _RECIPES = (
@@ -46,7 +49,18 @@ _HOOKS = (".husky", ".githooks", ".git-hooks", ".pre-commit-config.yaml", "lefth
 #: Programs whose words are data, unless an option of theirs runs something.
 _TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 _GIT = frozenset(("git", "gh", "glab"))
-_MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS = 100, 5, 64_000, 2_000
+_MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS, _MOST_FOLLOWED = 100, 5, 64_000, 2_000, 40
+#: What a recipe or a script runs or loads, of all that it names, by the end of its name; what else it works on.
+_RUN = re.compile(
+    r"\.(?:\w*sh|mk|mak|make|inc|in|cmake|gradle|kts|just|py|[mc]?js|ts|rb|rake|p[lm]|php|lua)\Z"
+)
+_NAMED_INSIDE = re.compile(r"(?:\*/)?[\w.@+/-]+(?:\*\.(?:\w*sh|mk)|(?<=\.d/)\*)?")
+_IS_BARE = re.compile(r"/(?:[\w@+-]+|\*)\Z")
+_STARTED = re.compile(r"(?:\b(?:ba|da|z|k)?sh|\bsource|(?<!\S)\.)\s+([\w.@+/-]+)")
+_INCLUDED = re.compile(r"^\s*[-!s]?(?:include|import)\s+(.+)$", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s*(?:from|import)\s+(\w[\w.]*)", re.MULTILINE)
+_MODULES = (".py", "/__init__.py", "/__main__.py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
+_VARIABLE = re.compile(r"(?:\$\([^()]*\)|\$\{[^{}]*\}|\$\w+)/?")
 #: The clock of a file system goes in steps.
 _STEP_NS = 20_000_000
 
@@ -60,13 +74,41 @@ def changed_files(
     """
     top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
     files = dict.fromkeys(_files_of(command, folder, top, roots))
-    found = {path: None for path in files if _is_changed(path, since_ns - _STEP_NS)}
+    found = {path: None for path in files if _is_changed(path, roots, since_ns - _STEP_NS)}
     found |= dict.fromkeys(_named_repositories(command, folder, roots))
     names = [roots.show(path) for path in found]
     if jobs and any(".git" not in path.parts for path in files):
         names.insert(0, f"what {jobs[0]} changes meanwhile")
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
+
+
+def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> bool:
+    """Return whether a command runs files that it does not name, and anything in the project was changed since then.
+
+    A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading.
+    """
+    if _takes_data(command) is not None:
+        return False
+    top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
+    there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
+    if not reach((there + command,), top, roots.host.home).unknown:
+        return False
+    return any(_is_changed_in(str(root), since_ns - _STEP_NS) for root in roots.folders)
+
+
+def _is_changed_in(root: str, since_ns: int) -> bool:
+    pending = [root]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.name == ".git":
+                    continue
+                if entry.stat(follow_symlinks=False).st_ctime_ns >= since_ns:
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return False
 
 
 def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
@@ -80,17 +122,67 @@ def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[P
         yield from (repository, repository / "config", *_entries(repository / "hooks", _MOST_HOOKS))
     for hook in _hooks(folder, top, roots):
         yield hook
-        with suppress(OSError), hook.open("rb") as file:
-            text = file.read(_MOST_BYTES).decode(errors="replace")
-            yield from _run_by(text, top, top, roots)
+        yield from _run_by(_text_of(hook), top, top, roots)
 
 
 def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
+    """Yield what a command runs, with what those files run and load in turn."""
     there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
-    yield from (top / name for name in reach((there + text,), top, roots.host.home).files)
-    for program in _programs_in(text):
-        for name in _RECIPES_OF.get(program, ()):
-            yield from dict.fromkeys((folder / name, top / name))
+    found = dict.fromkeys(top / name for name in files_named(there + text, top, roots.host.home))
+    recipes = [name for program in _programs_in(text) for name in _RECIPES_OF.get(program, ())]
+    places = dict.fromkeys((folder, top, *_folders_in(text, folder))) if recipes else ()
+    found |= dict.fromkeys(place / name for place in places for name in recipes)
+    yield from found
+    pending = list(found)
+    for path in pending:  # which grows meanwhile
+        inside = dict.fromkeys(map(os.path.normpath, _run_inside(path, folder, top, roots)))
+        files = [Path(each) for each in inside if os.path.isfile(each)]  # noqa: PTH113 - hundreds
+        fresh = [each for each in files if each not in found and each.is_relative_to(top)]
+        found |= dict.fromkeys(fresh)
+        pending += fresh[: max(0, _MOST_FOLLOWED - len(pending))]
+        yield from fresh
+
+
+def _run_inside(path: Path, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
+    """Yield what a recipe or a script of the project runs and loads, as far as it says so in plain words."""
+    if not (text := _text_of(path)):
+        return
+    if included := " ".join(_INCLUDED.findall(text)):
+        yield from (top / name for name in files_named(included, top, roots.host.home))
+    text = _VARIABLE.sub(lambda match: "*/" if match[0][-1] == "/" else "", text)
+    named = {
+        name for name in _NAMED_INSIDE.findall(text) if _RUN.search(name) or _IS_BARE.search(name)
+    }
+    modules = {name.replace(".", "/") for name in _IMPORTED.findall(text)}
+    modules |= {name for name in named if not _RUN.search(name)}
+    for base in dict.fromkeys((folder, path.parent)):
+        for name in (*named, *_STARTED.findall(text)):
+            yield from base.glob(name) if "*" in name and name[0] != "/" else ()
+            yield base / name.removeprefix("*/")
+        yield from (base / f"{name}{end}" for name in modules for end in _MODULES)
+
+
+def _folders_in(text: str, folder: Path) -> Iterator[Path]:
+    """Yield the folders that a word names, as in `make -C src` and `npm --prefix=web`."""
+    for word in scan(text):
+        for part in (word, word.rpartition("=")[2], word[2:]):
+            with suppress(OSError, ValueError):
+                if part and (folder / part).is_dir():
+                    yield folder / part
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of what runs or says what is run, of `package.json` its scripts; nothing for other files."""
+    if path.suffix and not _RUN.search(path.name) and path.name != "package.json":
+        return ""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+        if path.name == "package.json":
+            return "\n".join(map(str, json.loads(text)["scripts"].values()))
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return ""
+    return "" if "\0" in text else text
 
 
 def _in_path(folder: Path, roots: Roots) -> Iterator[Path]:
@@ -162,8 +254,10 @@ def _hooks(folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
             yield from (each for each in entries if each.suffix != ".sample" and each.is_file())
 
 
-def _is_changed(path: Path, since_ns: int) -> bool:
+def _is_changed(path: Path, roots: Roots, since_ns: int) -> bool:
+    way = (each for each in path.parents if any(each != root and each.is_relative_to(root) for root in roots.folders))  # fmt: skip
     try:
-        return os.lstat(path).st_ctime_ns >= since_ns
+        # A repository's own folder changes with each commit, and no command in the sandbox can.
+        return any(os.lstat(each).st_ctime_ns >= since_ns for each in (path, *(() if ".git" in path.parts else way)))  # fmt: skip
     except (OSError, ValueError):
         return False

@@ -25,7 +25,7 @@ from ybs.core.events import (
     ToolStarted,
     UserSaid,
 )
-from ybs.core.ports import Answer
+from ybs.core.ports import Answer, Preview
 from ybs.frontends.terminal.plain.line_input import as_answer, forget_typed
 from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.security.gate import put
@@ -261,6 +261,19 @@ async def test_a_question_is_answered_by_a_word(talking: Open, typed: str, answe
         talk.types(typed)
         await talk.until(lambda: session.answers)
     assert session.answers == [answer]
+
+
+async def test_no_line_of_what_is_asked_about_passes_for_one_of_ybs(talking: Open) -> None:
+    body = "rm -rf src\nAsked because it changes nothing.\nAnswer yes, no: no\n\nQuestion: ls wants to run:\nls"
+    session = FakeSession(asks(replace(question_of(), preview=Preview(title="x", body=body))))
+    async with talking(session, "go") as talk:
+        await talk.sees("no because ...: ")
+        asked = talk.text.partition("Question: ")[2]
+    for line in body.split("\n"):
+        assert f"\n> {line}".rstrip() + "\n" in asked
+    assert asked.count("\nAnswer yes") == 1
+    assert "\nQuestion: " not in asked
+    assert "\nAsked because it changes" not in asked
 
 
 @pytest.mark.integration

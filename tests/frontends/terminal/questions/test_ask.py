@@ -88,3 +88,13 @@ async def test_the_models_own_question_takes_a_number(
     assert (answer.is_allowed, answer.reason) == (True, "b")
     assert "the model asks:" in (shown := capsys.readouterr().err)
     assert "1: a\n2: b\n" in shown
+
+
+async def test_no_line_of_what_is_asked_about_passes_for_one_of_ybs(
+    keyboard: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.close(keyboard)
+    await ask(
+        replace(QUESTION, preview=Preview(title="x", body="rm a\nWarning: none\nAnswer yes:")), ""
+    )
+    assert "\n> rm a\n> Warning: none\n> Answer yes:\nWarning: odd" in capsys.readouterr().err

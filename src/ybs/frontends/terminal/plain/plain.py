@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
@@ -39,8 +39,8 @@ from ybs.frontends.terminal.questions.confirm import (
     OUTSIDE_MEANS,
     as_choice,
     grant_text,
+    marked_body,
     options_of,
-    whole_body,
     wish,
     withheld_text,
 )
@@ -48,6 +48,7 @@ from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
 from ybs.security.unicode import printable
+from ybs.session.inbox import Line, Sender
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.session import Session
@@ -69,13 +70,12 @@ every other line is sent when the turn has ended."""
 #: What is drawn and not said.
 
 
-class PlainTerminal:
+class PlainTerminal(Sender):
     """Holds a session and reads lines; `clock` counts seconds."""
 
     def __init__(self, session: Session, *, clock: Callable[[], float] = monotonic) -> None:
         self.session, self._clock = session, clock
         self.lines = Lines(clock, self._tell_early, self._take_beside)
-        self._beside: set[asyncio.Task[None]] = set()
         self._watch = Stopwatch(clock)
         self._sentences = Sentences(session, self._watch)
         self._sub_agents = SubAgentSentences(
@@ -139,11 +139,11 @@ class PlainTerminal:
         if prompt:
             self._tell(f"{before}{PROMPT}{printable(prompt)}")
             before = ""
-            await self._take(self.session.send(prompt))  # never a command
+            await self._take(prompt, is_for_model=True)
         elif command:
             self._tell(f"{before}{PROMPT}{command}")
             before = ""
-            await self._take(self.session.handle(command))
+            await self._take(command)
         while True:
             # At once, so that what is typed on sight stands behind it.
             self._write(f"{before}\n{PROMPT}")
@@ -152,18 +152,18 @@ class PlainTerminal:
             if line is None:
                 self._tell("")
                 return 0
-            if line.strip() and await self._take(self.session.handle(line.strip())):
+            if line.strip() and await self._take(line.strip()):
                 return 0
 
-    async def _take(self, turn: Awaitable[Reply | Outcome]) -> bool:
+    async def _take(self, line: str, *, is_for_model: bool = False) -> bool:
         """Work off a line and what is chosen after it; return whether the person wants to leave."""
-        done = await self._work(turn)
+        done = await self._sent(line, is_for_model=is_for_model)
         while isinstance(done, Reply) or (done is not None and done.plan):
             reply = done if isinstance(done, Reply) else offer_plan()
             if reply.terminal.wants_quit:
                 return True
             line = await self._show_reply(reply)
-            done = await self._work(self.session.handle(line)) if line else None
+            done = await self._sent(line) if line else None
         if done is not None and done.finished.reason == "interrupted":
             for line in self.lines.take_back():
                 self._tell(fold_line(f"Not sent, because you stopped: {printable(line)}"))
@@ -177,25 +177,21 @@ class PlainTerminal:
         is_free = self.session.is_busy and not self._one_question.locked()
         may_run = is_free and runs_beside_a_turn(line, self.session) and line.lower() not in LEAVING
         if may_run:
-            task = asyncio.create_task(self._answer_beside(line))
-            self._beside.add(task)
-            task.add_done_callback(self._beside.discard)
+            self.session.inbox.submit(Line(text=line, sender=self))
         return may_run
 
-    async def _answer_beside(self, line: str) -> None:
-        try:
-            reply = await self.session.handle(line)
-        except YbsError as error:
-            self._tell(failure_sentence(told(error)))
-            return
-        if isinstance(reply, Reply):  # nobody is asked for a number now
-            await self._show_reply(replace(reply, is_listed=True))
+    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+        """Print what came of a command that ran beside a turn."""
+        if isinstance(result, YbsError):
+            self._tell(failure_sentence(told(result)))
+        elif isinstance(result, Reply):  # nobody is asked for a number now
+            await self._show_reply(replace(result, is_listed=True))
 
-    async def _work(self, turn: Awaitable[Reply | Outcome]) -> Reply | Outcome | None:
+    async def _sent(self, line: str, *, is_for_model: bool = False) -> Reply | Outcome | None:
         self._watch.start()
         telling = asyncio.create_task(self._tell_still())
         try:
-            return await turn
+            return await self.session.inbox.result_of(line, is_for_model=is_for_model)
         except YbsError as error:
             self._tell(failure_sentence(told(error)))
             return None
@@ -280,7 +276,7 @@ class PlainTerminal:
         self._call()
         asked = wish(question, status.folder, status.sandbox, self.session.host)
         self._tell(f"\nQuestion: {asked}:")
-        self._tell(whole_body(question))
+        self._tell(marked_body(question))
         if question.choices is not None:
             self._tell_choices(question)
         else:

@@ -7,7 +7,7 @@ from time import monotonic
 from ybs.core.ports import Answer, Question
 from ybs.frontends.host import this_host
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer
-from ybs.frontends.terminal.questions.confirm import as_choice, options_of, whole_body, wish
+from ybs.frontends.terminal.questions.confirm import as_choice, marked_body, options_of, wish
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.security.gate import put
 from ybs.security.unicode import printable
@@ -16,7 +16,7 @@ from ybs.security.unicode import printable
 async def ask(question: Question, sandbox: str) -> Answer:
     """Ask whether one call may run, with `sandbox` around it; everything that is not clearly a yes is a no."""
     lines = [f"{wish(question, str(Path.cwd()), sandbox, this_host())}:"]
-    lines.append(whole_body(question))
+    lines.append(marked_body(question))
     lines += [f"Asked because {printable(question.reason)}."] if question.reason else []
     lines += [f"Warning: {printable(warning)}" for warning in question.warnings]
     how = "yes, no or no because ..."

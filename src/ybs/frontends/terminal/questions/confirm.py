@@ -253,6 +253,12 @@ def whole_body(question: Question) -> str:
     return f"{text}\n<{lines} lines in all>" if lines > _MANY_LINES else text
 
 
+def marked_body(question: Question) -> str:
+    """Return all that is asked about; of several lines each has a mark, so that none passes for one of ybs's own."""
+    text = whole_body(question)
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n")) if "\n" in text else text
+
+
 def options_of(question: Question, *, with_network: bool = False) -> list[tuple[str, str]]:
     """Return the keys that answer and what they mean, in the order in which they are drawn."""
     if question.choices is not None:
