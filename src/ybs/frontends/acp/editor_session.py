@@ -25,7 +25,7 @@ from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from ybs.frontends.markdown import markdown_of
 from ybs.session.feed import FellBehind
 from ybs.session.hub import Shared
-from ybs.session.inbox import Line
+from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
 from ybs.session.unsaved import Unsaved
 
@@ -90,7 +90,7 @@ class _Prompt:
             self.result.set_result(result)
 
 
-class EditorSession:
+class EditorSession(Sender):
     """Holds a session for an editor. `id` is the name that it is saved under, by which it can be loaded later."""
 
     def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
@@ -288,17 +288,11 @@ class EditorSession:
             if prompt.line is line:
                 prompt.settle(result)
 
-    def read(self, text: str) -> None:
-        """Words are never put into a running turn here: each prompt has its own."""
-
     def give_back(self, lines: list[str]) -> None:
         """Answer the prompts that wait behind a stopped turn."""
         for prompt in self._prompts:
             if not prompt.is_taken and prompt.line.text in lines:
                 prompt.settle()
-
-    def changed(self) -> None:
-        """Nothing is shown of what waits."""
 
     # What the session tells
 
