@@ -342,9 +342,9 @@ def test_a_subcommand_takes_options_before_and_behind_it(monkeypatch: pytest.Mon
 
 
 def test_setup_tells_whether_something_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda _host: True)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda _host, using: True)
     assert cli.main(["setup"]) == 0
-    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda _host: False)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup.set_up", lambda _host, using: False)
     assert cli.main(["setup"]) == 1
 
 

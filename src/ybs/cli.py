@@ -161,7 +161,7 @@ def set_up(arguments: "Namespace") -> int:
         return set_up_editors(this_host(), arguments.editors, writes=arguments.write)
     from ybs.frontends.terminal.start.setup import set_up
 
-    return 0 if set_up(this_host()) else 1
+    return 0 if set_up(this_host(), using=getattr(arguments, "using", "")) else 1
 
 
 def serve_editor(arguments: "Namespace") -> int:

@@ -174,6 +174,7 @@ def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
         actions.append(
             parser.add_argument("--folder", dest="work_in", metavar="DIR", help=help_text)
         )
+        actions += hidden([parser.add_argument("--using", default="")])  # by a chat: its model
     return parser, actions
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from replies import shown
 from ybs.commands import offers
+from ybs.commands.choices import modes
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
@@ -87,8 +88,11 @@ async def test_the_mode_menu_has_edits_ask_for_the_session(open_session: Open, p
             assert session.mode == "ask"
             items = menu_of(await said(session, "/mode")).items
             assert [item.label for item in items if item.is_current] == ["ask edits"]
+            assert session.status().shown_mode == "ask edits"
+            assert "ask edits" in modes(session), "the Tab key offers it"
             await said(session, "/mode accept-edits")
             assert not asked(session)
+            assert session.status().shown_mode == "accept-edits"
             await said(session, "/mode ask")
             assert not asked(session), "the word alone ends it"
 

@@ -404,7 +404,11 @@ async def test_several_that_write_work_in_copies_that_are_merged(project: Path) 
     session, events = opened(project, cast.model, mode="bypass", commands=SlashCommands())
     async with session:
         await session.send("go")
-        told = results(events)[0].output
+        told, summary = results(events)[0].output, results(events)[0].summary
+        assert summary.startswith("2 of 2 sub-agents done; changed ")
+        assert {"left.txt", "right.txt", "shared.txt"} == set(
+            summary.partition("changed ")[2].split(", ")
+        )
         assert (project / "left.txt").read_text() == "left"
         assert (project / "right.txt").read_text() == "right"
         assert (project / "shared.txt").read_text() in ("left\n", "right\n")

@@ -12,8 +12,10 @@ from hosts import this_host
 from rows import every_row
 from trusting import give_trust, put
 from ybs.cli import main
+from ybs.conductor.acp.presets import command_of, kind_of, method_of, problem_with
 from ybs.conductor.budget import Budget
 from ybs.conductor.kind_files import BadKind, read_kind, remarks_on
+from ybs.config.agents import AcpAgent
 
 OWN, THEIRS = ".config/ybs/agents", ".claude/agents"
 
@@ -191,3 +193,85 @@ async def test_a_projects_kind_may_not_name_a_model_further_away(project: Path, 
     async with session:
         await session.send("go")
     assert not results(events)[0].success
+
+
+def settings(home: Path, **acp: Any) -> None:
+    put(home, ".config/ybs/config.json", json.dumps({"agents": {"acp": acp}}))
+
+
+@pytest.mark.integration
+def test_other_agents_are_kinds_of_the_persons_settings(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(home, f"{OWN}/codex.md", kind_file("codex"))
+    settings(
+        home,
+        codex={},
+        reader={"preset": "claude", "read_only": True, "description": "Reads."},
+        own={"command": ["my-agent", "--acp"]},
+        nothing={},
+        Wrong={"command": ["x"]},
+    )
+    names = {each["name"]: each for each in listed(capsys)}
+    assert list(names)[4:] == ["codex", "reader", "own"]
+    assert (names["codex"]["acp"], names["codex"]["may_change"]) == ("codex", True)
+    assert (names["reader"]["mode"], names["reader"]["description"]) == ("read-only", "Reads.")
+    assert names["own"]["acp"] == ["my-agent", "--acp"]
+    problems = {each["place"]: each["problem"] for each in listed(capsys, "check")["problems"]}
+    assert problems["agents.acp.nothing"].startswith("it has no `command`, and no `preset`")
+    assert problems["agents.acp.Wrong"].startswith("its name may have lower-case letters")
+    assert problems[f"~/{OWN}/codex.md"] == "agents.acp.codex has the same name, and is used"
+    main(["agents"])
+    assert "changes a copy" in capsys.readouterr().out
+
+
+@pytest.mark.integration
+def test_a_project_names_no_program_that_runs(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"agents": {"acp": {"spy": {"command": ["./spy"]}, "codex": {"env": {"X": "1"}}}}}
+    put(project, ".ybs.json", json.dumps(entry))
+    put(project, f"{THEIRS}/theirs.md", kind_file("theirs", head="acp: codex\n"))
+    assert "spy" not in {each["name"] for each in listed(capsys)}
+    give_trust(project)
+    main(["agents", "--json"])
+    printed = capsys.readouterr()
+    kinds = {each["name"]: each["acp"] for each in json.loads(printed.out)}
+    assert "spy" not in kinds
+    assert "codex" not in kinds
+    assert kinds["theirs"] is None
+    assert "agents.acp" in printed.err
+
+
+def test_the_first_program_of_a_preset_that_is_there_is_used(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = kind_of("claude", AcpAgent(args=("--x",)), "").acp
+    assert claude is not None
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    assert problem_with(claude, this_host()) == (
+        "the program claude-agent-acp is not on your PATH; install it with "
+        "`npm install -g @agentclientprotocol/claude-agent-acp`"
+    )
+    for name in ("claude-code-acp", "claude-agent-acp"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+        assert command_of(claude, this_host()) == (str(folder / name), "--x")
+    assert problem_with(claude, this_host()) == ""
+    assert "CLAUDE_CONFIG_DIR" not in claude.environment
+    assert "secret" not in repr(AcpAgent(command=("x",), env={"KEY": "secret"}))
+
+
+def test_a_login_is_named_by_the_key_or_the_file_that_is_there(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gemini = kind_of("mine", AcpAgent(preset="gemini"), "").acp
+    assert gemini is not None
+    assert method_of(gemini, this_host()) == ""
+    put(home, ".gemini/oauth_creds.json", "{}")
+    assert method_of(gemini, this_host()) == "oauth-personal"
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    assert method_of(gemini, this_host()) == "gemini-api-key"
+    assert method_of(AcpAgent(command=("x",)), this_host()) == ""

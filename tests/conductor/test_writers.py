@@ -113,10 +113,10 @@ async def test_an_error_while_a_copy_is_opened_is_the_result_of_that_one_alone(
 ) -> None:
     real = Isolation.open
 
-    async def broken(isolation: Isolation, agent: str) -> Overlay:
+    async def broken(isolation: Isolation, agent: str, **options: Any) -> Overlay:
         if agent == "general-1":
             raise KeyError("x")
-        return await real(isolation, agent)
+        return await real(isolation, agent, **options)
 
     monkeypatch.setattr(Isolation, "open", broken)
     cast = Cast([BOTH, "done"], one=[write("a", "1\n"), "1"], two=[write("b", "2\n"), "2"])

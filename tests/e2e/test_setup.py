@@ -90,8 +90,16 @@ def test_doctor_and_setup_run_on_the_terminal_of_a_chat(start: Start, home: Path
     screen.keys("/setup\r")  # before the prompt is back
     screen.sees(r"q to quit\):")
     screen.stays()
-    screen.keys("q\r")
-    screen.sees(r"› *\n")
+    assert "In use: scripted, 127.0.0.1:" in screen.text
+    assert "No model was found" not in screen.text
+    screen.keys("\r")  # keeps it
+    screen.sees(r"1 or 2\?")
+    screen.stays()
+    screen.keys("2\r")
+    screen.sees(r"Install web_search")
+    screen.stays()
+    screen.keys("n\r")
+    screen.sees(r"ask edits")  # the status line: it counts in this chat
     screen.keys("hi\r")
     screen.sees("hello")
     screen.keys("\x04")

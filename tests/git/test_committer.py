@@ -426,7 +426,7 @@ async def test_a_commit_says_once_what_git_itself_would_have_done(pit: Sandpit):
     assert made is not None
     assert made.notice.splitlines()[1:] == [
         "The commit is not signed, although commit.gpgSign is set. "
-        "post-commit did not run, for ybs's own git starts no hook."
+        "Without post-commit: ybs's own git starts no hook."
     ]
     made = await turn(one, pit, {"c.txt": "1\n"})
     assert made is not None
@@ -458,3 +458,18 @@ async def test_nobody_is_asked_about_a_turn_that_left_all_as_it_was(pit: Sandpit
     again = await one.after_turn(["a.txt"], says("Do it"), are_edits=True)
     assert again is None or not again.commit
     assert titles(pit)[0] == "by the model"
+
+
+async def test_who_was_never_asked_about_commits_is_told_of_none_that_is_missing(pit: Sandpit):
+    async def ask(_wish: Wish) -> bool:
+        return True
+
+    one = Committer(pit.top, Settings(), consent=Consent(this_host(), "ask", ask=ask))
+    (pit.top / "a.txt").write_text("mine, unstaged\n")
+    assert await turn(one, pit, {"a.txt": "both\n"}) is None
+    made = await turn(one, pit, {"b.txt": "ybs\n"})
+    assert made is not None
+    assert made.commit
+    left = await turn(one, pit, {"a.txt": "both again\n"})
+    assert left is not None
+    assert left.notice == "Not committed, because they were changed before this turn: a.txt."

@@ -6,6 +6,8 @@ from msgspec.json import encode
 
 from rows import every_row
 from ybs.config.schema import Safety
+from ybs.security.commands.wrappers import read
+from ybs.security.commands.writers import needs_network
 from ybs.security.policy.command_case import CommandCase, commands_in
 from ybs.security.policy.rules import rule_of
 
@@ -27,7 +29,12 @@ from ybs.security.policy.rules import rule_of
         ("git apply x", "git apply changes something"),
         ("git stash", "git stash writes to .git, which is read-only in the sandbox"),
         ("git config user.name x", "git config writes to .git, which is read-only in the sandbox"),
-        ("npm ci", "npm ci changes something"),
+        ("npm ci", "npm ci needs the network"),
+        ("pip install x", "pip install needs the network"),
+        ("npm version patch", "npm version changes something"),
+        ("curl -s http://localhost:8000/x", "curl reaches a server on this machine"),
+        ("curl 127.0.0.1:80", "curl reaches a server on this machine"),
+        ("curl http://localhost.evil.com", "curl needs the network"),
         ("ruff format .", "ruff format changes something"),
         ("curl x", "curl needs the network"),
         ("find . -exec rm {} +", "rm changes files"),
@@ -56,6 +63,21 @@ from ybs.security.policy.rules import rule_of
 )
 def test_what_is_known_to_write_or_to_need_the_network_is_named(command: str, reason: str):
     assert CommandCase(command, Safety()).writes == reason
+
+
+@every_row(
+    ("command", "expected"),
+    [
+        ("curl x", True),
+        ("mkdir x && wget y", True),
+        ("git commit -m x; npm ci", True),
+        ("mkdir x", False),
+        ("curl http://localhost:1/", False),
+        ("git push", False),
+    ],
+)
+def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: bool):
+    assert needs_network(read(command)) is expected
 
 
 @every_row(

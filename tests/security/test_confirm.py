@@ -87,7 +87,7 @@ async def test_always_is_remembered_for_the_call():
     await admit(gate, events)
     await admit(gate, events)
     assert len(person.questions) == 1
-    assert gate.policy.grants == ("run_shell(make)",)
+    assert tuple(sorted(gate.policy.standing.grants)) == ("run_shell(make)",)
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
 
 
@@ -101,7 +101,7 @@ async def test_always_is_remembered_for_the_call():
 async def test_always_is_not_remembered_for_destruction_or_a_no(command: str, answer: Answer):
     gate = Gate(Policy(Safety()), Person(answer))
     await admit(gate, [], command)
-    assert gate.policy.grants == ()
+    assert tuple(sorted(gate.policy.standing.grants)) == ()
 
 
 async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
@@ -219,6 +219,30 @@ async def test_all_of_the_home_folder_or_of_the_disk_is_not_offered(
     with pytest.raises(Refused):
         await Gate(Policy(Safety()), person).admit_reading(call, narrow, lambda _: None)
     assert person.questions[1].grant == f"reading in {tmp_path}"
+
+
+async def test_a_key_at_the_question_of_an_edit_has_each_edit_asked_about():
+    person, events = Person(Answer(is_allowed=True, asks_edits=True)), list[Event]()
+    policy = Policy(Safety())
+    gate = Gate(policy, person)
+
+    async def edit(name: str, *, is_seen: bool) -> Allow | Deny:
+        call = ToolCall(id="1", name=name)
+        subject = Subject(paths=("a.py",), is_seen=is_seen)
+        preview = Preview(title="edit", body="x")
+        effect = "edit" if name == "edit_file" else "delete"
+        return await gate.admit(call, effect, preview, subject, events.append)
+
+    assert await edit("edit_file", is_seen=True) == Allow()
+    await edit("delete_file", is_seen=True)
+    assert await admit(gate, events) == Allow("person")
+    assert [each.offers_asking for each in person.questions] == [False, False]
+    assert not policy.asks_before_edits, "only the question about an edit has it"
+    await edit("edit_file", is_seen=False)
+    assert person.questions[-1].offers_asking
+    assert policy.asks_before_edits
+    assert await edit("edit_file", is_seen=True) == Allow("person")
+    assert not person.questions[-1].offers_asking, "they are asked about already"
 
 
 async def test_where_nobody_is_there_a_path_outside_stays_outside(project: Path, tmp_path: Path):

@@ -263,7 +263,7 @@ def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     assert isinstance(asked, Ask)
     assert asked.question.grant == "run_shell(make lint)"
     policy.grant(asked.question.grant)
-    assert policy.grants == ("run_shell(make lint)",)
+    assert tuple(sorted(policy.standing.grants)) == ("run_shell(make lint)",)
     assert word(decide(policy, "run_shell", command="make lint")) == "allow"
     assert word(decide(policy, "run_shell", command="make lint x")) == "ask"
     elsewhere = decide(policy, "run_shell", command="make lint", detail="in sub")
@@ -518,6 +518,28 @@ def test_a_command_that_was_stopped_is_asked_about_and_a_rule_lets_it():
     assert again("sort a") == Allow("grant")
 
 
+@every_row(
+    ("command", "offers_network", "needs_network", "outside"),
+    [
+        ("curl x", True, True, "offered"),
+        ("make", True, False, "offered"),
+        ("git commit -m x", False, False, "needed"),  # no network lets it write to .git
+    ],
+)
+def test_the_question_offers_what_can_help(
+    command: str,
+    offers_network: bool,
+    needs_network: bool,
+    outside: str,
+):
+    options = {"command": command, "offers_network": True, "offers_outside": True}
+    decision = decide(policy_of(find_sandbox=lambda: "full"), "run_shell", **options)
+    assert isinstance(decision, Ask)
+    asked = decision.question
+    assert (asked.offers_network, asked.needs_network) == (offers_network, needs_network)
+    assert asked.outside == outside
+
+
 def test_the_question_shows_the_network_beside_what_is_destroyed():
     policy = policy_of("ask", find_sandbox=lambda: "full")
     destroying = network_call(policy, command="rm -r x")
@@ -525,3 +547,19 @@ def test_the_question_shows_the_network_beside_what_is_destroyed():
     network, *others = destroying.question.warnings
     assert network == NETWORK
     assert others
+
+
+def test_a_command_of_another_agent_is_never_held_to_reading() -> None:
+    def judged(mode: Mode, sandbox: Any, **more: Any) -> Decision:
+        policy = policy_of(mode, find_sandbox=lambda: sandbox)
+        return decide(policy, "run_shell", command="cat a", is_elsewhere=True, **more)
+
+    asked = judged("ask", "full")
+    assert isinstance(asked, Ask)
+    assert asked.question.reason.startswith("another agent runs it")
+    assert word(judged("auto", "held")) == "ask"
+    assert word(judged("auto", "none")) == "ask"
+    assert judged("auto", "full") == Allow("mode")
+    assert word(judged("plan", "full")) == "deny"
+    assert word(judged("deny", "full")) == "deny"
+    assert judged("plan", "full", only_reads=True) == Allow("grant")

@@ -126,6 +126,57 @@ def test_it_reads_what_it_is_shown(project: Path, place: Path, kind: str):
 
 
 @pytest.mark.integration
+def test_a_login_that_it_is_lent_is_at_its_place_in_its_own_home(
+    project: Path, place: Path, kind: str
+):
+    files = (place / ".agent/login.json", place / ".gone/login.json")
+    files[0].parent.mkdir()
+    files[0].write_text("old")
+    (files[0].parent / "settings.json").write_text("theirs")
+    words = "ls -A ~/.agent; cat ~/.agent/login.json; echo new > ~/.agent/login.json; cat $0/.agent/settings.json"
+    wanted = Resident(
+        key="acp-x", command=("/bin/sh", "-c", words, str(place)), network=True, lent=files
+    )
+
+    def run() -> str:
+        launch = start_resident(this_host(), project, wanted)
+        try:
+            return subprocess.run(
+                launch.argv,
+                env=launch.environ,
+                cwd=project,
+                pass_fds=launch.descriptors,
+                preexec_fn=launch.before_exec,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                check=False,
+            ).stdout
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+
+    assert run().split() == ["login.json", "old"]
+    assert files[0].read_text() == "new\n", "it may be written, as a login is from time to time"
+    link = home_of(this_host(), "acp-x") / "temporary/home/.agent/login.json"
+    link.unlink()
+    link.write_text("its own")
+    os.utime(link, (2e9, 2e9))
+    assert run().split() == ["login.json", "its", "own"], "the newer one stays"
+    os.utime(link, (1, 1))
+    assert run().split() == ["login.json", "new"]
+    assert link.is_symlink()
+    link.unlink()
+    link.parent.rmdir()
+    link.parent.symlink_to(files[0].parent)
+    run()
+    assert not files[0].is_symlink(), (
+        "a link of the program's own does not lead to the person's files"
+    )
+    assert files[0].read_text() == "new\n"
+
+
+@pytest.mark.integration
 def test_it_has_the_network_only_where_it_gets_it(project: Path, place: Path, kind: str):
     import socket
 

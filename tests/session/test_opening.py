@@ -43,7 +43,8 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     session.parts.runner._start("", goes_on=False)
     assert session.status().provider == "llamacpp"
     assert [e.text for e in events.of(Noticed)] == [
-        "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b."
+        "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b. "
+        "`/mode` says what it does without asking; `/setup` changes the one and the other."
     ]
 
 

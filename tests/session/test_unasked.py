@@ -212,3 +212,24 @@ async def test_what_goes_on_in_the_background_is_asked_about_first(
         assert (await session.run(command, **more)).is_refused
     assert {each.reason for each in session.questions} == {"it goes on in the background"}
     assert session.environment.workspace.shells.running_jobs == ()
+
+
+@both
+async def test_a_yes_without_the_network_is_told_where_the_pipe_swallows_the_failure(
+    open_session, make
+) -> None:
+    session = open_session(make)
+    result = await session.run("curl -s http://192.0.2.1/ | head -3")
+    assert [(each.reason, each.needs_network) for each in session.questions] == [
+        ("curl needs the network", True)
+    ]
+    assert not result.is_error
+    assert "[it ran without the network; with network: true the person is asked" in result.output
+    assert (
+        json.decode(result.display)["hint"]
+        == "it ran without the network; there is none in the sandbox"
+    )
+    result = await session.run("curl -s http://192.0.2.1/")
+    assert result.is_error
+    assert "it ran without the network" in result.output
+    assert "network" not in (await session.run("touch sub/new; echo well")).output

@@ -30,15 +30,19 @@ def pit(template: Path, project: Path) -> Sandpit:
     return pit
 
 
+YES = Answer(is_allowed=True)
+
+
 class Person:
     """Answers, and remembers the questions."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Answer = YES) -> None:
         self.questions: list[Question] = []
+        self.answer = answer
 
     async def __call__(self, question: Question) -> Answer:
         self.questions.append(question)
-        return Answer(is_allowed=True)
+        return self.answer
 
     @property
     def asked(self) -> list[str]:
@@ -131,7 +135,7 @@ async def test_a_commit_says_once_that_it_is_not_signed_and_that_no_hook_ran(
     plant_hook(pit.top / ".git/hooks", "post-commit")
     undone = (
         "The commit is not signed, although commit.gpgSign is set. "
-        "pre-commit, post-commit did not run, for ybs's own git starts no hook."
+        "Without pre-commit, post-commit: ybs's own git starts no hook."
     )
     assert (await commit("two")).endswith(f". {undone}")
     assert undone not in await commit("three")
@@ -148,7 +152,7 @@ async def test_a_commit_says_so_too_for_the_persons_own_settings_and_hooks_kept_
     bench = make_bench(mode="bypass", confirm=Person())
     said = (await bench.ok("git", action="commit", paths=["a.txt"], text="x")).output
     assert "is not signed" in said
-    assert "commit-msg did not run" in said
+    assert "Without commit-msg:" in said
     pit.configure("[commit]\n\tgpgSign = false")  # the repository's own word counts more
     (pit.top / "a.txt").write_text("y\n")
     other = make_bench(mode="bypass", confirm=Person())
@@ -164,9 +168,27 @@ async def test_a_switch_of_branches_says_that_the_hook_after_it_did_not_run(
     bench = make_bench(mode="bypass", confirm=Person())
     said = (await bench.ok("git", action="branch", text="other")).output
     assert said == (
-        "Made other and switched to it. post-checkout did not run, for ybs's own git starts no hook."
+        "Made other and switched to it. Without post-checkout: ybs's own git starts no hook."
     )
     assert (await bench.ok("git", action="branch", text="main")).output == "Switched to main."
+
+
+async def test_always_stands_for_the_action_and_is_no_json(pit: Sandpit, make_bench: Any):
+    person = Person(Answer(is_allowed=True, is_for_session=True))
+    bench = make_bench(mode="ask", confirm=person)
+    for name in ("a.txt", "b.txt"):
+        (pit.top / name).write_text("changed\n")
+        await bench.ok("git", action="add", paths=[name])
+    await bench.ok("git", action="commit", text="one")
+    (pit.top / "a.txt").write_text("again\n")
+    await bench.ok("git", action="commit", paths=["a.txt"], text="two")
+    await bench.ok("git", action="branch", text="other")
+    grants = [each.grant for each in person.questions]
+    assert grants == ["git(*) add", "git(*) commit", "git(*) branch"]
+    (pit.top / "a.txt").write_text("lost\n")
+    person.answer = Answer(is_allowed=False)
+    refused = await bench.call("git", action="restore", paths=["a.txt"])
+    assert refused.result.is_refused, "what destroys is asked about each time"
 
 
 async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(

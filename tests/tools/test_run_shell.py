@@ -269,6 +269,7 @@ async def test_a_long_output_is_cut_and_whole_in_a_file_that_tools_can_read(make
     assert lines[0] == "1"
     assert "[stderr]" in lines
     assert any(line.startswith("[... 4") and "left out" in line for line in lines)
+    assert answered.display["lines"] == 10_005
     file = answered.display["output_file"]
     assert f"[whole output, 48,904 bytes, 10,005 lines: {file} - " in lines[-2]
     read = await bench.ok("read_file", path=file, offset=5000, limit=1)

@@ -116,8 +116,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     ) -> "ToolEnvironment":
         """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
         folder, config = folder.resolve(), loaded.config
-        private = config.incognito
-        incognito = Incognito(is_on=private.enabled, local_only=private.local_only)
+        incognito = _incognito_of(config)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
@@ -127,25 +126,20 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         outputs = Outputs(roots, copied)
         sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
         sandbox.sweep()
-        shells = Shells(
-            roots,
-            starter=sandbox,
-            outputs=outputs,
-            keeps_outputs=incognito.may_write,
-            changed=person.jobs_changed,
-        )
+        keeps, told = incognito.may_write, person.jobs_changed
         workspace = Workspace(
             roots,
-            shells=shells,
+            shells=Shells(
+                roots, starter=sandbox, outputs=outputs, keeps_outputs=keeps, changed=told
+            ),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied),
         )
-        policy = (
-            original.policy.elsewhere(lambda: sandbox.state)
-            if original
-            else _policy_of(loaded, folder, permissions, sandbox, trusts)
-        )
+        if original is None:
+            policy = _policy_of(loaded, folder, permissions, sandbox, trusts)
+        else:
+            policy = original.policy.elsewhere(lambda: sandbox.state)
         gate = original.gate if original else Gate(policy, person.confirm)
         return cls(
             folder=folder,
@@ -196,11 +190,12 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def has_agent_kinds(self) -> bool:
-        """Return whether there is a place where kinds of sub-agents may lie, without loading what reads them."""
+        """Return whether there may be kinds of sub-agents that are not built in, without loading what reads them."""
         own = (self.host.config_folder / "agents", self.host.home / ".claude/agents")
         projects = (self.folder / name for name in PROJECT_AGENTS)
         has_plugin = any(each.agents for each in self.loaded.plugins)
-        return has_plugin or any(map(os.path.isdir, (*own, *projects)))
+        has_more = has_plugin or bool(self.config.agents.acp)
+        return has_more or any(map(os.path.isdir, (*own, *projects)))
 
     def may_have(self, tool: str) -> bool:
         """Return whether an agent in this environment may have the tool of this name."""
@@ -456,3 +451,7 @@ def _in_copy(blocked: Sequence[str], project: Path, copy: Path, host: Host) -> I
     for path in (host.expand(name, project).resolve() for name in blocked):
         if path.is_relative_to(project):
             yield str(copy / path.relative_to(project))
+
+
+def _incognito_of(config: Config) -> Incognito:
+    return Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)

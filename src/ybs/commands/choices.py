@@ -1,9 +1,8 @@
 """What can stand behind a slash command, for completion."""
 
 from collections.abc import Callable, Sequence
-from typing import get_args
 
-from ybs.config.schema import Mode
+from ybs.commands.models import MODE_WORDS
 from ybs.session.session import Session
 
 
@@ -13,8 +12,8 @@ def words(*words: str) -> Callable[[Session], Sequence[str]]:
 
 
 def modes(_session: Session) -> Sequence[str]:
-    """Return the modes."""
-    return get_args(Mode)
+    """Return the modes, and the one that asks before each edit."""
+    return tuple(MODE_WORDS)
 
 
 def providers(session: Session) -> Sequence[str]:

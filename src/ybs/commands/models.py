@@ -25,7 +25,8 @@ MODES: dict[Mode, str] = {
 }
 #: The mode `ask` with a question before each edit, for the session; `safety.ask_before_edits` says it for good.
 ASK_EDITS = "ask edits"
-_ASKS_EDITS = "Mode: ask (asks before each edit too; runs commands that change nothing)"
+#: What can stand behind /mode.
+MODE_WORDS = {**MODES, ASK_EDITS: "like ask, but asks before each edit too; for this session"}
 
 
 async def change_provider(session: Session, argument: str) -> Reply:
@@ -117,32 +118,27 @@ async def _doubts(session: Session, model: str) -> list[str]:
 
 async def change_mode(session: Session, argument: str) -> Reply:
     """Show or choose what is allowed without asking."""
-    modes, policy = get_args(Mode), session.environment.policy
-    word = " ".join(argument.lower().split())
-    if word == ASK_EDITS:
-        session.mode, policy.asks_before_edits = "ask", True
-        return Reply(text=_ASKS_EDITS)
-    for mode in modes:
-        if word == mode:
-            session.mode = mode
-            if mode == "ask":
-                policy.asks_before_edits = False
-                if policy.asks_before_edits:  # the settings say so
-                    return Reply(text=_ASKS_EDITS)
-            return Reply(text=f"Mode: {mode} ({MODES[mode]})")
+    policy, word = session.environment.policy, " ".join(argument.lower().split())
+    named = "ask" if word == ASK_EDITS else word
+    chosen: Mode | None = next((mode for mode in MODES if mode == named), None)
+    if chosen is not None:
+        session.mode = chosen
+        if chosen == "ask":
+            policy.asks_before_edits = word == ASK_EDITS
+        return Reply(text=f"Mode: {mode_text(session, ' (')})")
     if argument:
-        return Reply(
-            text=f"There is no mode {argument!r}. The modes are: {', '.join(modes)}", is_error=True
-        )
-    asks_edits = session.mode == "ask" and policy.asks_before_edits
-    rows = (
-        *MODES.items(),
-        (ASK_EDITS, "like ask, but asks before each edit too; for this session"),
-    )
-    current = ASK_EDITS if asks_edits else session.mode
+        names = ", ".join(MODE_WORDS)
+        return Reply(text=f"There is no mode {argument!r}. The modes are: {names}", is_error=True)
+    current = session.status().shown_mode
     items = tuple(
         MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
-        for name, what in rows
+        for name, what in MODE_WORDS.items()
     )
     menu = Menu(title="What may ybs do without asking?", items=items)
-    return Reply(text=f"Mode: {session.mode}", menu=menu)
+    return Reply(text=f"Mode: {current}", menu=menu)
+
+
+def mode_text(session: Session, sign: str = ": ") -> str:
+    """Name the mode, and say what it does without asking."""
+    name = session.status().shown_mode
+    return f"{name}{sign}{MODE_WORDS[name]}"

@@ -89,7 +89,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
     rows = [
         ("model", f"{status.shown_provider} {status.shown_model}"),
         ("window", f"{status.window:,} tokens{', assumed' if status.assumes_window else ''}"),
-        ("mode", f"{status.mode}{', incognito' if status.incognito else ''}"),
+        ("mode", f"{status.shown_mode}{', incognito' if status.incognito else ''}"),
         ("sandbox", _sandbox_of(session)),
         ("folder", status.folder),
         ("branch", status.branch),

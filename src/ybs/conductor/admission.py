@@ -3,6 +3,7 @@
 What the person said yes to when the sub-agent's own tools wrote it is not asked about again, and neither is what a command
 left that was allowed to run: it could have changed the same file in the project. But files that other programs run or read
 by themselves, and those for which a rule says to ask, are asked about by their name; and what a rule forbids stays out.
+What an agent that is another program changed without a word to ybs is judged as though a tool of ybs's would change it now.
 """
 
 import asyncio
@@ -66,26 +67,25 @@ class Named:
 
 
 class Admission:
-    """Judges the changes of one sub-agent, whose copy has the roots `inside`."""
+    """Judges the changes of one sub-agent, whose copy has the roots `inside`; `named` knows what its tools wrote there."""
 
     def __init__(
-        self, origin: Origin, inside: Roots, agent: str, confirmed: dict[str, State]
+        self, origin: Origin, inside: Roots, agent: str, named: Named, *, is_foreign: bool = False
     ) -> None:
         self._origin, self._environment, self._inside = origin, origin.environment, inside
         self._gate = origin.environment.gate.of_agent(agent)
         self._judges = [hook for hook in origin.hooks if isinstance(hook, CallJudge)]
-        self._agent, self._confirmed = agent, confirmed
+        self._agent, self._named, self._is_foreign = agent, named, is_foreign
 
     async def refused(
         self, changes: Sequence[Change], show: Callable[[Change], str], call: ToolCall, emit: Emit
     ) -> dict[str, Clash]:
         """Return the paths that may not reach the project, and why; `show` gives the difference to be shown."""
-        policy = self._policy()
         found: dict[str, Clash] = {}
         for change in changes:
             try:
                 self._check_place(change)
-                await self._check_policy(change, policy, show, call, emit)
+                await self._check_policy(change, self._policy_for(change), show, call, emit)
             except (YbsError, OSError) as error:
                 found[change.path] = Clash(str(error))
         for (
@@ -98,10 +98,12 @@ class Admission:
                 )
         return found
 
-    def _policy(self) -> Policy:
-        """Return the policy for what was allowed once already, in the copy: without the questions of the mode."""
+    def _policy_for(self, change: Change) -> Policy:
+        """Return the policy: without the questions of the mode for what was allowed once already, in the copy."""
         policy = self._environment.policy
-        return policy if policy.mode in ("plan", "bypass") else policy.tried(mode="auto")
+        was_allowed = not self._is_foreign or change.path in self._named.paths
+        is_auto = was_allowed and policy.mode not in ("plan", "bypass")
+        return policy.tried(mode="auto") if is_auto else policy
 
     def _check_place(self, change: Change) -> None:
         """Raise Refused for a place that no tool may write to, and for a link that leads out of the project."""
@@ -143,7 +145,7 @@ class Admission:
         if reason:
             policy = policy.tried(ask=(name,))
         decision = policy.decide(asked, effect, preview, subject)
-        is_confirmed = self._confirmed.get(change.path) == change.after and not reason
+        is_confirmed = self._named.confirmed.get(change.path) == change.after and not reason
         if isinstance(decision, Ask) and not is_confirmed:
             preview = msgspec.structs.replace(preview, body=show(change))
             with self._gate.wishing(asked.id, "ask" if reason else "", reason):

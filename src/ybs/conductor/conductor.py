@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ybs.agent.model_choice import AUTO, routed
 from ybs.agent.routed import RoutedTask
+from ybs.conductor.acp.agent import AcpSubAgent
 from ybs.conductor.best_of import (
     NO_MODEL,
     Attempt,
@@ -31,7 +32,7 @@ from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
-from ybs.core.wording import plural
+from ybs.core.wording import listed, plural
 from ybs.router.classifier import Features
 from ybs.router.model import RoutedModel
 from ybs.tools.builtin.delegate import Task
@@ -143,6 +144,10 @@ class Conductor:
         kind = self._kind_of(task)
         if not kind.may_change or task.background:
             raise ToolError("Only kinds that change something can be given a task with `best_of`.")
+        if kind.acp is not None:
+            raise ToolError(
+                f"{kind.name} is another agent, which works alone. Leave `best_of` out."
+            )
         models = await self._models_for(task, kind, history, is_persons=is_persons)
         works, refused = self._begin([task] * len(models), call_id, history)
         for model in models[len(works) :]:
@@ -220,12 +225,17 @@ class Conductor:
                 )
                 continue
             task = tasks[place]
-            agent = SubAgent(named[place], kind, task, budget, history)
+            agent = _agent_of(named[place], kind, task, budget, history)
             agents.append(agent)
             self.working[agent.name] = agent
         has_several = sum(agent.kind.may_change for agent in agents) > 1
         works = [
-            Work(agent, call_id, self._purse, has_several and agent.kind.may_change)
+            Work(
+                agent,
+                call_id,
+                self._purse,
+                agent.kind.may_change and (has_several or agent.kind.acp is not None),
+            )
             for agent in agents
         ]
         return works, refused
@@ -240,6 +250,10 @@ class Conductor:
             raise ToolError(
                 "Only kinds that change nothing work in the background, such as explore and review. "
                 "Leave `background` out."
+            )
+        if kind.acp is not None and (task.tools or task.model):
+            raise ToolError(
+                f"{kind.name} is another agent, with tools and a model of its own. Leave `tools` and `model` out."
             )
         return kind
 
@@ -276,6 +290,9 @@ class Conductor:
         """Run one sub-agent when there is a place for it."""
         agent = work.agent
         name, kind, task = agent.name, agent.kind, agent.task
+        if kind.acp is not None:
+            tell = partial(self._home.tell, agent=name, started_by=work.call_id)
+            return await self._run_with(work, None, tell)
 
         named = self._home.place.environment.config.agents.models.get(kind.name, "")
         wanted = task.model or named or kind.model
@@ -294,7 +311,7 @@ class Conductor:
             if routed_task is not None:
                 await routed_task.end()
 
-    async def _run_with(self, work: Work, chosen: Chosen, emit: Emit) -> Report:
+    async def _run_with(self, work: Work, chosen: Chosen | None, emit: Emit) -> Report:
         """Run one sub-agent with its model when there is a place for it."""
         agent = work.agent
         async with self._room:
@@ -341,9 +358,11 @@ class Conductor:
         ]
         done = [each for each in reports.values() if each.is_done]
         has_failed = bool(reports) and not done
+        changed = dict.fromkeys(name for each in reports.values() for name in each.merged)
         return ToolOutput(
             output="\n\n".join([*told, *refused]),
-            summary=_summary(len(agents), len(reports), len(done)),
+            summary=_summary(len(agents), len(reports), len(done))
+            + (f"; changed {listed(changed)}" if changed else ""),
             display={"success": not has_failed, "agents": [r.display for r in reports.values()]},
             is_error=has_failed,
         )
@@ -388,6 +407,13 @@ class Conductor:
             await asyncio.wait(tasks)
         await self._places.aclose()
         await self._models.aclose()
+
+
+def _agent_of(
+    name: str, kind: Kind, task: Task, budget: Budget, history: Sequence[Message]
+) -> SubAgent:
+    make = SubAgent if kind.acp is None else AcpSubAgent
+    return make(name, kind, task, budget, history)
 
 
 def _summary(begun: int, ended: int, done: int) -> str:

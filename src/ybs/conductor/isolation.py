@@ -32,8 +32,8 @@ class Isolation:
         self._origin = Origin(place.environment, place.hooks)
         self._overlays: list[Overlay] = []
 
-    async def open(self, agent: str) -> Overlay:
-        """Make a copy for an agent of this name. Raises ToolError where the project is too large, or the disk too small."""
+    async def open(self, agent: str, *, is_foreign: bool = False) -> Overlay:
+        """Make a copy for an agent of this name; an `is_foreign` one changes files by itself, unasked. Raises ToolError where the project is too large, or the disk too small."""
         try:
             top = await asyncio.to_thread(self._origin.new_folder)
             try:
@@ -45,7 +45,7 @@ class Isolation:
             raise ToolError(_CANNOT.format(why=error.strerror or error)) from error
         except YbsError as error:
             raise ToolError(_CANNOT.format(why=error)) from error
-        overlay = Overlay(agent, self._origin, environment, copied)
+        overlay = Overlay(agent, self._origin, environment, copied, is_foreign=is_foreign)
         self._overlays = [*(each for each in self._overlays if not each.is_closed), overlay]
         return overlay
 

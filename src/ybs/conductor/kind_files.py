@@ -11,6 +11,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from ybs.agent.user_hooks.names import KNOWN
+from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.config.files import open_regular
@@ -20,6 +21,7 @@ from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS
 from ybs.config.review import Review
 from ybs.config.schema import Mode
+from ybs.core.errors import ConfigError
 from ybs.core.wording import listed
 from ybs.security.policy.policy import BoundMode
 from ybs.security.unicode import printable
@@ -30,6 +32,8 @@ MOST_BYTES: Final = 100_000
 _MOST_FILES: Final = 200
 _LONGEST_DESCRIPTION: Final = 500
 _README: Final = "README.md"
+#: Where the settings name kinds that are other agents.
+ACP_PLACE: Final = "agents.acp"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 #: What Claude Code calls its modes.
 _MODES: Mapping[str, BoundMode | None] = {
@@ -84,13 +88,13 @@ class _File(Struct, frozen=True, kw_only=True):
 
 
 def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
-    """Return the built-in kinds, the person's own, those of a trusted project, and those of plugins.
+    """Return the built-in kinds, the other agents of the person's settings, their own kinds, those of a trusted project, and those of plugins.
 
     Those of plugins are called `PLUGIN:NAME`. Of two with one name the first is used. The person's own take the place of built-in ones;
     a project's do not.
     """
-    found: dict[str, Kind] = {}
     problems: list[Problem] = []
+    found = dict(_of_settings(loaded, problems))
     for file in _files(loaded, folder, problems):
         place = file.place
         try:
@@ -108,6 +112,19 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
         else:
             found[kind.name] = kind
     return Kinds({**BUILT_IN, **found}, tuple(problems))
+
+
+def _of_settings(loaded: Loaded, problems: list[Problem]) -> Iterator[tuple[str, Kind]]:
+    """Yield the kinds that are other agents. Only the person's own settings name them: `ybs.trust` leaves out those of a project."""
+    for name, agent in loaded.config.agents.acp.items():
+        place = f"{ACP_PLACE}.{name}"
+        if not _NAME.fullmatch(name):
+            problems.append(Problem(place, "its name may have lower-case letters, digits, - and _"))
+            continue
+        try:
+            yield name, kind_of(name, agent, place)
+        except ConfigError as error:
+            problems.append(Problem(place, str(error)))
 
 
 def _files(loaded: Loaded, folder: Path, problems: list[Problem]) -> Iterator[_File]:

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.conductor.budget import Budget
+from ybs.config.agents import AcpAgent
 from ybs.security.policy.policy import BoundMode
 
 #: What only reads.
@@ -16,7 +17,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     """A kind of sub-agents. `tools` are the most that it may have (None: all of its parent's), `without` those that it may not; `mode` narrows what they may do.
 
     `name` is `PLUGIN:NAME` for one of a plugin. `prompt` is what it is told of its part. `place` is its file; empty of a built-in one. `is_own`: it is one of the person's own,
-    so that the model it names may be anywhere.
+    so that the model it names may be anywhere. `acp`: an agent of this kind is another program, which has tools and a model of its own.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
     place: str = ""
     is_own: bool = False
+    acp: AcpAgent | None = None
 
     def only_tools(self, wanted: Container[str]) -> Container[str] | None:
         """Return the names of the tools that one may have, and of these those that are `wanted`; None where it may have all."""

@@ -31,10 +31,16 @@ class Overlay:
     """The copy, and the `environment` in which an agent works there. Its calls run with `hook` among their hooks."""
 
     def __init__(
-        self, agent: str, origin: Origin, environment: ToolEnvironment, copied: Copied
+        self,
+        agent: str,
+        origin: Origin,
+        environment: ToolEnvironment,
+        copied: Copied,
+        *,
+        is_foreign: bool = False,
     ) -> None:
         self.agent, self.environment = agent, environment
-        self._origin, self._copied = origin, copied
+        self._origin, self._copied, self._is_foreign = origin, copied, is_foreign
         self.hook = Named(environment.roots)
         self._conflicts = Conflicts(origin, environment)
         self.is_closed = False
@@ -72,7 +78,11 @@ class Overlay:
             except (YbsError, OSError) as error:
                 return Merged(problem=_UNSEEN.format(error=error, copy=self.keep()))
             admission = Admission(
-                self._origin, self.environment.roots, self.agent, self.hook.confirmed
+                self._origin,
+                self.environment.roots,
+                self.agent,
+                self.hook,
+                is_foreign=self._is_foreign,
             )
             clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
             spread_clashes([change.path for change in changes], clashes)

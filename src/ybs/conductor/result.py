@@ -40,6 +40,8 @@ class Report(Struct, kw_only=True):
     files: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    #: Of what it changed in a copy of the project, what is in the project now.
+    merged: tuple[str, ...] = ()
 
     @property
     def is_done(self) -> bool:

@@ -42,7 +42,10 @@ PART: Final = (
 
 
 class SubAgent:
-    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`. It may know what was said before, its `history`."""
+    """A sub-agent at work. Its events go to `emit`; what they add up to is its `progress`. It may know what was said before, its `history`.
+
+    One that is another agent does its `_work` by itself (`ybs.conductor.acp.agent`), and no model is chosen for it.
+    """
 
     def __init__(
         self, name: str, kind: Kind, task: Task, budget: Budget, history: Sequence[Message] = ()
@@ -80,7 +83,7 @@ class SubAgent:
         """Stop its clock, as long as the person is asked."""
         return nullcontext() if self._agent is None else self._agent.paused()
 
-    async def run(self, home: Home, place: Place, chosen: Chosen, emit: Emit) -> Report:
+    async def run(self, home: Home, place: Place, chosen: Chosen | None, emit: Emit) -> Report:
         """Work until the task is done or the budget ends. Whatever goes wrong is in the report; only cancellation passes."""
         self.started_at = monotonic()
         self._running = asyncio.current_task()
@@ -103,7 +106,8 @@ class SubAgent:
             self._running = None
         return self.report(self._problem())
 
-    async def _work(self, home: Home, place: Place, chosen: Chosen, tell: Emit) -> None:
+    async def _work(self, home: Home, place: Place, chosen: Chosen | None, tell: Emit) -> None:
+        assert chosen is not None  # noqa: S101 - only another agent has none
         own = narrowed(place.environment, self.kind, self.task, self.budget)
         agent = self._agent = self._built(home, replace(place, environment=own), chosen, tell)
         try:

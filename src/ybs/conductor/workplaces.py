@@ -32,7 +32,7 @@ class Workplaces:
         self._changing = asyncio.Lock()
         self._isolation: Isolation | None = None
 
-    async def run(self, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
+    async def run(self, agent: SubAgent, chosen: Chosen | None, emit: Emit) -> Report:
         """Run a sub-agent in the project."""
         async with AsyncExitStack() as stack:
             if agent.kind.may_change:
@@ -40,12 +40,14 @@ class Workplaces:
             return await agent.run(self._home, self._home.place, chosen, emit)
 
     async def run_in_copy(
-        self, agent: SubAgent, chosen: Chosen, emit: Emit, call_id: str
+        self, agent: SubAgent, chosen: Chosen | None, emit: Emit, call_id: str
     ) -> Report:
         """Run a sub-agent in a copy of the project, and merge what it has changed, unless it was stopped."""
         try:
             overlay = await self.copy_for(agent)
         except YbsError as error:
+            if agent.kind.acp is not None:  # what it does by itself could not be undone
+                return agent.report(str(error))
             report = await self.run(agent, chosen, emit)
             report.notes += (f"{error} It worked directly in the project.",)
             return report
@@ -59,9 +61,11 @@ class Workplaces:
         """Make a copy of the project for a sub-agent; who asks closes it. Raises ToolError where there is no room."""
         if self._isolation is None:
             self._isolation = Isolation(self._home.place)
-        return await self._isolation.open(agent.name)
+        return await self._isolation.open(agent.name, is_foreign=agent.kind.acp is not None)
 
-    async def run_in(self, overlay: Overlay, agent: SubAgent, chosen: Chosen, emit: Emit) -> Report:
+    async def run_in(
+        self, overlay: Overlay, agent: SubAgent, chosen: Chosen | None, emit: Emit
+    ) -> Report:
         """Run a sub-agent in its copy; nothing is merged."""
         place = self._home.place_in(overlay.environment, overlay.hook)
         return await agent.run(self._home, place, chosen, emit)
@@ -95,7 +99,9 @@ class Workplaces:
             tell(Noticed(level="warning", text=f"{agent.name}: {why}"))
         notes = (merged.text,) if merged.text else ()
         problem = "; ".join(filter(None, (report.problem, merged.problem)))
-        return replace(report, text=text, files=(), notes=notes, problem=problem)
+        return replace(
+            report, text=text, files=(), notes=notes, problem=problem, merged=merged.paths
+        )
 
     async def aclose(self) -> None:
         """Remove all copies."""

@@ -1,10 +1,55 @@
 """Sub-agents, as the settings say it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from ybs.config.network import Most, NotEmpty, Usd
+
+#: Agents whose programs, logins and variables ybs knows.
+AcpPreset: TypeAlias = Literal["claude", "codex", "gemini", "opencode"]
+
+
+class AcpAgent(Struct, frozen=True, kw_only=True):
+    """A kind of sub-agent that is another agent, a program that speaks the Agent Client Protocol."""
+
+    preset: Annotated[
+        AcpPreset | None,
+        Meta(
+            description="An agent that ybs knows; of it the program, the login and the variables are those that stand nowhere else. Unset: the one of the kind's own name, if there is one."
+        ),
+    ] = None
+    command: Annotated[
+        tuple[str, ...], Meta(description='The program and its options, such as `["codex-acp"]`.')
+    ] = ()
+    args: Annotated[tuple[str, ...], Meta(description="More options.")] = ()
+    env: Annotated[dict[str, str], Meta(description="Variables that it is given.")] = {}
+    environment: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Variables of yours that it may see, such as `OPENAI_*`. It sees no others."
+        ),
+    ] = ()
+    login: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Files of your home folder that hold its login, which it may read and change."
+        ),
+    ] = ()
+    read_only: Annotated[
+        bool, Meta(description="Only show it the project, instead of a copy to work in.")
+    ] = False
+    description: Annotated[str, Meta(description="What it is for, as the model is told.")] = ""
+    sandbox: Annotated[
+        bool,
+        Meta(
+            description="Run it in ybs's sandbox. Without, it can do all that you can; what it asks for is still asked."
+        ),
+    ] = True
+
+    def __repr__(self) -> str:
+        # A variable may hold a key, which must not reach a log by way of a representation.
+        return f"AcpAgent(preset={self.preset!r}, command={self.command!r})"
 
 
 class Agents(Struct, frozen=True, kw_only=True):
@@ -39,5 +84,11 @@ class Agents(Struct, frozen=True, kw_only=True):
         dict[str, NotEmpty],
         Meta(
             description="The models that kinds of agents have, by kind: `MODEL`, `PROVIDER` or `PROVIDER/MODEL`. What stands here may be further away than the session's own model."
+        ),
+    ] = {}
+    acp: Annotated[
+        dict[str, AcpAgent],
+        Meta(
+            description="Kinds that are other agents (Agent Client Protocol), by name: `{}` stands for the preset of that name. Only in your own settings."
         ),
     ] = {}

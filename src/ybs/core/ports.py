@@ -143,8 +143,10 @@ class Question(Struct, frozen=True, kw_only=True):
     reason: str = ""
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
-    network_grant: str = ""  # what "always" stores then
+    needs_network: bool = False  # it is of no use without: the terminal offers that first
+    network_grant: str = ""  # what "always" stores with the network
     outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
+    offers_asking: bool = False  # of an edit: the answer may have each edit asked about from now on
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
     takes_reason: bool = True  # somebody reads why a no was said
@@ -159,6 +161,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     is_unattended: bool = False
     with_network: bool = False  # for the command, where the question offers it
+    asks_edits: bool = False  # before each, from now on, where the question offers it
     is_outside: bool = False  # the sandbox, for this once, where the question offers it
 
 

@@ -220,6 +220,8 @@ class Committer:
             return self._refused(trouble) if changed or now.trouble else None
         mine, left = await sorted_out(git, list(paths), changed, before, now.changes)
         made = left.pop(MADE, [])
+        if not mine and self.would_ask:  # who never heard of commits misses none
+            return None
         notices = self._left_out(left)
         if not mine:
             return Commit(notice=notices) if notices else None

@@ -66,7 +66,7 @@ async def left_undone(git: "Git", names: Sequence[str]) -> str:
     if AFTER_COMMIT in names and await git.signs():
         said.append("The commit is not signed, although commit.gpgSign is set")
     if hooks:
-        said.append(f"{listed(hooks)} did not run, for ybs's own git starts no hook")
+        said.append(f"Without {listed(hooks)}: ybs's own git starts no hook")
     return "".join(f"{each}. " for each in said).rstrip()
 
 

@@ -39,6 +39,13 @@ class Status(Struct, frozen=True, kw_only=True):
     documents: tuple[str, ...] = ()
     #: The model that answered last: another one than `model` where that picks a model. Empty before an answer.
     answered_by: str = ""
+    #: Whether the mode `ask` asks before each edit.
+    asks_before_edits: bool = False
+
+    @property
+    def shown_mode(self) -> str:
+        """The mode, as `/mode` takes it."""
+        return "ask edits" if self.mode == "ask" and self.asks_before_edits else self.mode
 
     @property
     def shown_provider(self) -> str:
@@ -104,4 +111,5 @@ def status_of(
         incognito=environment.incognito.is_on,
         documents=parts.main.context.names,
         answered_by=answered_by,
+        asks_before_edits=environment.policy.asks_before_edits,
     )

@@ -27,7 +27,7 @@ NEVER = {
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
     "skills.search_paths",
-    *("models", "network", "router", "agents.models", "agents.offer"),
+    *("models", "network", "router", "agents.acp", "agents.models", "agents.offer"),
     *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
 }
 #: Names that mean a certain maker's server, wherever they are said.

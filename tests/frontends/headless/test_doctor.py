@@ -362,3 +362,21 @@ def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.M
     assert list(screen.look_at_tmux(inside, ())) == []
     tmux.unlink()
     assert list(screen.look_at_tmux(inside, ())) == []
+
+
+def test_the_doctor_says_whether_the_program_of_an_agent_is_there(
+    project: Path, user_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    acp = {"mine": {"command": [str(program)]}, "codex": {}, "none": {}}
+    user_file.write_text(msgspec.json.encode({"agents": {"acp": acp}}).decode())
+    found = found_by_the_doctor(capsys)
+    assert (found["agent mine"]["state"], found["agent mine"]["detail"]) == (
+        "untried",
+        "agent is there",
+    )
+    assert found["agent codex"]["state"] == "missing"
+    assert found["agent codex"]["fix"] == "npm install -g @agentclientprotocol/codex-acp"
+    assert found["agent none"]["detail"].startswith("it has no `command`")

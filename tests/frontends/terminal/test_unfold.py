@@ -199,6 +199,17 @@ def test_of_a_very_long_output_the_end_comes_first_and_all_of_it_at_the_next_pre
     assert "line 29" in unfolded(page)  # then what was drawn before it
 
 
+def test_what_has_come_since_is_shown_before_the_rest_of_an_older_output() -> None:
+    page = Page()
+    lines = "\n".join(f"line {number}" for number in range(2_000))
+    page.draw(started(command="seq"), ran(display={"stdout": lines, "stderr": "", "exit_code": 0}))
+    assert "again shows all" in unfolded(page)
+    page.draw(started("read_file", path="b"), ran("read_file", output=LINES))
+    newest = unfolded(page)
+    assert "line 29" in newest
+    assert "line 1999" not in newest
+
+
 def test_an_output_that_was_cut_for_the_model_is_drawn_from_its_file(tmp_path: Path) -> None:
     page, file = Page(), tmp_path / "out.txt"
     file.write_bytes(b"\x1b[2Jfirst \xff\n" + b"".join(b"line %d\n" % n for n in range(3000)))

@@ -127,8 +127,8 @@ async def test_m04_one_that_never_answers_is_waited_for_no_longer_than_said(tmp_
 async def test_m04_one_that_does_not_read_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.mcp.transport._GRACE_SECONDS", 0.2)
-    monkeypatch.setattr("ybs.tools.mcp.transport.MOST_BYTES", 1_500_000)
+    monkeypatch.setattr("ybs.tools.shell.peer.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("ybs.tools.shell.peer.MOST_BYTES", 1_500_000)
     async with running(tmp_path, "def call(name, given): time.sleep(600)\n", 0.3) as (
         link,
         transport,
@@ -171,7 +171,7 @@ async def test_much_on_standard_error_holds_nothing_up(tmp_path: Path):
 async def test_one_that_ignores_every_polite_end_is_killed_with_all_that_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.tools.mcp.transport._GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("ybs.tools.shell.peer.GRACE_SECONDS", 0.2)
     more = (
         "import signal, subprocess\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

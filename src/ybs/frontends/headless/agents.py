@@ -2,11 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.core.errors import ConfigError
 from ybs.core.wording import first_words
+from ybs.frontends.headless.finding import Finding
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ybs.conductor.kind_files import Kinds
     from ybs.conductor.kinds import Kind
     from ybs.config.layers import Loaded
@@ -62,9 +66,29 @@ def _found(options: "Options") -> "tuple[Loaded, Kinds]":
     return loaded, find_kinds(loaded, environment_of(options, loaded).folder)
 
 
+def look_at_agents(loaded: "Loaded") -> "Iterator[Finding]":
+    """Look for the programs of the kinds that are other agents."""
+    if not loaded.config.agents.acp:
+        return
+    from ybs.conductor.acp.presets import fix_for, kind_of, problem_with, title_of
+
+    for name, entry in loaded.config.agents.acp.items():
+        try:
+            agent = kind_of(name, entry, "").acp or entry
+            problem = problem_with(agent, loaded.host)
+            words, fix = problem or f"{title_of(agent)} is there", fix_for(agent)
+        except ConfigError as error:
+            problem = words = str(error)
+            fix = "ybs config check"
+        state = "missing" if problem else "untried"
+        yield Finding(name=f"agent {name}", state=state, detail=words, fix=fix, is_needed=False)
+
+
 def _rights(kind: "Kind") -> str:
     if not kind.may_change:
         return "reads"
+    if kind.acp is not None:
+        return "changes a copy"
     return "may change files" if kind.mode is None else f"mode {kind.mode}"
 
 
@@ -79,5 +103,6 @@ def _data(kind: "Kind") -> dict[str, object]:
         "mode": kind.mode,
         "may_change": kind.may_change,
         "model": kind.model,
+        "acp": None if kind.acp is None else kind.acp.command or kind.acp.preset,
         "budget": {**limits, "cost_usd": budget.cost_usd, "seconds": budget.seconds},
     }

@@ -11,6 +11,7 @@ from ybs import __version__
 from ybs.config.host import system_name
 from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
+from ybs.frontends.headless.agents import look_at_agents
 from ybs.frontends.headless.finding import Finding, write_findings
 from ybs.frontends.headless.machine import look_at_machine
 from ybs.frontends.headless.output import write_json
@@ -44,6 +45,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     needed = chosen_name(loaded.config) if trouble is None else None  # the trouble is named already
     yield from look_at_providers(loaded.host, loaded.config, needed)
     yield look_at_starter(loaded.host)
+    yield from look_at_agents(loaded)
     yield from look_at_machine(loaded.host, loaded.config)
     yield from look_at_screen(loaded.host.environ, loaded.host.roots)
 

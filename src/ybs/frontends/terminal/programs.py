@@ -4,16 +4,19 @@ from pathlib import Path
 
 from ybs.config.host import Host
 from ybs.security.sandbox.launch import Launch
+from ybs.session.session import Session
 from ybs.session.status import Status
 
 
-async def run_subcommand(name: str, host: Host, folder: Path, *, has_input: bool = True) -> int:
-    """Run a subcommand with the Python and the ybs of this process, for a project's folder; return its exit code."""
+async def run_subcommand(
+    name: str, host: Host, folder: Path, *, using: str = "", has_input: bool = True
+) -> int:
+    """Run a subcommand with the Python and the ybs of this process, for a project's folder and the model in use; return its exit code."""
     from asyncio.subprocess import DEVNULL
 
     from ybs.security.launcher import environ_away, python, start_in_loop
 
-    words = python("-m", "ybs", name, "--folder", str(folder))
+    words = python("-m", "ybs", name, "--folder", str(folder), "--using", using)
     process = await start_in_loop(
         Launch(words, environ_away(host.environ, (folder, *host.roots))),
         stdin=None if has_input else DEVNULL,
@@ -24,11 +27,17 @@ async def run_subcommand(name: str, host: Host, folder: Path, *, has_input: bool
     return await process.wait()
 
 
-def chosen_line(host: Host, state: Status) -> str:
-    """Return the line that takes the model of the settings as they are now; nothing where it is in use."""
+def chosen_line(session: Session, state: Status) -> str:
+    """Return the line that takes the model of the settings as they are now; nothing where it is in use.
+
+    Whether edits are asked about counts from now on.
+    """
     from ybs.trust.settings import load
 
-    llm = load(host, folder=Path(state.folder)).config.llm
+    config = load(session.host, folder=Path(state.folder)).config
+    if config.safety.ask_before_edits:
+        session.environment.policy.asks_before_edits = True
+    llm = config.llm
     if not llm.provider or (llm.provider, llm.model) == (state.provider, state.model):
         return ""
     return f"/provider {llm.provider} {llm.model or ''}".rstrip()

@@ -41,7 +41,7 @@ def start_line(
     name = f"ybs {version}"
     mark = ("incognito",) if state.incognito else ()
     facts = dot.join(
-        (*mark, f"{state.shown_provider} {state.shown_model}", state.mode, state.sandbox)
+        (*mark, f"{state.shown_provider} {state.shown_model}", state.shown_mode, state.sandbox)
     )
     place = "  ".join(filter(None, (host.short(state.folder), state.branch)))
     left = f"{paint.bold(name)}  {facts}"
@@ -92,7 +92,7 @@ def _facts(state: Status) -> dict[str, Fact]:
     facts = {
         "incognito": ("", "incognito" if state.incognito else ""),
         "model": ("", state.shown_model),
-        "mode": (MODE_STYLES.get(state.mode, ""), state.mode),
+        "mode": (MODE_STYLES.get(state.mode, ""), state.shown_mode),
         "context": ("", f"ctx {percent(state.context_tokens, state.window)}"),
         "sandbox": (WARNING if state.sandbox.startswith(NO_SANDBOX) else "", state.sandbox),
         "cost": ("", cost(state.usage)),

@@ -14,7 +14,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.output import Output
 
 from ybs import __version__
-from ybs.commands.models import MODES as MODE_WORDS
+from ybs.commands.models import mode_text
 from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope
 from ybs.core.events import StateChanged, ToolFinished, TurnFinished, UserSaid
@@ -204,8 +204,8 @@ class Terminal:
     def next_mode(self) -> None:
         """Go to the next of the usual modes."""
         place = MODES.index(self.session.mode) if self.session.mode in MODES else -1
-        self.session.mode = mode = MODES[(place + 1) % len(MODES)]
-        self.hint(f"{mode}: {MODE_WORDS[mode]}")
+        self.session.mode = MODES[(place + 1) % len(MODES)]
+        self.hint(mode_text(self.session))
 
     # What stands on the screen
 
@@ -287,8 +287,11 @@ class Terminal:
     async def _run_program(self, name: str) -> None:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
         async with self.window.away():
-            code = await run_subcommand(name, self.session.host, Path(self.state.folder))
-        if name == "setup" and code == 0 and (line := chosen_line(self.session.host, self.state)):
+            state = self.state
+            using = ", ".join(filter(None, (state.model, state.shown_provider)))
+            folder = Path(state.folder)
+            code = await run_subcommand(name, self.session.host, folder, using=using)
+        if name == "setup" and code == 0 and (line := chosen_line(self.session, state)):
             self.work.choose(line)
 
     def end_line(self) -> None:

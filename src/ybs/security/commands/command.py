@@ -117,11 +117,7 @@ def parse(text: str) -> Script:
                 Command([], [], is_piped_into=_is_fed(script, token["separator"]))
             )
     script.is_clear = script.is_clear and place == len(text)
-    script.commands = [
-        command
-        for command in script.commands
-        if command.words or command.sets or command.targets or command.sources
-    ]
+    script.commands = [c for c in script.commands if c != Command([], [], c.is_piped_into)]
     is_one = len(script.commands) == 1 and len(kinds) == 2 and not script.commands[0].sets
     script.is_simple = is_one and script.is_clear and not script.has_variables
     return script

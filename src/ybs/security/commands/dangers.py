@@ -7,16 +7,97 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from posixpath import normpath
+from posixpath import basename, normpath
 
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, parse, scan, words_in
-from ybs.security.commands.destruction import BY_PROGRAM, VERB_PLACES
 from ybs.security.commands.options import GIT_GLOBAL, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 
+_UNSAVED = "throws away changes that are not committed"
+_FAR_HISTORY = "overwrites or deletes history at the other end"
+_PUBLISHED = "publishes, which cannot be taken back"
+_CLOUD = "deletes resources of a cloud or cluster"
+_SCHEMA = "deletes the data of a database"
+_REMOVED = "remove purge autoremove erase uninstall del"
+#: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is gone for good or
+#: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
+ROWS: tuple[tuple[str, str, str, str], ...] = (
+    ("rm", "", "-r", "deletes folders and all that is in them"),
+    ("shred wipefs fdisk sfdisk parted mkswap mkfs newfs mke srm blkdiscard lvremove vgremove pvremove", "", "", "destroys data for good"),
+    ("truncate", "", "", "cuts files off"),
+    ("dd", "", "of=*", "overwrites what it writes to"),
+    ("mv", "", "/dev/null", "throws files away"),
+    ("rsync", "", "--delete --delete-after --delete-before --delete-excluded", "deletes files that the source lacks"),
+    ("shutdown reboot halt poweroff", "", "", "stops the machine"),
+    ("systemctl init", "poweroff reboot halt kexec 0 6", "", "stops the machine"),
+    ("kill", "", "-1", "ends every process"),
+    ("chmod chown", "777 /", "-r", "changes the rights of a whole tree"),
+    ("find fd fdfind", "", "-delete", "deletes every file it finds"),
+    ("tar bsdtar", "", "--remove-files", "deletes the files that it packs"),
+    ("zip", "", "-m --move", "deletes the files that it packs"),
+    ("rsync", "", "--remove-source-files", "deletes the files that it copies"),
+    ("7z 7za 7zz", "", "-sdel", "deletes the files that it packs"),
+    ("crontab", "", "-r", "deletes all scheduled jobs"),
+    ("userdel groupdel deluser", "", "", "deletes a user or group"),
+    ("iptables nft ufw", "flush disable reset", "", "opens the firewall"),
+    ("iptables ip6tables", "", "-F --flush -X", "opens the firewall"),
+    ("zfs zpool btrfs cryptsetup", "destroy labelclear luksformat luksFormat erase delete", "", "destroys data for good"),
+    ("diskutil", "eraseDisk eraseVolume partitionDisk zeroDisk reformat", "", "destroys data for good"),
+    ("docker podman", "prune", "", "deletes containers, images or volumes"),
+    ("docker podman", "rm rmi", "-f", "deletes containers or images"),
+    ("docker podman", "volume", "rm", "deletes volumes"),
+    ("docker podman docker-compose", "down", "-v --volumes --rmi", "deletes containers and their volumes"),
+    ("kubectl oc helm", "delete drain uninstall", "", _CLOUD),
+    ("terraform tofu pulumi vagrant cdk serverless sls minikube kind eksctl", "destroy delete remove", "", _CLOUD),
+    ("terraform tofu", "apply", "-destroy --destroy -auto-approve --auto-approve", _CLOUD),
+    ("aws", "rb terminate-instances delete-bucket delete-stack delete-db-instance delete-table", "", _CLOUD),
+    ("aws", "rm", "-r", _CLOUD),
+    ("aws", "sync", "--delete", _CLOUD),
+    ("gcloud az gsutil doctl flyctl fly heroku", "delete destroy rm rb apps:destroy pg:reset", "", _CLOUD),
+    ("gh", "delete", "", "deletes a repository, release or secret"),
+    ("npm pnpm yarn cargo uv poetry flit hatch bun lerna", "publish unpublish yank", "", _PUBLISHED),
+    ("twine gem pod", "upload push yank trunk", "", _PUBLISHED),
+    ("dropdb dropuser", "", "", _SCHEMA),
+    ("redis-cli", "flushall flushdb FLUSHALL FLUSHDB", "", _SCHEMA),
+    ("rails rake", "db:drop db:reset db:purge db:schema:load", "", _SCHEMA),
+    ("manage django-admin", "flush reset_db sqlflush", "", _SCHEMA),
+    ("prisma artisan mix alembic sequelize knex", "reset migrate:fresh migrate:reset db:wipe ecto.drop ecto.reset downgrade db:drop migrate:rollback", "", _SCHEMA),
+    ("apt apt-get aptitude dnf yum zypper brew snap flatpak apk", _REMOVED, "", "removes packages"),
+    ("pip uv npm pnpm yarn", _REMOVED, "", "removes packages"),
+    ("dpkg rpm", "", "-r -P -e --remove --purge --erase", "removes packages"),
+    ("pacman", "", "-R --remove", "removes packages"),
+    ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", _FAR_HISTORY),
+    ("git", "reset", "--hard --merge", _UNSAVED),
+    ("git", "checkout", "-f -- .", _UNSAVED),
+    ("git", "switch", "-f --discard-changes", _UNSAVED),
+    ("git", "restore", "!--staged", _UNSAVED),
+    ("git", "clean", "-f", "deletes files that are not committed"),
+    ("git", "branch", "-D", "deletes a branch with its commits"),
+    ("git", "tag", "-d --delete", "deletes a tag"),
+    ("git", "stash", "drop clear", "deletes stashed changes"),
+    ("git", "worktree", "-f", "deletes a work tree with its changes"),
+    ("git", "gc prune", "--prune --expire", "deletes the way back to old commits"),
+    ("git", "reflog", "expire delete", "deletes the way back to old commits"),
+    ("git", "update-ref", "-d", "deletes a reference"),
+    ("git", "filter-branch filter-repo", "", "rewrites the whole history"),
+)  # fmt: skip
+#: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`.
+VERB_PLACES = {
+    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "uv", "gh", "helm", "heroku", "az"), 2),
+    **dict.fromkeys(("gcloud", "doctl", "flyctl", "fly", "aws", "pulumi", "kind", "minikube"), 3),
+    **dict.fromkeys(("chmod", "chown"), 9),
+    **dict.fromkeys(("prisma", "zfs", "btrfs"), 2),
+}
+#: Rows by program.
+BY_PROGRAM: dict[str, list[tuple[frozenset[str], tuple[str, ...], str]]] = {}
+for _programs, _verbs, _needs, _says in ROWS:
+    for _program in _programs.split():
+        BY_PROGRAM.setdefault(_program, []).append(
+            (frozenset(_verbs.split()), tuple(_needs.split()), _says)
+        )
 _SHORT = {"--recursive": "-r", "--force": "-f", "--dereference": "-L"}
 INTERPRETERS = SHELLS | INTERPRETED | {"eval", "source", "."}
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)")
@@ -40,10 +121,7 @@ _MOST_WORDS = 2_000
 _FORK_BOMB = lazy(r"(?<![\w:.])([\w:.]{1,40})\(\)\{[^}]{0,200}?\1\|\1")
 
 #: Programs whose operands name no program: files, patterns, texts.
-_READERS = words_in(
-    "basename cat cd cmp comm cut df diff dirname du echo file grep egrep head less ls man md5sum nl printf readlink realpath rg"
-    " ag ack sed seq sha256sum sort stat tail test [ tr type uniq wc which whereis git jq touch mkdir cp mv rm vi vim"
-)
+_READERS = words_in("basename cat cd cmp comm cut df diff dirname du echo file grep egrep head less ls man md5sum nl printf readlink realpath rg ag ack sed seq sha256sum sort stat tail test [ tr type uniq wc which whereis git jq touch mkdir cp mv rm vi vim")  # fmt: skip
 #: Programs that destroy only with an option or verb, so that their bare name among other words means nothing.
 _WITH_NEEDS = frozenset(
     name for name, rows in BY_PROGRAM.items() if all(verbs or needs for verbs, needs, _ in rows)
@@ -110,7 +188,7 @@ def _wanted(entry: str) -> list[str] | None:
     if not script.is_clear:
         return None
     program, *rest = (script.commands[0].words if script.commands else []) or [""]
-    return [_name(program), *rest] if program else []
+    return [basename(program), *rest] if program else []
 
 
 def _matches(reading: Reading, entry: str) -> bool:
@@ -155,7 +233,11 @@ def _may_be(program: str, word: str) -> bool:
     is_path = word.startswith("/") or "bin/" in word  # other patterns find files of the project
     if program not in word and not is_path:
         return False
-    names = {_name(word), _name(word.partition("=")[2]), _name(word[2:] if word[0] == "-" else "")}
+    names = {
+        basename(word),
+        basename(word.partition("=")[2]),
+        basename(word[2:] if word[0] == "-" else ""),
+    }
     return program in names or any(
         (head + tail or "bin/" in word) and program.startswith(head) and program.endswith(tail)
         for head, tail in (_ends(name) for name in names if is_path and _WILD.search(name))
@@ -165,10 +247,6 @@ def _may_be(program: str, word: str) -> bool:
 def _ends(name: str) -> tuple[str, str]:
     """Return what stands before and behind the wild part of a name."""
     return _WILD.split(name, maxsplit=1)[0], re.split(r"[*?\]]", name)[-1]
-
-
-def _name(word: str) -> str:
-    return word.rpartition("/")[2]
 
 
 def _given(words: list[str]) -> _Given:
@@ -223,7 +301,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
-    if name in _FEEDERS and not _DELETERS.isdisjoint(map(_name, run.words[1:])):
+    if name in _FEEDERS and not _DELETERS.isdisjoint(map(basename, run.words[1:])):
         yield f"{name}: deletes every file that it finds or is given"
     if name in INTERPRETED or name.endswith("awk"):
         yield from _dangers_of_code(name, run)
@@ -268,7 +346,7 @@ def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
     known = INTERPRETERS.intersection(_STEM.findall(" ".join(words)))
     if known and re.search(r"\||<<|\b(?:curl|wget)\b", text):
         yield f"{min(known)}: may run what another command or server sends it"
-    for name in filter(_WILD.search, {_name(word) for word in words if "/" in word}):
+    for name in filter(_WILD.search, {basename(word) for word in words if "/" in word}):
         head, tail = _ends(name)
         if any((head and p.startswith(head)) or (tail and p.endswith(tail)) for p in BY_PROGRAM):
             yield "a program is named by a pattern and may be one that destroys"
@@ -318,7 +396,7 @@ def _runs_behind(reading: Reading) -> Iterator[Command]:
                 yield Command(words, run.targets, run.is_piped_into)
         if run.words and run.words[0] not in _READERS:
             for place, word in enumerate(run.words[1:], 1):
-                if (name := _name(word)) in _WITH_NEEDS:
+                if (name := basename(word)) in _WITH_NEEDS:
                     yield Command([name, *run.words[place + 1 :]], [])
 
 

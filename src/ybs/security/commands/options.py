@@ -51,10 +51,7 @@ _GIT_LETTERS = {"grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u -c"
 #: Options of git before its verb that have a value.
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
 #: Programs whose operands each name something else to do.
-_BY_GOALS = words_in(
-    "make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons "
-    "waf tox nox bazel bazelisk msbuild"
-)
+_BY_GOALS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
 #: Options by which other programs are told what to do, or with what.
 _CHOOSING = {
     "dotnet": ("-t", "--target", "-target", "-p"),
@@ -72,7 +69,7 @@ class Option(Struct, frozen=True):
 
 def running(words: list[str]) -> Iterator[Option]:
     """Yield the options by which a command runs what they say."""
-    name = words[0]
+    name = "".join(words[:1])
     yield from _found(words, RUNNING.get(name, ()))
     if name == "git":
         yield from _running_by_git(words)
@@ -136,11 +133,7 @@ def is_by_goals(words: Sequence[str]) -> bool:
 
 def chooses(words: Sequence[str]) -> bool:
     """Return whether an option of a program with a verb says what else is done."""
-    return any(
-        word == option or word.startswith(option + "=" * (len(option) > 2))
-        for option in _CHOOSING.get(words[0].rpartition("/")[2], ())
-        for word in words[1:]
-    )
+    return any(_found(words, _CHOOSING.get(words[0].rpartition("/")[2], ())))
 
 
 def goals_beyond(words: Sequence[str], pattern: str) -> list[str]:

@@ -38,16 +38,10 @@ _ANSI = lazy(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S
 )
 
-_CONTAINERS = words_in(
-    "program subshell compound_statement negated_command if_statement elif_clause else_clause while_statement "
-    "do_group case_statement case_item for_statement list pipeline function_definition"
-)
+_CONTAINERS = words_in("program subshell compound_statement negated_command if_statement elif_clause else_clause while_statement do_group case_statement case_item for_statement list pipeline function_definition")  # fmt: skip
 _BUILT_IN = frozenset(("declaration_command", "unset_command", "test_command"))
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
-_WORDS = _SUBSTITUTIONS | words_in(
-    "word string raw_string concatenation number simple_expansion expansion ansi_c_string translated_string "
-    "brace_expression variable_name test_operator extglob_pattern regex special_variable_name string_content"
-)
+_WORDS = _SUBSTITUTIONS | words_in("word string raw_string concatenation number simple_expansion expansion ansi_c_string translated_string brace_expression variable_name test_operator extglob_pattern regex special_variable_name string_content")  # fmt: skip
 #: Nodes whose parts stand without anything between them, and those that end with their line.
 _GLUED = frozenset(("concatenation", "simple_expansion", "variable_assignment"))
 _ON_ONE_LINE = _BUILT_IN | {"command", "redirected_statement", "file_redirect"}

@@ -11,10 +11,7 @@ from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan,
 
 SHELLS = words_in("sh bash dash zsh ksh ash fish")
 #: Programs that run other languages.
-INTERPRETED = words_in(
-    "python perl ruby node php lua deno bun osascript pwsh Rscript tclsh julia nodejs irb ghci groovy scala "
-    "elixir guile expect"
-)
+INTERPRETED = words_in("python perl ruby node php lua deno bun osascript pwsh Rscript tclsh julia nodejs irb ghci groovy scala elixir guile expect")  # fmt: skip
 _MODULES = re.compile(r"(?:python|pypy)[\d.]*")
 #: Their arguments together are one text.
 _JOINING = words_in("eval watch ssh parallel")
@@ -22,13 +19,7 @@ _JOINING = words_in("eval watch ssh parallel")
 _WITH_OPERAND = words_in(
     "timeout chroot taskset chrt flock su runuser ssh setarch faketime gosu su-exec"
 )
-_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in(
-    "env command builtin exec nohup time nice ionice stdbuf setsid xargs sudo doas pkexec strace ltrace "
-    "caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot "
-    "fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata "
-    "cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini "
-    "dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec"
-)
+_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in("env command builtin exec nohup time nice ionice stdbuf setsid xargs sudo doas pkexec strace ltrace caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec")  # fmt: skip
 #: Programs that are wrappers with one of these verbs.
 _WITH_VERB = {
     **dict.fromkeys(["uv", "poetry", "pipenv", "pdm", "rye", "hatch", "conda", "pipx"], ("run",)),
@@ -46,7 +37,6 @@ _WITH_VERB = {
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
 _FINDERS = frozenset({"find", "fd", "fdfind"})
-_KNOWN = _WRAPPERS | _FINDERS | set(_WITH_VERB) | set(options.RUNNING)
 #: Beyond these a text is not clear, and is only scanned.
 _DEEPEST = 5
 _MOST_WORDS = 5_000
@@ -136,8 +126,6 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
     reading.runs.append(run)
     if name in GRAMMAR and name != "coproc":
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
-    if name not in _KNOWN and not _MODULES.match(name):  # most programs are none of these
-        return
     for inner in commands_run_by(name, words[1:]):
         _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
         if _TEXT.search(inner[0]):

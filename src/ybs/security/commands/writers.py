@@ -13,13 +13,12 @@ from ybs.security.commands.wrappers import Reading
 
 _NOWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&")  # noqa: S108 - the sandbox has its own
 #: Programs that write whatever their words are.
-_WRITERS = words_in(
-    "mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 "
-    "xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt "
-    "cookiecutter"
-)
-#: Programs that talk to other machines.
+_WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt cookiecutter")  # fmt: skip
+#: Programs that talk to other machines, and verbs with which those that install do.
 _REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
+_INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
+_FETCHING = words_in("install i ci add update upgrade download publish audit require")
+_ON_THIS_MACHINE = re.compile(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
 #: Programs that write with one of these verbs.
 _VERBS = {
     "git": "add am apply bisect checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset"
@@ -43,8 +42,9 @@ _VERBS = {
 }
 #: Options with which they only look.
 _LOOKING = words_in("--version --help -n --dry-run --check --diff")
-#: How the reason ends for what no command in the sandbox can do.
+#: How the reason ends for what no command in the sandbox can do, and for what none can do without the network.
 IN_GIT = "writes to .git, which is read-only in the sandbox"
+_NEEDS_NETWORK = "needs the network"
 #: Of git's verbs those that write elsewhere.
 _NOT_IN_GIT = words_in("apply clean clone init")
 #: Programs that write with one of these words.
@@ -58,30 +58,36 @@ _WITH_WORD = {
 }
 
 
-def writes(reading: Reading) -> str:
-    """Say which command is known to write or to need the network; nothing where none is known to."""
+def writes(reading: Reading) -> list[str]:
+    """Say which commands are known to write or to need the network, first what cannot be done in the sandbox."""
     reasons = [reason for run in reading.runs for reason in _reasons(run)]
-    return next((reason for reason in reasons if reason.endswith(IN_GIT)), next(iter(reasons), ""))
+    return sorted(reasons, key=lambda reason: not reason.endswith(IN_GIT))
+
+
+def needs_network(reading: Reading) -> bool:
+    """Return whether a part is known to be of no use without the network."""
+    return any(reason.endswith(_NEEDS_NETWORK) for reason in writes(reading))
 
 
 def _reasons(run: Command) -> Iterator[str]:
     yield from (f"it writes to {each}" for each in run.targets if not each.startswith(_NOWHERE))
-    words = run.words
+    words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
     if name in _REACHING:
-        yield f"{name} needs the network"
+        is_here = any(map(_ON_THIS_MACHINE.match, operands))
+        yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
     elif name in _WRITERS and not only_looks:
         yield f"{name} changes files"
     elif name in _WITH_WORD and any(re.match(_WITH_WORD[name], word) for word in words[1:]):
         yield f"{name} changes files in this way"
-    operands = operands_of(words)
     verb = "".join(words[git_verb(words) :][:1] if name == "git" else operands[:1])
     is_listed = verb in _VERBS.get(name, "").split()
     if name == "git" and verb not in _NOT_IN_GIT:
         if is_listed or _changes_names(verb, operands):
             yield f"git {verb} {IN_GIT}"
     elif is_listed and not only_looks:
-        yield f"{name} {verb} changes something"
+        is_fetching = name in _INSTALLERS and verb in _FETCHING
+        yield f"{name} {verb} {_NEEDS_NETWORK if is_fetching else 'changes something'}"
 
 
 def _changes_names(verb: str, operands: list[str]) -> bool:

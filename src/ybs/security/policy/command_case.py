@@ -14,10 +14,9 @@ from ybs.config.schema import Safety
 from ybs.core.lazy import lazy
 from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.dangers import INTERPRETERS, stem_of
-from ybs.security.commands.destruction import BY_PROGRAM
+from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, stem_of
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import IN_GIT, writes
+from ybs.security.commands.writers import IN_GIT, needs_network, writes
 from ybs.security.policy import scopes
 from ybs.security.policy.rules import Rule
 from ybs.security.unicode import hidden_characters
@@ -47,12 +46,13 @@ class CommandCase:
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
         self.concerns = concerns_of(command, self.reading)
+        self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
     @cached_property
     def writes(self) -> str:
         """Say which part is known to write, or to need the network; nothing where none is."""
-        return writes(self.reading)
+        return next(iter(writes(self.reading)), "")
 
     @property
     def needs_git(self) -> bool:
@@ -64,10 +64,10 @@ class CommandCase:
         """Say which program is not among `safety.safe_commands`; nothing where all are."""
         if not self.reading.is_clear:
             return "it is not understood"
-        entries = [entry.split() for entry in self._safe]
-        for run in self.reading.runs:
-            if not any(run.words[: len(entry)] == entry for entry in entries if entry):
-                return f"{run.words[0] if run.words else 'it'} is not in safety.safe_commands"
+        entries = [entry.split() for entry in self._safe if entry.strip()]
+        for words in (run.words for run in self.reading.runs):
+            if not any(words[: len(entry)] == entry for entry in entries):
+                return f"{words[0] if words else 'it'} is not in safety.safe_commands"
         return ""
 
     @cached_property

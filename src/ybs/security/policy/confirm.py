@@ -22,8 +22,6 @@ from ybs.security.policy.policy import Allow, Ask, Bound, Decision, Deny, Policy
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
 
-#: What would allow what is to run outside the sandbox.
-_FOR_OUTSIDE = (Remedy("allow_outside"),)
 #: Looser and looser; `bypass` is named where nothing else is of use.
 _MODES: tuple[Mode, ...] = ("accept-edits", "auto")
 _GLOB_SIGN = lazy(r"[*?\[\]{},\\]")
@@ -148,7 +146,7 @@ class Gate:
         return replace(
             question,
             can_be_kept=bool(question.grant) and self.policy.standing.can_keep,
-            remedies=_FOR_OUTSIDE
+            remedies=(Remedy("allow_outside"),)
             if question.outside == "needed"
             else _remedies(self.policy, question.call.name, subject, judge),
             warnings=(why, *warnings[1:]) if wish == "ask" else warnings,  # in place of the rule's
@@ -186,6 +184,8 @@ class Gate:
         if grant := _granted(answer, question):
             is_kept = answer.is_for_project and question.can_be_kept
             await self._keep(grant, emit, is_kept=is_kept)
+        if answer.asks_edits and question.offers_asking:
+            self.policy.asks_before_edits = True
         if answer.is_outside and question.outside:
             return Allow("person", is_outside=True)
         return Allow("person", with_network=answer.with_network and question.offers_network)

@@ -43,6 +43,10 @@ _LACKING: Mapping[Sandboxing, str] = {
     "reduced": "the sandbox cannot keep a command from writing",
     "off": "the sandbox is off",
 }
+#: Why each command of an agent that is another program is asked about.
+ELSEWHERE = (
+    "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
+)
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 #: Where a command can be kept from changing or sending anything.
 _HOLDING: tuple[Sandboxing, ...] = ("full", "held")
@@ -64,7 +68,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
     that it would run, or names, and that were changed since the session began; `may_run_changed`: it runs files that it does not name,
-    and something was changed.
+    and something was changed. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
+    no single command can be kept from writing.
     """
 
     command: str = ""
@@ -86,6 +91,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     needs_outside: bool = False
     find_changed: Callable[[], tuple[str, ...]] = tuple
     may_run_changed: Callable[[], bool] = bool
+    is_elsewhere: bool = False
 
 
 class Case:
@@ -132,11 +138,14 @@ class Case:
     @property
     def outside(self) -> Literal["", "offered", "needed"]:
         """Whether it may be let run outside the sandbox; "needed" where the model asks for that, or it cannot work inside."""
-        subject = self.subject
-        if not subject.offers_outside:
+        if not self.subject.offers_outside:
             return ""
-        is_of_git = self.command is not None and self.command.needs_git
-        return "needed" if subject.outside or subject.needs_outside or is_of_git else "offered"
+        return "needed" if self.subject.outside or self.is_stuck else "offered"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the command cannot work in the sandbox, as was seen, or is known."""
+        return self.subject.needs_outside or (self.command is not None and self.command.needs_git)
 
     @property
     def withheld(self) -> str:
@@ -185,8 +194,8 @@ class Case:
         """
         subject = self.subject
         paths = ", ".join(map(spelled, subject.paths))
-        arguments = "*" if subject.is_alike else bytes(self.call.arguments).decode()
-        exact = f"{self.name}({subject.command or paths or arguments})" + self.place
+        meant = subject.command or paths or bytes(self.call.arguments).decode()
+        exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
         changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
         return (
             [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
@@ -230,7 +239,7 @@ class Case:
             warnings = (OUTSIDE, *warnings)
         if self.outside and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
-        offers_network = self.offers_network
+        offers_network = self.offers_network and not self.is_stuck
         return Question(
             call=self.call,
             effect=self.effect,
@@ -240,6 +249,7 @@ class Case:
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
+            needs_network=offers_network and bool(self.command and self.command.needs_network),
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
         )
@@ -337,11 +347,6 @@ class Policy:
         other.find_sandbox = find_sandbox
         return other
 
-    @property
-    def grants(self) -> tuple[str, ...]:
-        """What "always" stands for: what the person allowed for this session or project."""
-        return tuple(sorted(self.standing.grants))
-
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
 
@@ -374,10 +379,9 @@ class Policy:
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
-        from ybs.security.commands.dangers import blocked_entry  # only shell calls need it
-        from ybs.security.commands.wrappers import read
+        from ybs.security.policy.command_case import CommandCase  # only shell calls need it
 
-        return blocked_entry(read(command), self._safety.blocked_commands)
+        return CommandCase(command, self._safety).blocked
 
     def decide(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, *, needs: str = ""
@@ -417,7 +421,9 @@ class Policy:
                 f"The mode is deny: {case.name} would need the person's yes, and nobody is asked. "
                 "Go on without it, or say what you would have done."
             )
-        return Ask(case.question(reason, by_rule=by_rule), reason, bool(case.dangers))
+        is_edit = case.name in _CHANGING and self.mode == "ask" and not self.asks_before_edits
+        question = replace(case.question(reason, by_rule=by_rule), offers_asking=is_edit)
+        return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
         for rule, standing in self.standing.deny:
@@ -447,7 +453,7 @@ class Policy:
     def _is_held(self, case: Case) -> bool:
         """Return whether the sandbox can keep this command from changing and sending anything."""
         is_shell = case.command is not None and case.name in BUILT_IN
-        is_more = case.wants_network or case.wants_outside
+        is_more = case.wants_network or case.wants_outside or case.subject.is_elsewhere
         return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
@@ -525,6 +531,8 @@ class Policy:
         """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
         if case.name not in BUILT_IN:
             return f"{case.name} runs a command"
+        if case.subject.is_elsewhere:
+            return ELSEWHERE
         if self.mode == "deny":
             return case.command.unlisted if case.command else ""
         if self._asks_each_command:

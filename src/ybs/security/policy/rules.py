@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ybs.security.commands.wrappers import Reading
 
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
-_ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
+ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
@@ -76,9 +76,6 @@ class Rule(Struct, frozen=True):
             return True
         if self.pattern is None:
             return reading.is_clear
-        script = reading.script
-        if script.is_simple and _fits(self.pattern, command.strip()):
-            return reading.is_clear and not self._hides(script.commands[0])
         return bool(reading.parts) and all(map(self.allows_part, reading.parts))
 
     def allows_part(self, part: "Command") -> bool:
@@ -98,7 +95,7 @@ class Rule(Struct, frozen=True):
         named = (self.pattern or "").split()
         if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
             return False
-        return not any(_ELSEWHERE().search(word) for word in words[1:] if word not in named)
+        return not any(ELSEWHERE().search(word) for word in words[1:] if word not in named)
 
     def _hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.

@@ -13,20 +13,15 @@ from ybs.security.commands.command import Command, parse, words_in
 from ybs.security.commands.dangers import INTERPRETERS, scripts_in, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading
+from ybs.security.policy.rules import ELSEWHERE
 
 #: Programs whose first word says what is done: "always" means that word, too.
-_WITH_VERB = words_in(
-    "git npm pnpm yarn bun deno npx cargo rustup go docker podman kubectl helm pip pip3 pipx uv uvx poetry pdm hatch rye conda"
-    " gh glab terraform tofu aws gcloud az dotnet mix swift bundle gem rails php composer brew apt apt-get coverage ruff"
-)
+_WITH_VERB = words_in("git npm pnpm yarn bun deno npx cargo rustup go docker podman kubectl helm pip pip3 pipx uv uvx poetry pdm hatch rye conda gh glab terraform tofu aws gcloud az dotnet mix swift bundle gem rails php composer brew apt apt-get coverage ruff")  # fmt: skip
 #: Verbs that name what they run.
 _RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
 _VERB = lazy(r"[A-Za-z][\w.:@/-]*")
 #: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
-_HARMLESS = words_in(
-    "basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true"
-    " uname wc whoami"
-)
+_HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true uname wc whoami")  # fmt: skip
 #: Programs that run others in so many ways that nothing is remembered about them.
 _NEVER = words_in(
     "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
@@ -58,9 +53,8 @@ _PLAIN_VALUE = re.compile(r"[A-Za-z_]\w*=[\w.:/=,@%+-]*", re.ASCII)
 def is_harmless(assignment: str) -> bool:
     """Return whether `NAME=VALUE` may stand in front of what is always allowed: it reaches for nothing outside the project."""
     name, _, value = assignment.partition("=")
-    if not _PLAIN_VALUE.fullmatch(assignment):
-        return False
-    if POWERFUL().match(assignment) and name not in _SEARCHED:
+    is_powerful = POWERFUL().match(assignment) and name not in _SEARCHED
+    if is_powerful or not _PLAIN_VALUE.fullmatch(assignment):
         return False
     pieces = value.split(":") if name in _SEARCHED else [value]
     return not any(piece.startswith("/") or ".." in piece.split("/") for piece in pieces)
@@ -94,7 +88,7 @@ def _is_harmless(part: Command) -> bool:
     is_plain = not part.sets and _goes_nowhere(part)
     if not is_plain or not part.words or part.words[0] not in _HARMLESS:
         return False
-    return part.words[0] != "cd" or not any(map(_reaches_outside, part.words[1:]))
+    return part.words[0] != "cd" or not any(map(ELSEWHERE().search, part.words[1:]))
 
 
 def only_reads(text: str) -> bool:
@@ -108,8 +102,7 @@ def why_never(reading: Reading) -> str:
     if reading.text.endswith(" *"):
         return "as a rule it would allow more than this command"
     for run in reading.runs:
-        name = run.words[0] if run.words else ""
-        if not name:
+        if not (name := "".join(run.words[:1])):
             return "it runs no program"
         if name in _NEVER or next(options.running(run.words), None) is not None:
             return f"{name} runs other programs"
@@ -141,25 +134,15 @@ def _beginning_of(words: Sequence[str]) -> int:
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
         return 0 if any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:]))) else 1
-    size = 2
-    if words[1:2] and words[1] in _RUNNING_VERBS:
-        size = 3
+    size = 3 if "".join(words[1:2]) in _RUNNING_VERBS else 2
     return size if len(words) >= size and all(map(_VERB().fullmatch, words[1:size])) else 0
 
 
 def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
-    if any(map(_reaches_outside, words[size:])):
-        return False
-    if any(options.running(words)) or options.chooses(words) or scripts_in(words[0], words):
-        return False
-    return not any(wrappers.words_that_run([words[0], *words[size:]]))
-
-
-def _reaches_outside(word: str) -> bool:
-    """Return whether a word, or the value of an option, names a place outside of the project as it stands."""
-    value = word.partition("=")[2] if word.startswith("-") else word
-    return value.startswith(("/", "~")) or ".." in value.split("/")
+    runs = any(options.running(words)) or any(wrappers.words_that_run([words[0], *words[size:]]))
+    does_else = runs or options.chooses(words) or scripts_in(words[0], words)
+    return not does_else and not any(map(ELSEWHERE().search, words[size:]))
 
 
 def _program_ends(words: Sequence[str]) -> int:

@@ -33,7 +33,8 @@ class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
     `key` names its home; one that was started before finds there what it left. `shown` may be read, and `own`, which lies in
-    a folder of ybs's, `writable` changed, `declared` are variables. Without a `start` it begins in the project, where it sees that.
+    a folder of ybs's, `writable` changed, `declared` are variables. `lent` are files of the person's home folder that hold a login: it finds
+    them at their places in its own home, and may change them, although no other program sees them. Without a `start` it begins in the project, where it sees that.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     shown: tuple[Path, ...] = ()
     own: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    lent: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
     start: Start | None = None
 
@@ -111,7 +113,9 @@ def start_resident(
     start = resident.start or Start(folder=project, environ=host.environ, is_apart=False)
     if start.is_apart:
         resident = replace(resident, own=(*resident.own, start.folder))
+    lent = _lend(resident.lent, host.home, Path(kept.home))
     places = _places(host, project, resident, blocked, kept.work, start.environ)
+    places = replace(places, writable=(*places.writable, *lent))
     backend = choose(places, kept)
     declared = dict(resident.declared)
     if backend.name == "bubblewrap":
@@ -125,6 +129,52 @@ def start_resident(
         declared=declared,
     )
     return replace(launch, scratch="")  # its folder stays
+
+
+def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:
+    """Put links to files of the person's home folder into another home; return the files, links resolved.
+
+    A program may have put a file of its own in the place of the link, as it writes a new login: that stays while it is the newer one. No
+    link of its own is followed on the way there, which could lead to the person's files.
+    """
+    lent: list[str] = []
+    for file in files:
+        if not file.is_file():
+            continue
+        real = os.path.realpath(file)
+        lent.append(real)
+        inside = file.relative_to(person) if file.is_relative_to(person) else Path(file.name)
+        with suppress(OSError):  # a link is on the way, or a file
+            folder = _opened(home, inside.parts[:-1])
+            try:
+                _link(real, inside.name, folder, file.stat().st_mtime_ns)
+            finally:
+                os.close(folder)
+    return lent
+
+
+def _opened(home: Path, parts: Sequence[str]) -> int:
+    """Return the descriptor of a folder in a home, which is made where it is not there. Raises OSError where a link is on the way."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(home, flags)
+    for part in parts:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=folder)
+            inner = os.open(part, flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _link(real: str, name: str, folder: int, changed_ns: int) -> None:
+    with suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and status.st_mtime_ns > changed_ns:
+            return
+        os.unlink(name, dir_fd=folder)
+    os.symlink(real, name, dir_fd=folder)
 
 
 def _copied(home: Path, private: Path | None) -> Path:

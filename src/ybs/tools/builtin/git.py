@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ybs.tools.builtin.git_plan import Plan
     from ybs.tools.builtin.work_tree import WorkTree
 
+#: What destroys nothing: an "always" stands for all such calls.
+_ALIKE = ("add", "commit", "branch")
+
 
 class Git(BuiltInTool):
     """Git without the programs that a repository names. What only looks needs no question."""
@@ -54,6 +57,7 @@ class Git(BuiltInTool):
         return Subject(
             paths=tuple(map(self.tree.show, plan.names)),
             detail=plan.action,
+            is_alike=plan.action in _ALIKE,
             runs_later=next(filter(None, later), ""),
             only_reads=plan.only_reads,
             is_plain=True,

@@ -41,6 +41,9 @@ LEFT_RUNNING = "[processes it left in the background were ended with it]"
 ENDED_TOO = "[what it put in the background has ended with it; with `background` a command goes on]"
 #: An `&` of its own, past what is quoted and the signs that have one in them.
 _BACKGROUND = lazy(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|&&|[<>|]&|&>|(&)(?!\s*$)""")
+#: Said of a command that is known to need the network and ran without: in a pipe it may end well and say nothing.
+NO_NETWORK = "[it ran without the network; with network: true the person is asked for it]"
+NO_NETWORK_HINT = "it ran without the network; there is none in the sandbox"
 _ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefail."
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
@@ -315,6 +318,7 @@ class RunShell(BuiltInTool):
         stderr, stderr_cut = output.stderr.shown(stderr_room)
         if stdout_cut or stderr_cut:
             notes[:0] = [kept] if kept else []
+            display["lines"] = output.stdout.lines + output.stderr.lines
             if output.spill and output.spill.path:
                 display["output_file"] = str(output.spill.path)
         elif output.spill:
@@ -339,14 +343,27 @@ class RunShell(BuiltInTool):
             shown = {**ran, "outside": True}
             return replace(told, output=text, summary=f"{told.summary},{OUTSIDE}", display=shown)
         if not ran["exit_code"]:
-            return told
+            return self._without_network(told, arguments)
         network = arguments.network
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
         if wall := starter.wall(said, network=network, read_only=read_only):
             told = replace(told, summary=f"{told.summary}; {wall}")
         remark = starter.remark(said, network=network, read_only=read_only)
         told = replace(told, output=f"{told.output}\n{remark}") if remark else told
+        told = told if wall or remark else self._without_network(told, arguments)
         return await self._helped(told, arguments, read_only=read_only)
+
+    def _without_network(self, told: ToolOutput, arguments: Arguments) -> ToolOutput:
+        """Say that there was no network, where the command is known to need it."""
+        if arguments.network or not self.workspace.shells.starter.closes_network:
+            return told
+        from ybs.security.commands.wrappers import read
+        from ybs.security.commands.writers import needs_network
+
+        if not needs_network(read(arguments.command)):
+            return told
+        display: dict[str, Any] = {**told.display, "hint": NO_NETWORK_HINT}
+        return replace(told, output=f"{told.output}\n{NO_NETWORK}", display=display)
 
     async def _helped(
         self, told: ToolOutput, arguments: Arguments, *, read_only: bool

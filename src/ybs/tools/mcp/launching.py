@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,12 +44,11 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
     """
     host, folder = workspace.roots.host, workspace.roots.folder
     program = _program_of(server, workspace, start)
-    named = [*([Path(program)] if "/" in server.command else []), *_named(server, host)]
+    named = [*([Path(program)] if "/" in server.command else []), *_named_in(server.args, host)]
     if server.is_projects:  # a link would open more than the person was shown when they trusted it
         named = [path for path in named if not _is_link(path, host)]
     found = [Path(program), *named] if "/" not in server.command else named
-    found += _interpreter_of(program)
-    shown = [each for path in found for each in _around(path, host, folder)]
+    shown = _needed(program, found, host, folder)
     shown += _paths(server, server.read, host, folder)
     own = [Path(server.root)] if server.root else []
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
@@ -73,6 +72,17 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
         declared={**_registries(host), **where, **server.env},
         start=start,
     )
+
+
+def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
+    """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name."""
+    program, *options = command
+    return _needed(program, [Path(program), *_named_in(options, host)], host, folder)
+
+
+def _needed(program: str, found: Sequence[Path], host: Host, folder: Path) -> list[Path]:
+    found = [*found, *_interpreter_of(program)]
+    return [each for path in found for each in _around(path, host, folder)]
 
 
 def _program_of(server: Server, workspace: Workspace, start: Start) -> str:
@@ -103,9 +113,9 @@ def _interpreter_of(program: str) -> Iterator[Path]:
         yield Path(os.fsdecode(words[0]))
 
 
-def _named(server: Server, host: Host) -> Iterator[Path]:
-    """Yield what its arguments name, as `--folder=/srv/data` does too."""
-    for word in server.args:
+def _named_in(words: Sequence[str], host: Host) -> Iterator[Path]:
+    """Yield what arguments name, as `--folder=/srv/data` does too."""
+    for word in words:
         for text in (word, word.partition("=")[2]):
             named = host.with_home(text)
             if named.startswith("/") and named.strip("/") and os.path.exists(named):  # noqa: PTH110 - it may be no path

@@ -107,6 +107,13 @@ def test_the_end_of_a_commands_output_is_shown() -> None:
     ]
 
 
+def test_the_lines_left_out_are_those_that_were_written_not_those_handed_over() -> None:
+    done = finished(summary="exit code 0", display={**streams(9, 0), "lines": 20_001})
+    assert told(done).split("\n")[0] == "    … 19997 lines"
+    short = finished(summary="exit code 0", display={**streams(3, 0), "lines": 4})
+    assert "…" not in told(short)
+
+
 def test_more_is_shown_of_a_command_that_failed() -> None:
     failed = finished(success=False, summary="exit code 1", display=streams(30, 1))
     lines = told(failed).split("\n")

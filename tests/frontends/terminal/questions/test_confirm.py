@@ -24,6 +24,7 @@ from ybs.frontends.terminal.questions.confirm import (
     answer_text,
     as_choice,
     choice_lines,
+    options_of,
     question_text,
     wish,
 )
@@ -227,9 +228,10 @@ def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_scr
 
 def test_keys_stand_beside_each_other_where_one_line_has_no_room_for_all() -> None:
     question = replace(question_of(grant=""), offers_network=True, outside="offered")
-    assert choice_lines(question, 79, PLAIN, ASCII)[:2] == [
-        "  [y] yes   [n] no   [r] no, because...   [w] with network",
-        "  [o] outside the sandbox, once",
+    lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
+    assert lines[:2] == [
+        "  [y] yes   [n] no   [r] no, because...   [w] with network   esc stops the turn",
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
     ]
 
 
@@ -378,7 +380,9 @@ def test_the_models_own_question_is_shown_with_what_may_be_picked() -> None:
         "  [r] something else...",
         "  [n] no answer",
     ]
-    assert choice_lines(of_model(), 79, PLAIN, ASCII)[0] == "  [r] answer..."
+    assert [bare(line) for line in choice_lines(of_model(), 79, PLAIN, ASCII)] == [
+        "  type your answer; Enter alone gives none; Esc stops the turn"
+    ]
 
 
 @every_row(
@@ -418,6 +422,46 @@ async def test_words_answer_the_models_own_question(text: str, answer: Answer) -
         choice.press("r")
         choice.give_reason(text)
         assert await choice.answer == answer
+
+
+@pytest.mark.integration
+async def test_words_that_pick_nothing_are_an_answer_of_their_own() -> None:
+    session = FakeSession(asks(of_model("SQLite", "Postgres")))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("[2] Postgres")
+        stage.clock.now += 1
+        stage.keys("M")
+        await stage.sees("Enter: answer")
+        stage.keys("ySQL, not Postgres\r")
+        await stage.until(lambda: session.answers)
+        assert session.answers == [Answer(is_allowed=True, reason="MySQL, not Postgres")]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        ("no: call it feature-x\r", Answer(is_allowed=True, reason="no: call it feature-x")),
+        ("\x1b[200~pasted 2\x1b[201~\r", Answer(is_allowed=True, reason="pasted 2")),
+        ("\r", NO),
+    ],
+)
+async def test_what_is_typed_is_the_answer_where_there_is_nothing_to_pick(
+    keys: str, answer: Answer
+) -> None:
+    session = FakeSession(asks(of_model()))
+    async with staged(session) as stage:
+        stage.keys("go\r")
+        await stage.sees("type your answer")
+        stage.keys("\x1b[B")  # there is nothing to move to
+        stage.keys("early")  # typed before the question could be read
+        await stage.sees("still in your prompt: early")
+        stage.clock.now += 1
+        stage.keys(keys)
+        await stage.until(lambda: session.answers)
+        assert session.answers == [answer]
+        await stage.sees("› early")
 
 
 @pytest.mark.integration
@@ -720,17 +764,16 @@ def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
     question = replace(question_of(), outside="offered")
     lines = [bare(line).rstrip() for line in choice_lines(question, 79, PLAIN, ASCII)]
     assert lines == [
-        "  [y] yes   [n] no   [r] no, because...   [o] outside the sandbox, once",
+        "  [y] yes   [n] no   [r] no, because...   esc stops the turn",
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
         "  [a] always this session: run_shell(pytest -q)",
-        "  Outside the sandbox it runs as in your own shell, with your keys, your",
-        "  logins, the network and all your files.",
     ]
     needed = replace(question, outside="needed", grant="", withheld="it is asked about each time")
-    lines = [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)]
-    assert lines[0].startswith(
-        "  [y] yes, in the sandbox   [n] no   [r] no, because...   [o] outside"
-    )
-    assert lines[-1] == '  "Always" is not offered: it is asked about each time'
+    assert [bare(line) for line in choice_lines(needed, 100, PLAIN, ASCII)] == [
+        "  [o] outside the sandbox, once: as in your own shell, with your keys",
+        "  [n] no   [r] no, because...   [i] in the sandbox   esc stops the turn",
+        '  "Always" is not offered: it is asked about each time',
+    ]
     title = "Run a shell command outside the sandbox"
     asked = replace(needed, preview=replace(needed.preview, title=title))
     assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")
@@ -747,6 +790,49 @@ async def test_a_key_lets_it_run_outside_once() -> None:
         await stage.until(lambda: session.answers)
         assert session.answers == [Answer(is_allowed=True, is_outside=True)]
         await stage.sees("[o] outside the sandbox, once")
+
+
+async def test_a_yes_out_of_habit_is_no_answer_where_it_could_only_fail() -> None:
+    choice = PendingQuestion(replace(question_of(), outside="needed"), FakeClock())
+    assert choice.keys == ["o", "n", "r", "i", "a"]
+    assert not choice.press("y")
+    assert not choice.answer.done()
+    assert choice.press("i")
+    answer = choice.answer.result()
+    assert (answer.is_allowed, answer.is_outside) == (True, False)
+    assert answer_text(answer, choice.question) == "[i] in the sandbox"
+
+
+async def test_a_yes_gives_the_network_to_what_is_of_no_use_without_and_says_so() -> None:
+    question = replace(question_of(), offers_network=True, needs_network=True)
+    assert "no network" not in drawn(question)
+    choice = PendingQuestion(question, FakeClock())
+    lines = "\n".join(
+        bare(line) for line in choice_lines(question, 100, PLAIN, ASCII, with_network=True)
+    )
+    assert "the command could send away any file that it can read" in lines
+    assert "[y] yes, with network" in lines
+    assert "[w] without network" in lines
+    choice.press("w")
+    assert ("y", "yes, without network") in options_of(question, with_network=False)
+    choice.press("y")
+    assert not choice.answer.result().with_network
+    other = PendingQuestion(question, FakeClock())
+    other.press("y")
+    assert other.answer.result().with_network
+    assert answer_text(other.answer.result(), question) == "[y] yes, with network"
+
+
+async def test_a_key_says_yes_and_has_each_edit_asked_about() -> None:
+    question = replace(question_of("write_file", "write"), offers_asking=True)
+    lines = [bare(line) for line in choice_lines(question, 100, PLAIN, ASCII)]
+    assert "  [e] yes, and ask before each edit" in lines
+    choice = PendingQuestion(question, FakeClock())
+    assert choice.press("e")
+    answer = choice.answer.result()
+    assert (answer.is_allowed, answer.asks_edits, answer.is_for_session) == (True, True, False)
+    assert answer_text(answer, question) == "[e] yes, and ask before each edit"
+    assert not PendingQuestion(question_of(), FakeClock()).press("e")
 
 
 async def test_the_way_out_is_taken_only_where_it_is_offered() -> None:

@@ -447,6 +447,35 @@ def consent(command: str) -> tuple[FakeSession, str]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("command", CONSENTS)
+@pytest.mark.parametrize("words", ["wait, also the docs", "\x1b[200~wait\x1b[201~", "x"])
+async def test_an_enter_behind_words_is_no_consent_and_the_words_are_kept_whole(
+    command: str, words: str
+) -> None:
+    session, title = consent(command)
+    async with staged(session) as stage:
+        stage.terminal.work.submit(command)
+        await stage.sees(title)
+        stage.clock.now += 1
+        stage.keys(words)
+        await stage.settles()
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.sees("press a number up to")
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.settles()
+        assert session.lines == [command], "the menu still stands"
+        kept = stage.terminal.window.draft.text
+        assert ("still in your prompt: wait" in stage.screen) is kept.startswith("wait")
+        assert kept == {"x": "", "\x1b[200~wait\x1b[201~": "wait"}.get(words, words)
+        stage.keys("\x1b[B\x1b[A")  # who marks an answer means it
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.until(lambda: len(session.lines) == 2)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("command", CONSENTS)
 @pytest.mark.parametrize("ahead", ["1", "2", "y", "yes", "yes, forward it", "n"])
 async def test_what_was_typed_ahead_answers_no_menu_of_consent(command: str, ahead: str) -> None:
     session, title = consent(command)

@@ -138,6 +138,29 @@ def test_a_machine_with_nothing_is_told_the_three_ways_and_enter_looks_again(
         assert way in shown
 
 
+def test_who_has_a_model_is_told_which_and_enter_keeps_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(question: str) -> str:
+        shown.append(question)
+        return "2" if "1 or 2" in question else ""
+
+    shown: list[str] = []
+    assert set_up(host_with(), read, using="scripted, localhost:8901")  # from a chat
+    said = capsys.readouterr().out
+    assert said.startswith("In use: scripted, localhost:8901.\n\nWhich model should ybs use?")
+    assert "Enter keeps the one in use" in shown[0]
+    assert "No model was found" not in said
+    assert "Run `ybs`" not in said
+    assert written(home) == {"safety": {"ask_before_edits": True}}
+    answers = (number_of("another server"), "http://127.0.0.1:1/v1", "m")
+    assert set_up(host_with(), reader(*answers))
+    capsys.readouterr()
+    assert set_up(host_with(), reader(""))
+    assert capsys.readouterr().out.startswith("In use: m, 127.0.0.1:1.\n")
+    assert written(home)["llm"]["model"] == "m"
+
+
 def test_incognito_offers_nothing_that_stays_and_local_only_nothing_far(
     servers: list[NearServer],
 ) -> None:
@@ -153,7 +176,7 @@ def test_an_address_of_the_old_provider_is_forgotten(servers: list[NearServer], 
     answers = (number_of("another server"), "http://127.0.0.1:1/v1", "m")
     assert set_up(host_with(), reader(*answers))
     assert written(home)["llm"]["endpoint"] == "http://127.0.0.1:1/v1"
-    assert set_up(host_with(KEYS), reader(""))
+    assert set_up(host_with(KEYS), reader("1"))
     assert "endpoint" not in written(home)["llm"]
     assert written(home)["llm"]["model"]
 
@@ -281,10 +304,10 @@ def test_a_key_of_another_provider_is_never_handed_on(home: Path) -> None:
     file.write_text(before)
     file.chmod(0o600)
     with pytest.raises(ConfigError, match=r"holds llm\.api_key, which is not openai's"):
-        set_up(host_with(KEYS), reader(""))
+        set_up(host_with(KEYS), reader("1"))
     assert file.read_text() == before
     file.write_text(before.replace("anthropic", "openai"))
-    assert set_up(host_with(KEYS), reader(""))
+    assert set_up(host_with(KEYS), reader("1"))
     assert written(home)["llm"]["api_key"] == "sk-ant-of-somebody"
 
 
@@ -292,7 +315,7 @@ def test_what_goes_before_the_choice_is_named(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / ".ybs.json").write_text('{"llm": {"provider": "mistral"}}')
-    assert set_up(host_with(KEYS), reader(""))
+    assert set_up(host_with(KEYS), reader("1"))
     assert (
         f"But {home / '.ybs.json'} sets the provider to mistral and takes precedence."
         in capsys.readouterr().out

@@ -104,6 +104,11 @@ class Folds:
         self._folds.append(Fold(title=title, text=text, kind=kind, file=file))
         self._shown = 0
 
+    @property
+    def is_new(self) -> bool:
+        """Whether one has come since the last was shown."""
+        return bool(self._folds) and not self._shown
+
     def next(self) -> Fold | None:
         """Return the newest that was not shown yet, going back in time."""
         if self._shown >= len(self._folds):

@@ -151,7 +151,8 @@ class Renderer(Page):
 
     def unfold(self) -> bool:
         """Draw whole what was drawn shortened last, then what was before it; False if there is no more."""
-        whole, self._cut_short = self._cut_short, None
+        whole = None if self._folds.is_new else self._cut_short
+        self._cut_short = None
         fold = whole or self._answer.thought_so_far or self._folds.next()
         if fold is None:
             return False

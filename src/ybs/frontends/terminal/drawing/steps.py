@@ -104,7 +104,9 @@ def detail_of(
     if not finished.is_refused and (output := streams_of(finished) or printed).strip():
         if is_whole:
             return Detail(output_lines(output, width))
-        lines, is_cut = _output_end(output, width, signs, is_whole=not finished.success)
+        lines, is_cut = _output_end(
+            output, width, signs, _lines_of(finished), is_whole=not finished.success
+        )
         return Detail(lines, output if is_cut else "")
     if is_whole and (told := quiet_output_of(finished) or finished.output * (not finished.success)):
         return Detail(output_lines(told, width))
@@ -147,7 +149,15 @@ def output_lines(output: str, width: int) -> list[str]:
     return [piece for line in lines for piece in wrap(line, width)]
 
 
-def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> tuple[list[str], bool]:
+def _lines_of(finished: ToolFinished) -> int:
+    """Return how many lines a command wrote of whose output only a part is handed over; 0 for any other."""
+    found = _display(finished).get("lines")
+    return found if isinstance(found, int) else 0
+
+
+def _output_end(
+    output: str, width: int, signs: Signs, written: int, *, is_whole: bool
+) -> tuple[list[str], bool]:
     """Keep the last lines, whole or each cut to one row, say how many are left out, and tell whether any is cut."""
     lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
     most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
@@ -162,6 +172,7 @@ def _output_end(output: str, width: int, signs: Signs, *, is_whole: bool) -> tup
     is_cut = (
         bool(hidden) or len(shown) < len(rows) or (not is_whole and lines[-len(rows) :] != rows)
     )
+    hidden = hidden and max(hidden, written - len(shown))
     return ([hidden_text(hidden, signs), *shown] if hidden else shown), is_cut
 
 

@@ -70,6 +70,10 @@ every other line is sent when the turn has ended."""
 #: What is drawn and not said.
 
 
+#: What "yes" means by whether the command may, or has to, leave the sandbox.
+_YES = {"offered": "yes", "needed": "yes (in the sandbox)"}
+
+
 class PlainTerminal(Sender):
     """Holds a session and reads lines; `clock` counts seconds."""
 
@@ -264,7 +268,7 @@ class PlainTerminal(Sender):
         status = self.session.status()
         mark = "incognito, " if status.incognito else ""
         lines = (
-            f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.mode},",
+            f"ybs {__version__}: {status.shown_provider} {status.model}, mode {status.shown_mode},",
             f"{mark}{status.sandbox}, in {self.session.host.short(status.folder)}. /help for more.",
             *([fold_line(f"Documents: {', '.join(status.documents)}.")] * bool(status.documents)),
             *(fold_line(f"Warning: {warning}") for warning in self.session.warnings),
@@ -307,6 +311,7 @@ class PlainTerminal(Sender):
         if question.outside:
             self._tell(fold_line(f"outside: it runs outside the sandbox, once, {OUTSIDE_MEANS}."))
             words = words.replace("no", "outside, no", 1)
+            words = words.replace("yes", _YES[question.outside], 1)
         self._write(f"Answer {words} or no because ...: ")
 
     def _on_event(self, envelope: Envelope) -> None:

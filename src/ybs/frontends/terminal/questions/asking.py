@@ -13,9 +13,11 @@ from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY
 from ybs.frontends.terminal.notify import WAITS
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.questions.confirm import (
+    TYPE_ANSWER,
     PendingQuestion,
     answer_text,
     choice_lines,
+    kept_words,
     question_text,
 )
 from ybs.frontends.terminal.words import one_line, shorten
@@ -24,6 +26,7 @@ from ybs.session.status import Status
 
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
 MODE_WAITS = "answer the question first; a new mode applies to later calls only"
+STOPS = "Esc stops the turn"
 REASON_KEYS = "  Enter: say no with this reason   Esc: back"
 ANSWER_KEYS = "  Enter: answer   Esc: back"
 _ARROWS: dict[Keys | str, int] = {Keys.Up: -1, Keys.Left: -1, Keys.Down: 1, Keys.Right: 1}
@@ -114,7 +117,7 @@ class Asking:
         if self._choice.wants_reason:
             words = REASON_KEYS if self._choice.question.choices is None else ANSWER_KEYS
             keys = canvas.paint.dim(shorten(words, width, canvas.signs.more))
-            return ["", keys, *self._waiting_words(width)]
+            return ["", keys, *kept_words(self._front.window.draft, width, canvas)]
         lines = choice_lines(
             self._choice.question,
             width,
@@ -126,15 +129,7 @@ class Asking:
         if self._answered + self._open > 1:
             number = f"  ({self._answered + 1} of {self._answered + self._open})"
             lines.append(canvas.paint.dim(number))
-        return ["", *lines, *self._waiting_words(width)]
-
-    def _waiting_words(self, width: int) -> list[str]:
-        """Show what stands in the prompt, whose place the question has taken."""
-        canvas, draft = self._front.canvas, self._front.window.draft
-        if not draft.text.strip():
-            return []
-        words = f"  still in your prompt: {one_line(draft.pastes.label(draft.text))}"
-        return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
+        return ["", *lines, *kept_words(self._front.window.draft, width, canvas)]
 
     def note_drawn(self) -> None:
         """Note that what is open stands on the screen now."""
@@ -168,7 +163,7 @@ class Asking:
         choice, draft = self._choice, self._front.window.draft
         if choice is None:
             return
-        is_lone = choice.is_over and not event.key_processor.input_queue
+        was_over, is_lone = choice.is_over, choice.is_over and not event.key_processor.input_queue
         choice.begin()  # every key begins the silence anew, so that no end of a burst is an answer
         if choice.is_holding:
             choice.let_go()
@@ -185,6 +180,8 @@ class Asking:
         elif key in _ARROWS:
             choice.move(_ARROWS[key])
             self._show()
+        elif choice.wants_words and was_over and (text.isprintable() or key is Keys.BracketedPaste):
+            self._write(choice, one_line(text))
         elif key is Keys.BracketedPaste:
             draft.paste(text)
         elif is_lone:
@@ -193,12 +190,24 @@ class Asking:
         else:
             self._keep(text, is_burst=bool(event.key_processor.input_queue))
 
+    def _write(self, choice: PendingQuestion, text: str) -> None:
+        """Begin the answer in words with what was typed."""
+        choice.wants_reason = True
+        self._front.window.reason.insert_text(text)
+        self._show()
+
     def _press(self, choice: PendingQuestion, text: str) -> None:
         """Take a key that came alone."""
         if choice is not self._choice:
             return
         if not choice.press(text):
-            self._front.hint(f"press {listed_keys(choice.keys)}; Esc stops the turn")
+            if choice.question.choices and text.isprintable():
+                self._write(choice, text)  # neither is picked, so it is something else
+                return
+            keys = (
+                TYPE_ANSWER if choice.wants_words else f"press {listed_keys(choice.keys)}; {STOPS}"
+            )
+            self._front.hint(keys)
         self._show()
 
     def _keep(self, text: str, *, is_burst: bool) -> None:

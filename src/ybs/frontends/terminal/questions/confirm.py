@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -29,6 +30,9 @@ from ybs.frontends.terminal.words import (
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 
+if TYPE_CHECKING:
+    from ybs.frontends.terminal.prompt.draft import PromptDraft
+
 #: How long the question must have been visible, and the keyboard silent.
 GUARD_SECONDS = 0.3
 #: So long a key is held before it counts: what another follows sooner is part of a burst.
@@ -36,11 +40,15 @@ HOLD_SECONDS = 0.03
 #: What the network means for a command.
 NETWORK_MEANS = "the command could send away any file that it can read"
 #: What the other shell means for it.
-OUTSIDE_MEANS = "as in your own shell, with your keys, your logins, the network and all your files"
+OUTSIDE_MEANS = "as in your own shell, with your keys and all your files"
+#: What stands below a question with nothing to pick.
+TYPE_ANSWER = "type your answer; Enter alone gives none; Esc stops the turn"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
 _YES = {
     "y": Answer(is_allowed=True),
+    "i": Answer(is_allowed=True),
+    "e": Answer(is_allowed=True, asks_edits=True),
     "a": Answer(is_allowed=True, is_for_session=True),
     "p": Answer(is_allowed=True, is_for_project=True),
 }
@@ -124,7 +132,7 @@ class PendingQuestion(Silence):
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.wants_reason = False
         #: Whether a yes gives the command the network; a key changes it.
-        self.with_network = False
+        self.with_network = question.needs_network
         #: The answer that the arrows have marked, which Enter gives; none is marked at first.
         self.place: int | None = None
 
@@ -133,15 +141,24 @@ class PendingQuestion(Silence):
         """The keys that answer, in the order in which they are drawn."""
         return [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
 
+    @property
+    def wants_words(self) -> bool:
+        """Whether there is nothing to pick, so that what is typed is the answer."""
+        return self.question.choices == ()
+
     def move(self, by: int) -> None:
         """Mark another answer; the first arrow marks the first or the last."""
-        last = len(self.keys) - 1
+        if (last := len(self.keys) - 1) < 0:
+            return
         start = self.place if self.place is not None else (-1 if by > 0 else last + 1)
         self.place = max(0, min(last, start + by))
 
     def press(self, key: str) -> bool:
         """Take a letter, the number of an answer, or Enter on a marked one. Return whether it means anything here."""
         keys = self.keys
+        if self.wants_words and key in ("\r", "\n"):
+            self.refuse()
+            return True
         if key in ("\r", "\n") and self.place is not None:
             key = keys[self.place]
         key = _at(key, keys).lower()
@@ -159,7 +176,7 @@ class PendingQuestion(Silence):
 
     def _answer(self, key: str) -> None:
         match key:
-            case "y" | "a" | "p":
+            case "y" | "i" | "e" | "a" | "p":
                 self.settle(replace(_YES[key], with_network=self.with_network))
             case "n":
                 self.refuse()
@@ -233,7 +250,8 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
-        sandbox = f"{sandbox}, no network" if question.offers_network else sandbox
+        is_closed = question.offers_network and not question.needs_network
+        sandbox = f"{sandbox}, no network" if is_closed else sandbox
         sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
@@ -263,18 +281,37 @@ def options_of(question: Question, *, with_network: bool = False) -> list[tuple[
     """Return the keys that answer and what they mean, in the order in which they are drawn."""
     if question.choices is not None:
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
-        free = "something else" if picks else "answer"
-        return [*picks, ("r", free), ("n", "no answer")]
-    plain = "yes, in the sandbox" if question.outside == "needed" else "yes"
-    options = [("y", "yes, with network" if with_network else plain), ("n", "no")]
-    options += [("r", "no, because")] * question.takes_reason
+        return [*picks, ("r", "something else"), ("n", "no answer")] if picks else []
+    how = _how(question, with_network=with_network)
+    options = [("n", "no"), *[("r", "no, because")] * question.takes_reason]
+    outside = ("o", "outside the sandbox, once: as in your own shell, with your keys")
+    if question.outside == "needed":  # no yes out of habit: it would only fail, or mean too much
+        options = [outside, *options, ("i", f"in the sandbox{how}")]
+    else:
+        options.insert(0, ("y", f"yes{how}"))
     if question.offers_network:
         options.append(("w", "without network" if with_network else "with network"))
-    options += [("o", "outside the sandbox, once")] * bool(question.outside)
+    options += [outside] * (question.outside == "offered")
     if rule := grant_text(question, with_network=with_network):
         options.append(("a", f"always this session: {rule}"))
         options += [("p", "always in this project")] * question.can_be_kept
+    options += [("e", "yes, and ask before each edit")] * question.offers_asking
     return options
+
+
+def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
+    """Show what stands in the prompt, whose place a question or a menu has taken."""
+    if not draft.text.strip():
+        return []
+    words = f"  still in your prompt: {one_line(draft.pastes.label(draft.text))}"
+    return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
+
+
+def _how(question: Question, *, with_network: bool) -> str:
+    """Say what a yes means for the network, where that is the point."""
+    if with_network:
+        return ", with network"
+    return ", without network" if question.needs_network else ""
 
 
 def labels_of(question: Question) -> list[str]:
@@ -305,6 +342,8 @@ def choice_lines(
     place: int | None = None,
 ) -> list[str]:
     """Draw the keys that answer, and below them why "always" is not among them."""
+    if question.choices == ():
+        return [paint.dim(shorten(f"  {TYPE_ANSWER}", width, signs.more))]
     words = [
         f"[{key}] {text}{signs.more * (key == 'r')}"
         for key, text in options_of(question, with_network=with_network)
@@ -315,8 +354,7 @@ def choice_lines(
         lines = _below(words, width, paint, marked=words[place], sign=signs.prompt)
         taken = shorten("Enter takes the marked answer", width - 4, signs.more)
         lines.append(paint.dim(f"  {taken}"))
-    outside = f"Outside the sandbox it runs {OUTSIDE_MEANS}." if question.outside else ""
-    for text in filter(None, (outside, withheld_text(question))):
+    if text := withheld_text(question):
         lines += [paint.dim(f"  {line}") for line in wrap_words(text, width - 4)]
     if with_network:
         first, *rest = fold(f"With the network, {NETWORK_MEANS}.", width - 6)
@@ -330,7 +368,10 @@ def _keys(question: Question, words: list[str], width: int, paint: Paint) -> lis
     if question.choices is not None:
         return _below(words, width, paint)
     hint = "   esc stops the turn"
-    short = words[: 2 + question.takes_reason + question.offers_network + bool(question.outside)]
+    if question.outside == "needed":
+        rest = replace(question, outside="offered")
+        return [*_below(words[:1], width, paint), *_keys(rest, words[1:], width, paint)]
+    short = words[: 2 + question.takes_reason + question.offers_network]
     for end in (hint, ""):
         for row in (words, short):  # all in one line, or all but the rule
             if cells("   ".join(row) + end) + 2 <= width:
@@ -376,17 +417,18 @@ def answer_text(answer: Answer, question: Question) -> str:
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)
-    if answer.is_for_project:
-        return f"[p] always in this project: {grant}"
-    if answer.is_for_session:
-        return f"[a] always this session: {grant}"
-    if answer.is_outside:
-        return "[o] outside the sandbox, once"
-    if answer.is_allowed:
-        return "[y] yes, with network" if answer.with_network else "[y] yes"
-    return (
-        "[n] no" if answer.reason == NO_REASON else f"[r] no, because: {printable(answer.reason)}"
+    how = _how(question, with_network=answer.with_network)
+    yes = f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
+    words = (
+        (answer.is_for_project, f"[p] always in this project: {grant}"),
+        (answer.is_for_session, f"[a] always this session: {grant}"),
+        (answer.asks_edits, "[e] yes, and ask before each edit"),
+        (answer.is_outside, "[o] outside the sandbox, once"),
+        (answer.is_allowed, yes),
+        (answer.reason == NO_REASON, "[n] no"),
     )
+    because = f"[r] no, because: {printable(answer.reason)}"
+    return next((text for is_meant, text in words if is_meant), because)
 
 
 def _title(text: str, width: int, paint: Paint) -> list[str]:

@@ -8,7 +8,7 @@ from prompt_toolkit.keys import Keys
 
 from ybs.commands.figures import number_in
 from ybs.frontends.terminal.desk import Desk
-from ybs.frontends.terminal.questions.confirm import Silence
+from ybs.frontends.terminal.questions.confirm import Silence, kept_words
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, one_line, shorten, wrap_words
 from ybs.session.reply import Menu, MenuItem
@@ -35,6 +35,8 @@ class Picker:
         self.query = ""
         #: Whether keys have come for this menu: an Enter behind them is for it too.
         self.is_touched = False
+        #: Whether words came that are no answer: an Enter behind them is not one either.
+        self.is_mistyped = False
         self.items = list(menu.items)
         self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
@@ -93,7 +95,7 @@ class Picker:
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
-        self.is_touched = True
+        self.is_touched, self.is_mistyped = True, False
         if key in _STEPS:
             self.move(_STEPS[key])
         elif self.is_question:
@@ -299,7 +301,10 @@ class Picking:
         """Draw the menu."""
         if self._picker is None:
             return []
-        return self._picker.lines(width, height, self._front.canvas.paint, self._front.canvas.signs)
+        canvas, draft = self._front.canvas, self._front.window.draft
+        kept = kept_words(draft, width, canvas) if self._picker.is_question else []
+        lines = self._picker.lines(width, height - len(kept), canvas.paint, canvas.signs)
+        return [*lines, *kept]
 
     def take_key(self, event: KeyPressEvent) -> None:
         """Take a key while a menu is shown: close it, with the line of the item on Enter, or let it have the key."""
@@ -314,22 +319,36 @@ class Picking:
             if press.data.isprintable():
                 self._front.window.draft.insert_text(press.data, fire_event=False)
         elif press.key is Keys.BracketedPaste and picker.is_question:
+            picker.is_mistyped = True
             self._front.window.draft.paste(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             self._press(picker, press, is_last=is_last)
+        else:
+            self._enter(picker, is_last=is_last)
+
+    def _enter(self, picker: Picker, *, is_last: bool) -> None:
+        """Take an Enter: it chooses where it came alone, and behind no words that are no answer."""
+        if picker.is_mistyped:
+            self._say_keys(picker)
         elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
 
     def _press(self, picker: Picker, press: KeyPress, *, is_last: bool) -> None:
         """Give the menu a key; a digit or letter that comes alone answers a question, another says what is expected."""
+        draft = self._front.window.draft
         if not (picker.is_question and press.data.isprintable() and press.key not in _STEPS):
             picker.press(press.key, press.data)
-        elif is_last and picker.answer(press.data):
+        elif not is_last or (picker.is_mistyped and draft.text):  # part of a line
+            picker.is_mistyped = True
+            draft.insert_text(press.data, fire_event=False)
+        elif picker.answer(press.data):
             self._silence.hold(lambda: self._choose(picker))
-        elif is_last:
-            self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
-        else:  # part of a line that was typed ahead
-            self._front.window.draft.insert_text(press.data, fire_event=False)
+        else:
+            picker.is_mistyped = True
+            self._say_keys(picker)
+
+    def _say_keys(self, picker: Picker) -> None:
+        self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
 
     def _choose(self, picker: Picker) -> None:
         """Send the line of the item, after an Enter that came alone."""

@@ -45,18 +45,33 @@ KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
 _QUIT = ("q", "quit", "exit")
 
 
-def set_up(host: Host, read: Read = ask_late) -> bool:
-    """Let the person choose the model, and whether edits are asked about, and write it down. Return whether a model was chosen.
+def set_up(host: Host, read: Read = ask_late, *, using: str = "") -> bool:
+    """Let the person choose the model, and whether edits are asked about, and write it down. Return whether one was chosen, or kept.
 
-    Raises ConfigError when it cannot be written.
+    `using` names the model of the chat that this was called from. Raises ConfigError when it cannot be written.
     """
-    settings = choose(host, read)
-    if settings is not None:
+    settings = choose(host, read, using=using or words_of(settings_in_use(host)))
+    if settings is None:
+        return False
+    if settings:
         keep(host, settings)
-        choose_edits(host, read)
-        offer_web(host, read)
+    choose_edits(host, read)
+    offer_web(host, read)
+    if not using:
         say("Run `ybs` in the folder of a project to begin.")
-    return settings is not None
+    return True
+
+
+def settings_in_use(host: Host) -> Settings:
+    """Return what the settings say of the model."""
+    from ybs.trust.settings import load
+
+    llm = load(host, folder=Path.cwd()).config.llm
+    return {
+        "llm.provider": llm.provider,
+        "llm.model": llm.model,
+        "llm.endpoint": llm.endpoint,
+    }
 
 
 def choose(
@@ -65,16 +80,17 @@ def choose(
     *,
     is_incognito: bool = False,
     only_here: bool = False,
+    using: str = "",
 ) -> Settings | None:
-    """Ask which model; return the settings that say so, or None. Nothing is written.
+    """Ask which model; return the settings that say so, none ({}) for the one that is in use, or None. Nothing is written.
 
-    `is_incognito` offers nothing that stays on the disk, `only_here` no model beyond this machine.
+    `is_incognito` offers nothing that stays on the disk, `only_here` no model beyond this machine. `using` names the one in use.
     """
     try:
         while True:
             offers = find_offers(host, is_incognito=is_incognito, only_here=only_here)
-            if (done := _Choice(offers, read).run()) is not None:
-                return done or None
+            if (done := _Choice(offers, read, using).run()) is not None:
+                return done
     except (EOFError, KeyboardInterrupt):
         say("")
         return None
@@ -160,25 +176,28 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
 class _Choice:
     """One list on the screen and the answer to it."""
 
-    def __init__(self, offers: Sequence[Offer], read: Read) -> None:
-        self._offers, self._read = offers, read
+    def __init__(self, offers: Sequence[Offer], read: Read, using: str) -> None:
+        self._offers, self._read, self._using = offers, read, using
         self._shown = 0
         self._has_ready = offers[0].is_ready
 
     def run(self) -> Settings | None:
-        """Return what was chosen, nothing ({}) for leaving, or None to look again."""
-        if self._has_ready:
+        """Return what was chosen, or None to look again. Raises EOFError for leaving."""
+        if self._using:
+            say(f"In use: {self._using}.\n")
+        if self._has_ready or self._using:
             say(f"{QUESTION}\n")
         else:
             say(NOTHING_FOUND.format(size=STARTER_SIZE, keys=KEYS))
         self._show_more()
         enter = "Enter takes 1" if self._has_ready else "Enter looks again"
+        enter = "Enter keeps the one in use" if self._using else enter
         while True:
             word = self._read(f"Number or name ({enter}, q to quit): ").strip()
             if word.lower() in _QUIT:
-                return {}
-            if not word and not self._has_ready:
-                return None
+                raise EOFError
+            if not word and (self._using or not self._has_ready):
+                return {} if self._using else None
             if word.lower() == "m" and self._shown < len(self._offers):
                 self._show_more()
             elif (offer := self._named(word or "1")) is None:

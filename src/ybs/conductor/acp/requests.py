@@ -1,0 +1,310 @@
+"""What another agent asks of ybs, as calls of tools: judged by the policy and the person's hooks, asked of the person, and kept to ybs's folders.
+
+A permission that it asks for becomes a call that does nothing but pass the checks; files that it reads and writes through ybs are calls of ybs's own tools.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.home import Place
+from ybs.core.call_ids import CallIds
+from ybs.core.changes import FileChange
+from ybs.core.errors import ToolError
+from ybs.core.events import Emit, ToolFinished, ToolStarted
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.policy import Subject
+from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.builtin.write_file import WriteFile
+from ybs.tools.calls.describing import one_line, title_of
+from ybs.tools.editing.changes import file_change
+from ybs.tools.editing.diff import diff_of_change
+from ybs.tools.reading.document import TextFile, is_binary
+from ybs.tools.reading.files import read_if_there
+from ybs.tools.toolbox import LocalToolbox
+
+#: A file that an agent reads through ybs has no more characters.
+MOST_CHARS: Final = 5_000_000
+_MOST_SHOWN: Final = 20_000  # characters of what a question shows
+_LONGEST_TITLE: Final = 120
+#: The tool of ybs's that does the same, and the most that it may do, by the kind that an agent gives its call.
+_TOOLS: Final[Mapping[str, tuple[str, Effect]]] = {
+    "read": ("read_file", "read"),
+    "search": ("search_files", "read"),
+    "think": ("set_thought", "read"),
+    "edit": ("edit_file", "edit"),
+    "delete": ("delete_file", "delete"),
+    "move": ("delete_file", "delete"),
+    "execute": ("run_shell", "execute"),
+    "fetch": ("web_fetch", "execute"),
+}
+_OTHER: Final[tuple[str, Effect]] = ("agent_request", "execute")
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A file as an agent wants to change it; no `before`: it is new."""
+
+    path: str
+    before: str | None
+    after: str
+
+    def told(self, roots: Roots) -> FileChange:
+        """Return it as ybs tells it."""
+        before = None if self.before is None else self.before.encode(errors="replace")
+        return file_change(before, self.after.encode(errors="replace"), roots.show(Path(self.path)))
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What an agent wants to do, in its own words: the kind and the title of its call, a command, the files that it touches, and its raw input."""
+
+    kind: str = ""
+    title: str = ""
+    command: str = ""
+    folder: str = ""
+    paths: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    raw: Raw = Raw(b"null")
+
+    @property
+    def is_new(self) -> bool:
+        """Whether none of the files is there, whatever the agent says."""
+        return bool(self.paths) and not any(map(os.path.lexists, self.paths))
+
+    @property
+    def tool(self) -> tuple[str, Effect]:
+        """The tool of ybs's that would do it, and the most that it may do."""
+        if self.kind == "edit" and self.is_new:
+            return "write_file", "write"
+        return _TOOLS.get(self.kind, _OTHER)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What a call of that tool would have; hooks of the person read it."""
+        if self.command:
+            return {"command": self.command}
+        given: dict[str, Any] = {}
+        if self.paths:
+            given["path"] = self.paths[0]
+        if len(self.paths) > 1:
+            given["paths"] = list(self.paths)
+        if len(self.changes) == 1:
+            change = self.changes[0]
+            texts = {"old_text": change.before or "", "new_text": change.after}
+            given |= {"content": change.after} if self.is_new else texts
+        return given or {"title": self.title, "request": self.raw}
+
+
+class _Permission:
+    """A tool that does nothing: its call passes the checks, or does not."""
+
+    description = "asks for a permission"
+    parameters = Raw(b'{"type":"object","additionalProperties":true}')
+
+    def __init__(self, wish: Wish, own: ToolEnvironment, *, only_reads: bool) -> None:
+        self._wish, self._own, self._only_reads = wish, own, only_reads
+        self.name, self.effect = wish.tool
+        self._given = msgspec.json.decode(msgspec.json.encode(wish.arguments))
+
+    def preview(self, arguments: Any) -> Preview:
+        """Show the command, or the difference that it would make."""
+        del arguments
+        wish, roots = self._wish, self._own.roots
+        diffs = [diff_of_change(each.told(roots)) for each in wish.changes]
+        body = wish.command or "\n".join(diffs)
+        title = " ".join(wish.title.split())[:_LONGEST_TITLE] or f"Call {self.name}"
+        return Preview(title=title, body=body[:_MOST_SHOWN], paths=wish.paths)
+
+    def subject(self, arguments: Any) -> Subject:
+        """Say what the policy judges. Raises ToolError for a path that tools may not touch."""
+        del arguments
+        wish, roots = self._wish, self._own.roots
+        if wish.command:
+            is_apart = wish.folder and Path(wish.folder) != roots.folder
+            detail = f"in {wish.folder}" if is_apart else ""
+            return Subject(
+                command=wish.command,
+                detail=detail,
+                is_elsewhere=True,
+                only_reads=self._only_reads,
+            )
+        is_write = self.effect != "read"
+        found = [roots.resolve(path, is_write=is_write) for path in wish.paths]
+        later = [roots.runs_later(path) for path in found] if is_write else []
+        return Subject(
+            paths=tuple(map(roots.show, found)),
+            is_seen=any(each.before for each in wish.changes),
+            is_plain=bool(wish.paths),
+            runs_later=next(filter(None, later), ""),
+        )
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        """Let the agent do it. Raises ToolError where a hook wants something else to be done: the agent cannot be told."""
+        del print_live
+        if arguments != self._given:
+            raise ToolError(
+                "a hook changed what another agent asked for, and that cannot be handed on"
+            )
+        return ToolOutput(output="allowed")
+
+
+class _ReadArguments(Struct, frozen=True, kw_only=True):
+    path: str
+    line: int | None = None
+    limit: int | None = None
+
+
+class _ReadText(BuiltInTool):
+    """Reads a text as it is, without the numbers that models are shown; its result object holds it."""
+
+    name: str = "read_file"
+    effect: Effect = "read"
+    arguments: ClassVar[type[Struct]] = _ReadArguments
+
+    def preview(self, arguments: _ReadArguments) -> Preview:
+        """Name the file."""
+        return Preview(title=f"Read {self.target(arguments)[1]}")
+
+    async def run(self, arguments: _ReadArguments, print_live: Callable[[str], None]) -> ToolOutput:
+        """Read the lines asked for."""
+        del print_live
+        path, shown = self.target(arguments)
+        text = await asyncio.to_thread(self._read, path, shown)
+        if arguments.line is not None or arguments.limit is not None:
+            first = max((arguments.line or 1) - 1, 0)
+            lines = text.splitlines(keepends=True)
+            text = "".join(
+                lines[first : None if arguments.limit is None else first + max(arguments.limit, 0)]
+            )
+        if len(text) > MOST_CHARS:
+            raise ToolError(f"{shown} is too large to be read at once; ask for a part of its lines")
+        return ToolOutput(output="read", display={"content": text})
+
+    def _read(self, path: Path, shown: str) -> str:
+        with self.workspace.roots.held(path) as place:
+            data, status = read_if_there(place, shown)
+        if data is None or status is None:
+            raise ToolError(f"{shown} does not exist")
+        if is_binary(data):
+            raise ToolError(f"{shown} is binary")
+        self.workspace.reads.note(path, status, data)
+        return TextFile(data).text
+
+
+class Requests:
+    """Answers what an agent of this name asks. `is_held`: the sandbox stands around its program.
+
+    `only_reads`: the sandbox shows it the project read-only, so that no command of it changes anything.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        place: Place,
+        call_ids: CallIds,
+        tell: Emit,
+        *,
+        is_held: bool,
+        only_reads: bool,
+    ) -> None:
+        self._name, self._own, self._hooks = name, place.environment, place.hooks
+        self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
+        gate = self._own.gate.of_agent(name)
+        self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
+        #: The files that it was allowed to change, and has not changed through ybs yet.
+        self._allowed: set[Path] = set()
+        self._written: set[str] = set()
+
+    def new_id(self, given: str) -> str:
+        """Return an id for a call to which the agent gave this one."""
+        return self._call_ids.take(given, self._name)
+
+    def begun(
+        self, wish: Wish, call_id: str, tool: tuple[str, Effect] | None = None
+    ) -> ToolStarted:
+        """Return the event of a call that begins, of the agent's own or with a `tool` of ybs's."""
+        name, effect = tool or wish.tool
+        paths = tuple(self._own.roots.show(Path(path)) for path in wish.paths)
+        subject = {"path": paths[0]} if paths else wish.arguments
+        return ToolStarted(
+            id=call_id,
+            name=name,
+            arguments=Raw(msgspec.json.encode(wish.arguments)),
+            effect=effect,
+            title=one_line(wish.title) or title_of(name, msgspec.json.encode(subject)),
+            paths=paths,
+        )
+
+    def changed(self, wish: Wish) -> tuple[FileChange, ...]:
+        """Return what a call of the agent's own changed, but for what it wrote through ybs: that was told already."""
+        changes = (each.told(self._own.roots) for each in wish.changes)
+        return tuple(each for each in changes if each.path not in self._written)
+
+    async def allows(self, wish: Wish, call_id: str) -> bool:
+        """Return whether the agent may do what it asks for in a call that has this id here."""
+        arguments = Raw(msgspec.json.encode(wish.arguments))
+        call = ToolCall(id=call_id, name=wish.tool[0], arguments=arguments)
+        result = await self._run(call, _Permission(wish, self._own, only_reads=self._only_reads))
+        if result.is_error:
+            return False
+        if wish.changes or wish.kind in ("edit", "delete", "move"):
+            self._allowed.update(self._own.roots.resolve(path) for path in wish.paths)
+        return True
+
+    async def read(self, path: str, line: int | None, limit: int | None) -> str:
+        """Return the text of a file, its secrets masked. Raises ToolError."""
+        call = self._call("read_file", {"path": path, "line": line, "limit": limit})
+        result = await self._run(call, _ReadText(self._own.workspace))
+        if result.is_error:
+            raise ToolError(result.output)
+        return str(msgspec.json.decode(result.display, type=dict[str, Any])["content"])
+
+    async def write(self, path: str, content: str) -> None:
+        """Write a file; a placeholder in it stands for the secret that was read there. Raises ToolError."""
+        call = self._call("write_file", {"path": path, "content": content})
+        new = Change(path=path, before=None, after=content)
+        wish = Wish(kind="edit", changes=(new,), paths=(path,))
+        self._tell(self.begun(wish, call.id, (call.name, "write")))
+        is_allowed = self._take_allowed(path)
+        wishing = self._gate.wishing(call.id, "allow", "") if is_allowed else nullcontext()
+        with wishing:
+            result = await self._run(call, WriteFile(self._own.workspace))
+        self._tell(ToolFinished.of(result))
+        self._written.update(change.path for change in result.changes)
+        if result.is_error:
+            raise ToolError(result.output)
+
+    def _take_allowed(self, path: str) -> bool:
+        """Return whether the person or the policy has let the agent change the file; that counts once."""
+        try:
+            real = self._own.roots.resolve(path, is_write=True)
+        except ToolError:
+            return False
+        is_allowed = real in self._allowed
+        self._allowed.discard(real)
+        return is_allowed
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        if "\0" in arguments["path"]:
+            raise ToolError("the path has a null character in it")
+        given = Raw(msgspec.json.encode(arguments))
+        return ToolCall(id=self.new_id("request"), name=name, arguments=given)
+
+    async def _run(self, call: ToolCall, tool: Any) -> ToolResult:
+        environment = self._own
+        toolbox = LocalToolbox(
+            [tool],
+            self._gate,
+            max_output_chars=_MOST_SHOWN,
+            dry_run=environment.permissions.is_dry_run,
+            hooks=self._hooks,
+        )
+        return await environment.secrets.guarded(toolbox).run(call, self._tell)
