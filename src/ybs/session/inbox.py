@@ -87,7 +87,7 @@ class Line(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
     `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with.
+    `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn.
     """
 
     text: str
@@ -95,6 +95,7 @@ class Line(Struct, frozen=True, kw_only=True):
     typed: str | None = None
     is_choice: bool = False
     is_for_model: bool = False
+    images: tuple[Image, ...] = ()
 
 
 class _Waiting(Sender):
@@ -316,8 +317,8 @@ class Inbox:
 
     async def _sent(self, line: Line) -> Reply | Outcome:
         if line.is_for_model or (line.typed is not None and not self._is_order(line)):
-            return await self._session.send(line.text, typed=line.typed)
-        return await self._session.handle(line.text)
+            return await self._session.send(line.text, line.images, typed=line.typed)
+        return await self._session.handle(line.text, line.images)
 
     def _on_event(self, envelope: Envelope) -> None:
         """Tell of words that the running turn has read; give back what waits when it was stopped."""
