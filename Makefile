@@ -92,7 +92,7 @@ $(DONE)/run $(DONE)/local $(DONE)/test $(DONE)/check: $(DONE)/%: requirements/%.
 	@scripts/setup.sh install $<
 	@touch $@
 
-$(DONE)/programs: scripts/setup.sh | $(DONE)/venv
+$(DONE)/programs: scripts/setup.sh tests/frontends/acp/npm/package-lock.json | $(DONE)/venv
 	@scripts/setup.sh programs
 	@touch $@
 

@@ -84,6 +84,15 @@ install_programs() {
     say "NOT INSTALLED:$missing. Tests that need them will be skipped; as root: apt-get install$missing"
 }
 
+# Clients of the Agent Client Protocol that slow tests drive `ybs acp` with.
+install_clients() {
+    command -v npm >/dev/null 2>&1 || return 0
+    mkdir -p "$venv/npm"
+    cp tests/frontends/acp/npm/package.json tests/frontends/acp/npm/package-lock.json "$venv/npm/"
+    say "installing tests/frontends/acp/npm"
+    (cd "$venv/npm" && npm ci --silent --ignore-scripts --no-audit --no-fund) || say "NOT INSTALLED: the clients of tests/frontends/acp/npm; their tests will fail"
+}
+
 case ${1:-} in
 venv) make_venv ;;
 install)
@@ -94,6 +103,9 @@ project)
     install --no-deps --require-hashes -r requirements/build.txt
     install --no-deps --no-build-isolation --editable .
     ;;
-programs) install_programs ;;
+programs)
+    install_programs
+    install_clients
+    ;;
 *) fail "usage: scripts/setup.sh venv | install FILE | project | programs" ;;
 esac

@@ -31,11 +31,12 @@ subcommands:
   mcp list|add|test|remove|serve|...   list and add MCP servers, or be one; ybs mcp --help lists all
   serve                         serve sessions at a socket to programs, and to `ybs attach`
   attach [SESSION]              show a session of the server on this terminal
+  acp                           serve an editor (Zed, JetBrains, Neovim, Emacs)
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files
   web                           open sessions in a browser; prints a link that works once
-  setup                         choose the provider and the model, and save a key
+  setup [editor]                choose the model, and save a key; set up your editor for ybs
   doctor                        check this machine, and say how to fix what does not work
   version                       print the version, with --format json more of it
   completion bash|zsh|fish|man  print shell completions, or the manual page

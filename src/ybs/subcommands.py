@@ -70,6 +70,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
+    "acp": (
+        "serve an editor on standard input and output (Agent Client Protocol); setup chooses the model, as `ybs setup`",
+        ("serve", "setup"),
+    ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -85,7 +89,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "open sessions in a browser, and a board of what runs and what it costs; set the password for other machines",
         ("serve", "password"),
     ),
-    "setup": ("choose the provider and the model", ()),
+    "setup": (
+        "choose the provider and the model; `setup editor` prints what an editor's settings need to have ybs",
+        (),
+    ),
     "version": ("print the version", ()),
     "completion": (
         "print the completions of a shell, or the manual page",
@@ -135,6 +142,8 @@ Whoever has logged in may do all that you may. The last line printed is the link
 machines there must be encryption and a password: `ybs web password` sets it.
 """,
 }
+#: The editors that `ybs setup editor` knows.
+EDITORS = ("zed", "jetbrains", "neovim", "emacs")
 #: What stands behind the action of these.
 _NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
@@ -241,6 +250,23 @@ def check_own(name: str, arguments: "Namespace") -> None:
         fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
+
+
+def add_setup(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `setup` takes, and return its options."""
+    parser.add_argument("what", nargs="?", choices=("model", "editor"), default="model")
+    editors_text = f"of editor: {', '.join(EDITORS)} (default: all)"
+    parser.add_argument("editors", nargs="*", metavar="EDITOR", help=editors_text)
+    write_text = "of editor: write the settings, after showing them"
+    return [parser.add_argument("--write", action="store_true", help=write_text)]
+
+
+def check_setup(arguments: "Namespace") -> None:
+    """Fail where `setup` is given what only `setup editor` takes, or an editor that is not known."""
+    if arguments.what != "editor" and (arguments.editors or arguments.write):
+        fail("only `ybs setup editor` takes editors and --write")
+    if unknown := [each for each in arguments.editors if each not in EDITORS]:
+        fail(f"there is no editor {unknown[0]!r} here; there are {', '.join(EDITORS)}")
 
 
 def check_models(arguments: "Namespace") -> None:
@@ -542,6 +568,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "setup": add_setup,
     "trust": add_trust,
     "web": add_web,
 }
@@ -555,4 +582,5 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "plugin": check_plugin,
     "mcp": check_mcp,
     "web": check_web,
+    "setup": check_setup,
 }

@@ -87,15 +87,15 @@ class Line(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
     `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with. `images` go with it; a running turn takes none, so it waits.
+    `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
     """
 
     text: str
     sender: Sender
     typed: str | None = None
-    images: tuple[Image, ...] = ()
     is_choice: bool = False
     is_for_model: bool = False
+    images: tuple[Image, ...] = ()
 
 
 class _Waiting(Sender):
