@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib import import_module
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -105,7 +104,9 @@ class HttpxTransport:
 
     def _new_client(self) -> "httpx2.AsyncClient":
         start_importing().join()
-        import httpx2  # imported by now
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+        import httpx2  # imported by now, and what it imports itself
 
         certificates = httpx2.create_ssl_context()
         if self._route.ca_file:
