@@ -83,10 +83,10 @@ class Mapper:
         self, query: str, tokens: int = 0, *, wait_seconds: float = TOOL_SECONDS
     ) -> MapAnswer | None:
         """Return the map for the words, or None, and then `problem` says why."""
-        self.problem = "the session has ended"
+        if self._is_closed:
+            self.problem = "the session has ended"
+            return None
         try:
-            if self._is_closed:
-                return None
             async with asyncio.timeout(wait_seconds):
                 answer = await self._process.ask(query, tokens or self.tokens or DEFAULT_TOKENS)
         except (MapFailed, TimeoutError) as error:
