@@ -192,9 +192,14 @@ async def test_sessions_of_a_project_have_one_process_that_maps_it_and_no_others
         assert {each.context.mapper.pids for each in sessions} == {frozenset({pid})}
         apart = hidden.context.mapper.pids | blocked.context.mapper.pids
         assert len(apart | {pid}) == 3
+        await mapped(sessions[0], "find_5")
+        assert await comes(lambda: sessions[1].context.mapper.is_ready), (
+            "it was prepared for others too"
+        )
         words = ["find_3", "find_7", "find_11"]
         pairs = zip(sessions, words, strict=True)
         together = await asyncio.gather(*(mapped(each, word) for each, word in pairs))
+        assert await comes(lambda: not sessions[0].context.mapper.pids), "nobody is to ask any more"
         assert [each.files[0] for each in together] == ["part_3.py", "part_7.py", "part_11.py"]
         shared = sessions[0].context.mapper
         alone = Mapper(shared.job, shared.tokens, environ=sessions[0].host.environ)

@@ -62,6 +62,7 @@ class Mapper:
         """Start a process that waits for the question. Returns at once; a failure is told by `ask`."""
         if not self._is_closed:
             with suppress(MapFailed):
+                self._process.expected.add(self)
                 self._process.prepare()
 
     @property
@@ -87,6 +88,7 @@ class Mapper:
             self.problem = "the session has ended"
             return None
         try:
+            self._process.expected.discard(self)
             async with asyncio.timeout(wait_seconds):
                 answer = await self._process.ask(query, tokens or self.tokens or DEFAULT_TOKENS)
         except (MapFailed, TimeoutError) as error:
@@ -111,12 +113,14 @@ class Mapper:
             task.cancel()
         while self._tasks:
             await asyncio.wait(self._tasks)
-        if self._lease is not None and self._lease.release():
-            await self._lease.thing.aclose()
+        if self._lease is not None:
+            self._lease.thing.expected.discard(self)
+            if self._lease.release():
+                await self._lease.thing.aclose()
 
 
 class _Process:
-    """The process that maps one project, one question after the other, as long as any waits; a new one for those that come later."""
+    """The process that maps one project, one question after the other, as long as any waits or is expected; a new one for those that come later."""
 
     def __init__(
         self, job: MapRequest, *, environ: Mapping[str, str], command: Sequence[str]
@@ -126,6 +130,8 @@ class _Process:
         self._children: set[MapChild] = set()
         self._ends: set[asyncio.Task[None]] = set()
         self._one_at_a_time, self._waiting = asyncio.Lock(), 0
+        #: Those that had it prepared, and have not asked yet.
+        self.expected: set[Mapper] = set()
 
     @property
     def is_ready(self) -> bool:
@@ -167,7 +173,7 @@ class _Process:
             grace_seconds = _GRACE_SECONDS
             return answer
         finally:
-            if not (grace_seconds and self._waiting > 1):
+            if not (grace_seconds and (self._waiting > 1 or self.expected)):
                 self._let_go(child, grace_seconds)
 
     def _let_go(self, child: MapChild, grace_seconds: float) -> None:
