@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ybs.testing import OpenAIServer
@@ -27,6 +28,13 @@ def _example() -> Any:
 
 
 example = _example()
+
+
+@contextmanager
+def short_home() -> Generator[Path]:
+    """Make a home folder whose path is short: clients of the test's own name the socket in it, and systems take 100 bytes."""
+    with TemporaryDirectory(prefix="ybs-") as name:
+        yield Path(name)
 
 
 class Serving:

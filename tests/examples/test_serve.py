@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from served import EXAMPLES, Serving, served
+from served import EXAMPLES, Serving, served, short_home
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -15,18 +15,18 @@ CLIENTS = {"client.py": sys.executable, "client.mjs": shutil.which("node")}
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-async def test_a_client_asks_and_says_no_to_a_question(name: str, project: Path, tmp_path: Path):
+async def test_a_client_asks_and_says_no_to_a_question(name: str, project: Path):
     program = CLIENTS[name]
     if program is None:
         pytest.skip("NOT TESTED: node is not installed")
     (project / "a").write_text("text")
-    home = tmp_path / "home"
-    home.mkdir()
-    async with served(home, project, call("delete_file", path="a"), "it stays") as serving:
-        printed = await _printed(serving, program, str(EXAMPLES / name), "delete it")
-        assert printed.endswith("it stays\n[done]\n"), printed
-        assert ("Delete a [y/N]" in printed) is (name == "client.py")
-        assert (project / "a").exists()
+    deleting = call("delete_file", path="a")
+    with short_home() as home:
+        async with served(home, project, deleting, "it stays") as serving:
+            printed = await _printed(serving, program, str(EXAMPLES / name), "delete it")
+    assert printed.endswith("it stays\n[done]\n"), printed
+    assert ("Delete a [y/N]" in printed) is (name == "client.py")
+    assert (project / "a").exists()
 
 
 async def _printed(serving: Serving, *words: str) -> str:

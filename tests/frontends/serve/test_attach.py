@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from screen import Screen
-from served import YBS, Serving, asked, served, until, until_there
+from served import YBS, Serving, asked, served, short_home, until, until_there
 from serving import serving
 from ybs.testing import call
 
@@ -26,10 +26,10 @@ Attach = Callable[..., Screen]
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return folder
+def own() -> Iterator[Path]:
+    """Make a home folder for the server: that of the tests is handed on."""
+    with short_home() as folder:
+        yield folder
 
 
 @pytest.fixture

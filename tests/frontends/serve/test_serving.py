@@ -5,13 +5,14 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from served import YBS, Bare, Serving, asked, example, served, until, until_there
+from served import YBS, Bare, Serving, asked, example, served, short_home, until, until_there
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Question
 from ybs.frontends.serve.client import own_environ
@@ -23,11 +24,10 @@ DELETE = call("delete_file", path="a")
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
-    """A home folder for the server: that of the tests is handed on."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return folder
+def own() -> Iterator[Path]:
+    """Make a home folder for the server: that of the tests is handed on."""
+    with short_home() as folder:
+        yield folder
 
 
 async def opened(client: Any, serving: Serving, **more: Any) -> str:
