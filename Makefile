@@ -8,7 +8,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE # each worker of the suite, and each ybs that it starts, would compile everything anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench bench-router test-integration test-real test-slow test-versions cover docs pictures lock clean
+.PHONY: help run test check fix bench bench-router test-integration test-real test-slow test-versions cover docs pictures pictures-web lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -72,6 +72,9 @@ docs: $(DONE)/run $(DONE)/project ## write the generated pages of docs/ again
 pictures: $(DONE)/run $(DONE)/test $(DONE)/project $(DONE)/programs ## take the pictures of docs/ again (ARGS="turn cost")
 	$(BIN)/python scripts/pictures.py $(ARGS)
 
+pictures-web: $(DONE)/run $(DONE)/test $(DONE)/project $(DONE)/programs ## take the pictures of docs/web.md again, with chromium
+	$(BIN)/python scripts/pictures_web.py $(ARGS)
+
 lock: ## solve requirements/ anew from pyproject.toml (needs uv; ARGS=--upgrade for the newest)
 	scripts/lock.sh $(ARGS)
 
@@ -89,7 +92,7 @@ $(DONE)/run $(DONE)/local $(DONE)/test $(DONE)/check: $(DONE)/%: requirements/%.
 	@scripts/setup.sh install $<
 	@touch $@
 
-$(DONE)/programs: scripts/setup.sh | $(DONE)/venv
+$(DONE)/programs: scripts/setup.sh tests/frontends/acp/npm/package-lock.json | $(DONE)/venv
 	@scripts/setup.sh programs
 	@touch $@
 

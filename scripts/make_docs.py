@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import event_schema
 import msgspec
 import security_page
 
 from ybs.config.environment import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 from ybs.core.schema import schema_of
+from ybs.frontends.serve.protocol import protocol_schema
 from ybs.tools import builtin
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.transcripts.schema import event_schema
 from ybs.trust import grants as trusted
 from ybs.trust import project_settings as project
 
@@ -228,7 +229,12 @@ def below(kind: type[BuiltInTool]) -> Iterator[type[BuiltInTool]]:
 #: What is written, by its path in the repository.
 def events() -> str:
     """Return the JSON Schema of a line that tells an event: of a transcript, of `stream-json`, or of the wire."""
-    return msgspec.json.format(msgspec.json.encode(event_schema.schema()), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(event_schema()), indent=2).decode() + "\n"
+
+
+def serve_protocol() -> str:
+    """Return the JSON Schema of the protocol of `ybs serve`, as `ybs serve --schema` prints it."""
+    return msgspec.json.format(msgspec.json.encode(protocol_schema()), indent=2).decode() + "\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -236,6 +242,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/security.md": security_page.page,
     "src/ybs/tools/builtin/schemas.json": schemas,
     "docs/events.schema.json": events,
+    "docs/serve.schema.json": serve_protocol,
 }
 
 

@@ -66,13 +66,14 @@ install() {
     fi
 }
 
-# bubblewrap is the sandbox, tmux the terminal that slow tests type into. Without them their tests
-# say so and are skipped, which CI takes for a failure.
+# bubblewrap is the sandbox, tmux the terminal that slow tests type into, chromium what they look at the page of
+# `ybs web` with. Without them their tests say so and are skipped, which CI takes for a failure.
 install_programs() {
     [ "$(uname -s)" = Linux ] || return 0
     missing=
     command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
     command -v tmux >/dev/null 2>&1 || missing="$missing tmux"
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         say "installing$missing"
@@ -81,6 +82,15 @@ install_programs() {
         { apt-get install -qq -y $missing || { apt-get update -qq && apt-get install -qq -y $missing; }; } >/dev/null 2>&1 && return 0
     fi
     say "NOT INSTALLED:$missing. Tests that need them will be skipped; as root: apt-get install$missing"
+}
+
+# Clients of the Agent Client Protocol that slow tests drive `ybs acp` with.
+install_clients() {
+    command -v npm >/dev/null 2>&1 || return 0
+    mkdir -p "$venv/npm"
+    cp tests/frontends/acp/npm/package.json tests/frontends/acp/npm/package-lock.json "$venv/npm/"
+    say "installing tests/frontends/acp/npm"
+    (cd "$venv/npm" && npm ci --silent --ignore-scripts --no-audit --no-fund) || say "NOT INSTALLED: the clients of tests/frontends/acp/npm; their tests will fail"
 }
 
 case ${1:-} in
@@ -93,6 +103,9 @@ project)
     install --no-deps --require-hashes -r requirements/build.txt
     install --no-deps --no-build-isolation --editable .
     ;;
-programs) install_programs ;;
+programs)
+    install_programs
+    install_clients
+    ;;
 *) fail "usage: scripts/setup.sh venv | install FILE | project | programs" ;;
 esac

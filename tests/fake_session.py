@@ -64,6 +64,7 @@ class FakeSession:
         self.is_closed = False
         self.model = "scripted"
         self.is_incognito = False
+        self.stays = False
         self.view = View(streams=self.config.ui.stream_responses)
         self.frontend_help = ""
         self.steered: list[str] = []

@@ -17,6 +17,8 @@ def serving(
     server = kind(script)
     begun, failed = Event(), list[BaseException]()
     loop, over = asyncio.new_event_loop(), asyncio.Event()
+    resume = server.resume
+    server.resume = lambda: None if loop.is_closed() else loop.call_soon_threadsafe(resume) and None
 
     async def serve() -> None:
         async with server:

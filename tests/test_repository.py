@@ -25,6 +25,7 @@ VERBS = [
     "cover",
     "docs",
     "pictures",
+    "pictures-web",
     "lock",
     "clean",
 ]

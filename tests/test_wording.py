@@ -39,6 +39,7 @@ EXCEPTIONS = {
     ("providers/cli/model.py", "--resume"): "an option of Claude Code",
     ("providers/local/fetch.py", "--no-cache"): "an option of uv",
     ("providers/local/hardware.py", "--format=csv,noheader,nounits"): "an option of nvidia-smi",
+    ("providers/local/serve.py", "--host"): "an option of llama-server",
     ("providers/local/serve.py", "--model"): "an option of llama-server",
     ("repo_map/worker.py", "--wait"): "an option of the worker itself",
     ("security/commands/dangers.py", "-[a-zA-Z]*[ceErp]|--eval|--print|--execute"): (
@@ -63,8 +64,11 @@ EXCEPTIONS = {
         "a port of it is reached from outside only after /ports",
     ): "the same",
     ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
+    ("testing/servers/__main__.py", "--port"): "the same",
 }
 OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
+#: Options of ybs that external tools have, too.
+OF_TOOLS = {"--schema"}
 
 
 def _any(words: set[str]) -> str:
@@ -76,7 +80,7 @@ def _spoken_of() -> re.Pattern[str]:
         (SOURCE / name).read_text(encoding="utf-8")
         for name in ("parser.py", "subcommands.py", "flags.py")
     ]
-    options = {option for text in texts for option in OPTION.findall(text)}
+    options = {option for text in texts for option in OPTION.findall(text)} - OF_TOOLS
     assert {"--model", "--allow", "--add-dir", "--no-sandbox"} <= options
     names = {name for name in COMMANDS if name.isalpha()}
     return re.compile(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -130,26 +131,54 @@ def run(words: Sequence[str]) -> int:
         arguments = parse(words)
         if folder := getattr(arguments, "work_in", None):
             change_to(folder)
-        if arguments.subcommand == "setup":
-            from ybs.frontends.host import this_host
-            from ybs.frontends.terminal.start.setup import set_up
-
-            return 0 if set_up(this_host(), using=arguments.using) else 1
-        if arguments.subcommand == "completion":
-            from ybs.completion import completion
-            from ybs.security.gate import put
-
-            put(completion(arguments.action).rstrip("\n"), sys.stdout)
-            return 0
-        if arguments.subcommand:
-            return run_named(arguments)
-        return open_door(arguments)
+        return door_of(arguments)(arguments)
     except YbsError as error:
         from ybs.frontends.headless.advice import told
         from ybs.frontends.headless.run import code_of
 
         complain(told(error))
         return code_of(error)
+
+
+def door_of(arguments: "Namespace") -> "Callable[[Namespace], int]":
+    """Return what opens a frontend for the arguments."""
+    own = {"setup": set_up, "acp": serve_editor, "completion": complete}
+    if arguments.subcommand in own:
+        return own[arguments.subcommand]
+    if arguments.subcommand in ("serve", "attach") or arguments.background:
+        return use_server
+    return run_named if arguments.subcommand else open_door
+
+
+def complete(arguments: "Namespace") -> int:
+    """Print what completes ybs's arguments in a shell."""
+    from ybs.completion import completion
+    from ybs.security.gate import put
+
+    put(completion(arguments.action).rstrip("\n"), sys.stdout)
+    return 0
+
+
+def set_up(arguments: "Namespace") -> int:
+    """Ask for the model, or show what the settings of editors need."""
+    from ybs.frontends.host import this_host
+
+    if getattr(arguments, "what", "") == "editor":
+        from ybs.frontends.headless.editors import set_up_editors
+
+        return set_up_editors(this_host(), arguments.editors, writes=arguments.write)
+    from ybs.frontends.terminal.start.setup import set_up
+
+    return 0 if set_up(this_host(), using=getattr(arguments, "using", "")) else 1
+
+
+def serve_editor(arguments: "Namespace") -> int:
+    """Serve an editor, or set up the model for one."""
+    if arguments.action == "setup":
+        return set_up(arguments)
+    from ybs.frontends.acp.command import serve
+
+    return serve(session_options(arguments))
 
 
 def run_named(arguments: "Namespace") -> int:
@@ -161,6 +190,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.mcp_server.command import serve
 
         return serve(options, arguments.tools)
+    if arguments.subcommand == "web":
+        from ybs.frontends.web.command import web
+
+        return web(arguments, options)
     if arguments.subcommand == "router" and arguments.action == "simulate":
         from ybs.frontends.headless.router_simulate import simulate
 
@@ -172,6 +205,25 @@ def run_named(arguments: "Namespace") -> int:
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)
+
+
+def use_server(arguments: "Namespace") -> int:
+    """Be the server of sessions, or have it show or begin one."""
+    if arguments.subcommand == "serve":
+        from ybs.frontends.host import this_host
+        from ybs.frontends.serve.command import serve
+
+        return serve(arguments, this_host())
+    if arguments.background:
+        from ybs.frontends.serve.background import background
+
+        return background(session_options(arguments), arguments.prompt)
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        complain("`ybs attach` needs a terminal; programs speak to the socket of `ybs serve`")
+        return 2
+    from ybs.frontends.serve.background import attach
+
+    return attach(session_options(arguments), arguments.name)
 
 
 def open_door(arguments: "Namespace") -> int:

@@ -41,11 +41,13 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
 def add_resuming(parser: "ArgumentParser") -> list["Action"]:
     """Add the options of a chat that goes on with a session."""
     add = parser.add_argument
+    background_text = "run the prompt in the server of `ybs serve`, and come back at once"
     help_text = "continue the newest session of this folder"
     resume_text = "continue a session, given by its number, its name or the beginning of its title (--resume='TITLE WITH SPACES'); without ID, choose from a list"
     return [
         add("--continue", dest="newest", action="store_true", help=help_text),
         add("--resume", nargs="?", const="", metavar="ID", help=resume_text),
+        add("--background", action="store_true", help=background_text),
         add("--fork", action="store_true", help="with --continue or --resume: continue in a copy"),
     ]
 

@@ -29,10 +29,14 @@ subcommands:
   hooks list|check              list the hooks in force, and what is wrong with others
   plugin list|show|add|remove|...   list and add plugins; ybs plugin --help lists all
   mcp list|add|test|remove|serve|...   list and add MCP servers, or be one; ybs mcp --help lists all
+  serve                         serve sessions at a socket to programs, and to `ybs attach`
+  attach [SESSION]              show a session of the server on this terminal
+  acp                           serve an editor (Zed, JetBrains, Neovim, Emacs)
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox
   firewall scan [FILE ...]      look for secrets in files
-  setup                         choose the provider and the model, and save a key
+  web                           open sessions in a browser; prints a link that works once
+  setup [editor]                choose the model, and save a key; set up your editor for ybs
   doctor                        check this machine, and say how to fix what does not work
   version                       print the version, with --format json more of it
   completion bash|zsh|fish|man  print shell completions, or the manual page
@@ -63,6 +67,7 @@ def parse(words: Sequence[str]) -> "Namespace":
     refuse_unknown(unknown, actions, after_prompt=arguments.prompt)
     arguments.subcommand = subcommand
     check_resuming(arguments)
+    check_background(arguments)
     if subcommand:
         if arguments.prompt is not None:
             fail(f"{subcommand} is a subcommand and stands alone; put a prompt in quotes")
@@ -131,6 +136,19 @@ def check_resuming(arguments: "Namespace") -> None:
             "--resume with a prompt needs a session: a number or name from `ybs sessions`, or a title "
             "as in --resume='TITLE'. --continue takes the newest session"
         )
+
+
+def check_background(arguments: "Namespace") -> None:
+    """Fail where --background has no prompt, or stands with what needs an answer here."""
+    if not arguments.background:
+        return
+    if not arguments.prompt:
+        fail("--background needs a prompt: what is to be done")
+    others = {"--print": arguments.print, "--continue": arguments.newest, "--fork": arguments.fork}
+    others |= {"--resume": arguments.resume is not None, "--dry-run": arguments.dry_run}
+    for name, is_given in others.items():
+        if is_given:
+            fail(f"--background starts a session of its own; it cannot be combined with {name}")
 
 
 def split_at_subcommand(

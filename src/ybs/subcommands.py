@@ -68,6 +68,12 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "serve",
         ),
     ),
+    "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
+    "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
+    "acp": (
+        "serve an editor on standard input and output (Agent Client Protocol); setup chooses the model, as `ybs setup`",
+        ("serve", "setup"),
+    ),
     "map": ("list the files and definitions of a project, the ones relevant to a query first", ()),
     "trust": (
         "show what this project asks for, trust exactly that, or revoke the trust",
@@ -79,7 +85,14 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "sandbox": ("run one command in the sandbox that the model's commands run in", ("exec",)),
     "firewall": ("look for secrets in files; exit code 1 where there are any", ("scan",)),
-    "setup": ("choose the provider and the model", ()),
+    "web": (
+        "open sessions in a browser, and a board of what runs and what it costs; set the password for other machines",
+        ("serve", "password"),
+    ),
+    "setup": (
+        "choose the provider and the model; `setup editor` prints what an editor's settings need to have ybs",
+        (),
+    ),
     "version": ("print the version", ()),
     "completion": (
         "print the completions of a shell, or the manual page",
@@ -120,7 +133,17 @@ In a chat, /sandbox shows and changes it; `ybs doctor` says what is missing here
 
 Servers stand in the section mcpServers of the settings, as other agents write them.
 """,
+    "web": """\
+  ybs web                              for this machine alone; prints a link that works once
+  ybs web --host 0.0.0.0 --name box.lan --cert box.pem --key box.key
+  ybs web --proxy https://ybs.example.org   behind a proxy on this machine that encrypts
+
+Whoever has logged in may do all that you may. The last line printed is the link. For other
+machines there must be encryption and a password: `ybs web password` sets it.
+""",
 }
+#: The editors that `ybs setup editor` knows.
+EDITORS = ("zed", "jetbrains", "neovim", "emacs")
 #: What stands behind the action of these.
 _NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
 #: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
@@ -227,6 +250,23 @@ def check_own(name: str, arguments: "Namespace") -> None:
         fail("--grant works only with `ybs trust give`")
     if name == "skills" and (arguments.action == "new") != bool(arguments.name):
         fail("`new`, and only that, takes a name: ybs skills new NAME")
+
+
+def add_setup(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `setup` takes, and return its options."""
+    parser.add_argument("what", nargs="?", choices=("model", "editor"), default="model")
+    editors_text = f"of editor: {', '.join(EDITORS)} (default: all)"
+    parser.add_argument("editors", nargs="*", metavar="EDITOR", help=editors_text)
+    write_text = "of editor: write the settings, after showing them"
+    return [parser.add_argument("--write", action="store_true", help=write_text)]
+
+
+def check_setup(arguments: "Namespace") -> None:
+    """Fail where `setup` is given what only `setup editor` takes, or an editor that is not known."""
+    if arguments.what != "editor" and (arguments.editors or arguments.write):
+        fail("only `ybs setup editor` takes editors and --write")
+    if unknown := [each for each in arguments.editors if each not in EDITORS]:
+        fail(f"there is no editor {unknown[0]!r} here; there are {', '.join(EDITORS)}")
 
 
 def check_models(arguments: "Namespace") -> None:
@@ -428,10 +468,53 @@ def check_mcp(arguments: "Namespace") -> None:
         fail("only `ybs mcp add NAME` takes a command behind --")
 
 
+def add_web(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `web` takes, and return its options."""
+    add = parser.add_argument
+    host_text = "the address to listen on (default: %(default)s, this machine alone)"
+    name_text = "a name by which browsers find the page, with --host (repeatable)"
+    proxy_text = "the page's address at a proxy on this machine that encrypts"
+    return [
+        add("--port", type=int, default=8707, metavar="N", help="default: %(default)s; 0: any"),
+        add("--host", default="127.0.0.1", metavar="ADDRESS", help=host_text),
+        add("--name", action="append", default=[], metavar="HOST", help=name_text),
+        add("--cert", metavar="FILE", help="the certificate for TLS, with its chain"),
+        add("--key", metavar="FILE", help="its key"),
+        add("--proxy", default="", metavar="URL", help=proxy_text),
+    ]
+
+
+def check_web(arguments: "Namespace") -> None:
+    """Fail where the port is none."""
+    if not 0 <= arguments.port < 65_536:
+        fail(f"--port {arguments.port} is not a port; those are 1 to 65535")
+
+
 def add_trust(parser: "ArgumentParser") -> list["Action"]:
     """Add what `trust` takes, and return its options."""
     text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
     return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
+
+
+def add_serve(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `serve` takes, and return its options."""
+    add = parser.add_argument
+    socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
+    tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
+    return [
+        add("--socket", metavar="PATH", help=socket_text),
+        add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
+        add("--schema", action="store_true", help="print the schema of the protocol, and end"),
+    ]
+
+
+def add_attach(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `attach` takes, and return its options."""
+    help_text = (
+        "its name, its title or its number in `ybs sessions` (default: the only one that runs)"
+    )
+    parser.add_argument("name", nargs="?", default="", metavar="SESSION", help=help_text)
+    return []
 
 
 def add_map(parser: "ArgumentParser") -> list["Action"]:
@@ -479,11 +562,15 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "bench": add_bench,
     "router": add_router,
     "sessions": add_sessions,
+    "serve": add_serve,
+    "attach": add_attach,
     "learn": add_learn,
     "map": add_map,
     "mcp": add_mcp,
     "plugin": add_plugin,
+    "setup": add_setup,
     "trust": add_trust,
+    "web": add_web,
 }
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
@@ -494,4 +581,6 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "learn": check_learn,
     "plugin": check_plugin,
     "mcp": check_mcp,
+    "web": check_web,
+    "setup": check_setup,
 }

@@ -28,7 +28,7 @@ def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
     return module.main()
 
 
-@pytest.mark.parametrize("name", ["configuration", "schemas"])
+@pytest.mark.parametrize("name", ["configuration", "schemas", "events", "serve_protocol"])
 def test_what_is_on_disk_is_what_is_made_from_the_structs(make_docs: ModuleType, name: str):
     (path,) = (path for path, page in make_docs.PAGES.items() if page.__name__ == name)
     assert (SCRIPT.parent.parent / path).read_text() == make_docs.PAGES[path]()

@@ -13,7 +13,7 @@ from ybs.frontends.terminal.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "terminal.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PICTURES = sorted((ROOT / "docs" / "pictures").iterdir())
+PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 HOST = socket.gethostname()
 #: What a machine would leave in a picture, and what a picture would fetch or run. A short name may be any word.
 UNWANTED = (

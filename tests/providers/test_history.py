@@ -133,7 +133,7 @@ async def test_a_message_is_written_once_in_a_session_of_many_turns(
     monkeypatch.setattr("ybs.providers.remote.encode_json", encode_json)
     wire, options = Wire(), RequestOptions(model="m")
     site = Site(provider="p", endpoint="http://127.0.0.1:1", host="h:1", model="m")
-    model = RemoteModel(OpenAIAdapter(), HttpClient(site, transport=wire), options)
+    model = RemoteModel(OpenAIAdapter(), HttpClient(site, connections=wire), options)
     messages: list[Message] = []
     for turn in range(30):
         messages.append(UserMessage.of(f"go on with {turn}"))

@@ -404,3 +404,22 @@ def test_the_reason_is_found_behind_other_errors():
     error = RuntimeError("All connection attempts failed")
     error.__cause__ = ExceptionGroup("x", [ConnectionRefusedError()])
     assert reason_of(error) == "connection refused"
+
+
+@pytest.mark.integration
+async def test_what_a_server_sets_for_one_call_is_not_sent_with_the_next(serve, connect):
+    """Sessions share a transport: a cookie would tell one of them by the other."""
+    server = await serve(http("hello", set_cookie="who=one; Path=/"))
+    transport = connect(server.url)
+    for _ in range(2):
+        await read(await transport.send(call(server.url)))
+    assert [each.headers.get("cookie") for each in server.asked] == [None, None]
+
+
+@pytest.mark.integration
+async def test_who_warms_up_beside_others_makes_no_connection_more(serve):
+    server = await serve(http("hello"))
+    transport = PlainTransport(server.url, connect_seconds=5)
+    await asyncio.gather(*(transport.warm_up() for _ in range(5)))
+    assert server.connections == 1
+    await transport.aclose()

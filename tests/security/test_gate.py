@@ -45,6 +45,14 @@ ALLOWED = {
     ("frontends/terminal/own_shell.py", "os.write"): 3,
     ("frontends/headless/firewall.py", "sys.stdin.buffer"): 1,
     ("repo_map/worker.py", "os.write"): 1,  # to a process of ybs's own
+    ("frontends/serve/client.py", "self._writer.write"): 1,  # to the server, as JSON
+    ("frontends/serve/connection.py", "self._writer.write"): 1,  # to a client, as JSON
+    ("commands/learn.py", "file.write"): 1,  # the file of a command
+    ("session/unsaved.py", "self._editor.write"): 2,  # a file, by way of the editor
+    ("frontends/web/board.py", "input"): 1,  # tokens, of a count
+    # A flag of the command line.
+    ("cli.py", "arguments.write"): 1,
+    ("frontends/headless/learn.py", "arguments.write"): 1,
     (
         "frontends/headless/sandbox.py",
         "terminal.write",

@@ -18,7 +18,7 @@ from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Preview, Question
 from ybs.session.feed import Listener
 from ybs.session.hub import Hub, Shared
-from ybs.session.questions import Questions, by_id
+from ybs.session.questions import Questions, by_id, choices_of
 from ybs.testing import ScriptedModel, call
 
 NO, YES = Answer(is_allowed=False), Answer(is_allowed=True)
@@ -211,3 +211,30 @@ async def test_ids_and_numbers_go_on_where_a_new_conversation_begins(project: Pa
         assert {each.session for each in heard} == {identity}
         assert len([each for each in heard if isinstance(each.event, TurnFinished)]) == 2
         assert not [each for each in heard if isinstance(each.event, ToolFinished)]
+
+
+def test_the_choices_of_a_question_are_those_of_the_terminal():
+    question = OpenQuestion(
+        id="1", name="run_shell", title="Run git push", grant="git push *", can_be_kept=True,
+        offers_network=True, outside="offered",
+    )  # fmt: skip
+    choices = [(each.label, each.kind) for each in choices_of(question)]
+    assert choices == [
+        ("Yes", "once"),
+        ("Yes, with network", "once"),
+        ("Yes, outside the sandbox, once", "once"),
+        ("Always in this session: git push *", "always"),
+        ("Always in this project: git push *", "always"),
+        ("No", "no"),
+    ]
+    answers = {each.label: each.answer for each in choices_of(question)}
+    assert answers["Yes, with network"] == Answer(is_allowed=True, with_network=True)
+    assert not answers["No"].is_allowed
+    destructive = OpenQuestion(id="2", name="run_shell", title="Run rm", outside="needed")
+    assert [each.label for each in choices_of(destructive)] == [
+        "Yes, in the sandbox",
+        "Yes, outside the sandbox, once",
+        "No",
+    ]
+    own = OpenQuestion(id="3", name="ask_user", title="Ask you", choices=("red",))
+    assert [each.answer.reason for each in choices_of(own)] == ["red", "the person said no"]

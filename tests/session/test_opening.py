@@ -42,10 +42,11 @@ def test_with_nothing_configured_the_installed_starter_model_is_used(
     session.subscribe(events)
     session.parts.runner._start("", goes_on=False)
     assert session.status().provider == "llamacpp"
-    assert [e.text for e in events.of(Noticed)] == [
-        "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b. "
-        "`/mode` says what it does without asking; `/setup` changes the one and the other."
-    ]
+    (noticed,) = events.of(Noticed)
+    assert noticed.text == (
+        "No model is configured, so ybs uses the starter model on this machine, qwen2.5-coder-1.5b."
+    )
+    assert noticed.remedies == (Remedy("set_up"),)
 
 
 async def test_models_that_run_here_get_the_short_prompt_and_others_the_long_one(project: Path):

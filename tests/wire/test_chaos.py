@@ -105,7 +105,7 @@ async def heard(wire: str, chunks: Chunks) -> AssistantMessage | ModelError:
     """Return what is made of a stream. Any other error, and a second message, fails the test."""
     adapter = adapter_of(wire)
     site = Site(provider="own", endpoint="http://127.0.0.1:9", host="h")
-    client = HttpClient(site, transport=Played(chunks))
+    client = HttpClient(site, connections=Played(chunks))
     options = RequestOptions(model="m", quirks=adapter.quirks)
     model = RemoteModel(adapter, client, options, retry=Retry(attempts=0))
     try:

@@ -207,10 +207,7 @@ def note_on(config: Config, model: Model) -> str:
     is_chosen = config.llm.provider or config.llm.endpoint or config.router.arms
     if is_chosen or isinstance(model, InProcessModel):
         return ""
-    return (
-        f"No model is configured, so ybs uses the starter model on this machine, {model.name}. "
-        "`/mode` says what it does without asking; `/setup` changes the one and the other."
-    )
+    return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."
 
 
 def check_place(

@@ -151,7 +151,11 @@ class PromptContext(Guard):
                 blocked=(*config.safety.sandbox_blocked_paths, config.session.storage_path),
                 is_kept=environment.incognito.may_write,
             )
-            self._mapper = Mapper(job, self._map_tokens(), environ=environment.host.environ)
+            host = environment.host
+            # What a session that keeps nothing asks is heard by a process of its own.
+            leases = host.shared if job.is_kept else None
+            tokens = self._map_tokens()
+            self._mapper = Mapper(job, tokens, environ=host.environ, leases=leases)
         return self._mapper
 
     @property

@@ -10,6 +10,7 @@ from ybs.config.schema import Mode, PromptForm
 from ybs.core.wording import listed
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
+from ybs.session.status import Status
 
 if TYPE_CHECKING:
     from ybs.router.arms import Arm
@@ -125,7 +126,7 @@ async def change_mode(session: Session, argument: str) -> Reply:
         session.mode = chosen
         if chosen == "ask":
             policy.asks_before_edits = word == ASK_EDITS
-        return Reply(text=f"Mode: {mode_text(session, ' (')})")
+        return Reply(text=f"Mode: {mode_text(session.status(), ' (')})")
     if argument:
         names = ", ".join(MODE_WORDS)
         return Reply(text=f"There is no mode {argument!r}. The modes are: {names}", is_error=True)
@@ -138,7 +139,7 @@ async def change_mode(session: Session, argument: str) -> Reply:
     return Reply(text=f"Mode: {current}", menu=menu)
 
 
-def mode_text(session: Session, sign: str = ": ") -> str:
+def mode_text(status: Status, sign: str = ": ") -> str:
     """Name the mode, and say what it does without asking."""
-    name = session.status().shown_mode
+    name = status.shown_mode
     return f"{name}{sign}{MODE_WORDS[name]}"

@@ -1,6 +1,8 @@
 """Open a session that has the slash commands."""
 
+from collections.abc import Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -9,6 +11,9 @@ from ybs.config.installed import installed
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.commands.command import SlashCommand
 
 
 class SlashCommands:
@@ -20,6 +25,10 @@ class SlashCommands:
     def is_command(self, line: str) -> bool:
         """Return whether the line is a command."""
         return is_command(line)
+
+    def listed(self, session: Session) -> Sequence["SlashCommand"]:
+        """Return all of them."""
+        return _registry().commands_of(session)
 
     def runs_beside(self, session: Session, line: str) -> bool:
         """Return whether the line is a command that need not wait for the end of a running turn."""

@@ -132,22 +132,23 @@ def resumed_reply(session: Session, *, is_fork: bool = False) -> Reply:
 
 def _differences(session: Session) -> list[str]:
     """Say what is not as it was when the session was left."""
-    replay, status, lines = session.journal.replay, session.status(), list[str]()
+    replay, now, lines = session.journal.replay, session.state, list[str]()
+    folder = str(session.folder)
     if session.is_cut_short:
         lines.append("ybs ended in the midst of the last turn; /retry goes on with it.")
     if damaged := session.journal.damaged:
         lines.append(f"{plural(damaged, 'damaged line')} of its file could not be read.")
-    if replay.started is not None and replay.started.folder != status.folder:
+    if replay.started is not None and replay.started.folder != folder:
         lines.append(
-            f"The session was started in {session.host.short(replay.started.folder)}; you are now in {status.folder}."
+            f"The session was started in {session.host.short(replay.started.folder)}; you are now in {folder}."
         )
-    provider = replay.config.get("provider", status.provider)
+    provider = replay.config.get("provider", now.provider)
     model = replay.config.get("model", "")
-    if model and (model, provider) != (status.model, status.provider):
-        is_same = provider == status.provider
+    if model and (model, provider) != (now.model, now.provider):
+        is_same = provider == now.provider
         back = f"/model {model}" if is_same else f"/provider {provider} {model}"
         then = model if is_same else f"{provider} {model}"
-        now_used = status.model if is_same else f"{status.provider} {status.model}"
+        now_used = now.model if is_same else f"{now.provider} {now.model}"
         lines.append(f"It used {then} before and uses {now_used} now; {back} switches back.")
     if why := _why_not_saved(session):
         lines.append(f"From here on, this session is not saved: {why}.")

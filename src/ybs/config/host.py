@@ -7,11 +7,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 from msgspec import Struct, field
 
 from ybs.config.paths import PROJECT_FILE
+from ybs.core.leases import Leases
 
 #: The home folder of an account that has none, as Debian names it.
 _NOWHERE = Path("/nonexistent")
@@ -23,7 +24,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
 
     `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models. `roots` are the folders that
     sessions of this host work in, added by `work_in`: no program in them is run outside of the sandbox. `shared` is what
-    sessions of this host share, such as programs that run, by a name that its owner knows.
+    sessions of this host share while any of them holds it, such as connections and programs that run; nothing of a session's own is in it.
     """
 
     environ: Mapping[str, str]
@@ -32,7 +33,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     state_folder: Path
     cache_folder: Path
     roots: set[Path] = field(default_factory=set[Path])
-    shared: dict[str, Any] = field(default_factory=dict[str, Any])
+    shared: Leases = field(default_factory=Leases)
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:

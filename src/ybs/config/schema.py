@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from ybs.config.agents import Agents
-from ybs.config.local import Local
+from ybs.config.local import Local, Minutes
 from ybs.config.network import Network, NotEmpty
 from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
 from ybs.config.router import Router
@@ -323,6 +323,18 @@ class SessionStore(Struct, frozen=True, kw_only=True):
     ] = 30
 
 
+class Serve(Struct, frozen=True, kw_only=True):
+    """The server of `ybs serve`, which `ybs attach` and `ybs --background` start where none runs."""
+
+    keep_minutes: Annotated[
+        Minutes | None,
+        Meta(
+            description="End the server, and close its sessions, when no client was connected and nothing was at work for so long. "
+            "`null`: never. A question that waits for you counts as work."
+        ),
+    ] = 30.0
+
+
 class Incognito(Struct, frozen=True, kw_only=True):
     """Sessions of which nothing is written down."""
 
@@ -381,6 +393,7 @@ class Config(Struct, frozen=True, kw_only=True):
     git: Git = Git()
     ui: Ui = Ui()
     session: SessionStore = SessionStore()
+    serve: Serve = Serve()
     incognito: Incognito = Incognito()
     firewall: Firewall = Firewall()
     learning: Learning = Learning()

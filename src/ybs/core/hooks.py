@@ -45,6 +45,15 @@ class CallVerdict(Struct, frozen=True, kw_only=True):
 
 
 @runtime_checkable
+class CallOpener(Protocol):
+    """A hook that hears of every call before anything looks at the files that the call names."""
+
+    async def before_look(self, call: ToolCall) -> None:
+        """Prepare for the tool to look at files: to preview the call, or to run it."""
+        ...
+
+
+@runtime_checkable
 class CallJudge(Protocol):
     """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
 

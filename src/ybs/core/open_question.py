@@ -1,5 +1,7 @@
 """A question that waits for the person, as every frontend is told of it."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -18,6 +20,12 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     grant: str = ""
     can_be_kept: bool = False
     offers_network: bool = False
-    outside: str = ""
+    outside: Literal["", "offered", "needed"] = ""
     choices: tuple[str, ...] | None = None
     agent: str = ""
+    effect: Literal["read", "write", "edit", "delete", "execute"] = "read"
+    withheld: str = ""
+    network_grant: str = ""
+    takes_reason: bool = True
+    needs_network: bool = False
+    offers_asking: bool = False

@@ -27,7 +27,6 @@ from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_o
 from ybs.providers.facts import fitted, fitting_temperature, stated
 from ybs.providers.http.client import HttpClient, Patience, checked_headers, host_of, unnamed_place
 from ybs.providers.http.failures import Site
-from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.route import route_of
 from ybs.providers.sizes import billions_of
@@ -250,15 +249,13 @@ def client_of(
         is_unnamed=bool(unnamed_place(provider.name, endpoint)),
     )
     patience = patience or Patience.of(endpoint, config.llm.timeout_seconds)
-    unix_socket = provider.unix_socket
     return HttpClient(
         site,
         patience=patience,
-        transport=unix_socket
-        and PlainTransport(endpoint, connect_seconds=patience.connect, unix_socket=unix_socket),
         headers=_headers(provider, key),
         secret=key,
-        route=route_of(host, config),
+        route=replace(route_of(host, config), unix_socket=provider.unix_socket),
+        connections=host.shared,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a session and the process that makes its repo maps say to each other: one line of JSON at a time."""
+"""What sessions and the process that makes their repo maps say to each other: one line of JSON at a time, and `null` at the end."""
 
 import os
 from pathlib import Path
@@ -47,14 +47,14 @@ class Ready(Struct, frozen=True, kw_only=True):
 
 
 class MapQuery(Struct, frozen=True, kw_only=True):
-    """The second line to the process: what the map is about ("": everything), and its size."""
+    """A later line to the process: what the map is about ("": everything), and its size."""
 
     query: str
     tokens: int
 
 
 class MapAnswer(Struct, frozen=True, kw_only=True):
-    """The second line back: the map, the files in it, its tokens, and how many source files there are."""
+    """A later line back: the map, the files in it, its tokens, and how many source files there are."""
 
     text: str
     files: tuple[str, ...] = ()

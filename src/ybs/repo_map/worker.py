@@ -1,4 +1,4 @@
-"""The process that makes one repo map: it is started before it is needed, and waits for the question."""
+"""The process that makes repo maps: it is started before it is needed, and waits for the question."""
 
 import asyncio
 import os
@@ -33,12 +33,12 @@ class MapCrashed(MapFailed):
 
 
 class MapChild:
-    """One process. `ask` once, then `end`; both may be left out, but `kill` or `end` may not."""
+    """One process. `ask` one question at a time, then `end`; both may be left out, but `kill` or `end` may not."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], job: MapRequest) -> None:
         """Start it, which takes well below a millisecond. Raises MapFailed."""
         self._said = bytearray()
-        self._has_ended = self._is_gone = self._is_too_much = False
+        self._has_ended = self._is_gone = self._is_too_much = self._has_begun = False
         try:
             self.pid, self._in, self._out = _spawn(command, environ)
         except (OSError, ValueError) as error:
@@ -49,18 +49,20 @@ class MapChild:
     def is_ready(self) -> bool:
         """Whether the index is as new as the files, so that an answer takes no longer than its making."""
         self._look()
-        return b"\n" in self._said
+        return self._has_begun or b"\n" in self._said
 
     async def ask(self, query: str, tokens: int) -> MapAnswer:
         """Ask and wait for the answer. Raises MapFailed."""
         self._send(MapQuery(query=plain(query[:MOST_QUERY_CHARS]), tokens=tokens))
         try:
-            msgspec.json.decode(await self._line(0), type=Ready)
-            return msgspec.json.decode(await self._line(1), type=MapAnswer)
+            if not self._has_begun:
+                msgspec.json.decode(await self._line(), type=Ready)
+                self._has_begun = True
+            return msgspec.json.decode(await self._line(), type=MapAnswer)
         except msgspec.DecodeError as error:
             raise MapFailed("its process said something else") from error
 
-    def _send(self, words: MapRequest | MapQuery) -> None:
+    def _send(self, words: MapRequest | MapQuery | None) -> None:
         """Write a line. What has ended already says so when its answer is read."""
         data = msgspec.json.encode(words) + b"\n"
         with suppress(BrokenPipeError):
@@ -71,15 +73,16 @@ class MapChild:
             if not is_whole:
                 self.kill()
 
-    async def _line(self, number: int) -> bytes:
-        while self._said.count(b"\n") <= number:
+    async def _line(self) -> bytes:
+        while b"\n" not in self._said:
             if self._is_too_much:
                 raise MapFailed(f"its process said more than {MOST_BYTES:,} bytes")
             if self._has_ended:
                 raise MapCrashed("its process ended without an answer")
             await self._wait()
             self._look()
-        return bytes(self._said.split(b"\n", number + 1)[number])
+        line, _, self._said = self._said.partition(b"\n")
+        return bytes(line)
 
     async def _wait(self) -> None:
         """Wait until there is something to read."""
@@ -117,6 +120,7 @@ class MapChild:
             return
         try:
             if grace_seconds:
+                self._send(None)
                 await self._end_by_itself(grace_seconds)
         finally:
             self.kill()

@@ -141,10 +141,14 @@ class Feed:
         self._pieces: list[Envelope] = []
         self._state: list[Envelope] = []
         self._listeners: set[Listener] = set()
+        self._sinks: list[Sink] = []
         self._has_ended = False
+        #: The number of the last event.
+        self.number = 0
 
     def __call__(self, envelope: Envelope) -> None:
         """Keep an event and pass it on. It waits for nobody."""
+        self.number = envelope.number
         match envelope.event:
             case StateChanged():
                 self._state = [envelope]
@@ -155,16 +159,24 @@ class Feed:
                 self._kept.append(envelope)
         for listener in tuple(self._listeners):
             listener.put(envelope)
+        for sink in tuple(self._sinks):
+            sink(envelope)
+
+    def earlier(self, after: int = 0) -> list[Envelope]:
+        """Return the events behind that number: not the pieces that a later one holds whole, and of all states the last."""
+        kept = (*self._kept, *self._pieces, *self._state)
+        return sorted((each for each in kept if each.number > after), key=lambda each: each.number)
+
+    def follow(self, sink: Sink, after: int = 0) -> Callable[[], None]:
+        """Hand a sink the events behind that number, those to come at once as they come; return the way to end that."""
+        for each in self.earlier(after):
+            sink(each)
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
 
     def listen(self, after: int = 0) -> Listener:
-        """Listen to all events behind that number: those that were, and those to come.
-
-        Of what was, the pieces are left out that a later event holds whole, and all states but the last.
-        """
-        whole = (each for each in self._kept if each.number > after)
-        rest = (each for each in (*self._pieces, *self._state) if each.number > after)
-        earlier = sorted((*whole, *rest), key=lambda each: each.number)
-        listener = Listener(earlier, self._listeners.discard)
+        """Listen to all events behind that number: those that were, and those to come, at the listener's own pace."""
+        listener = Listener(self.earlier(after), self._listeners.discard)
         if self._has_ended:
             listener.end()
         else:

@@ -31,7 +31,8 @@ class Shared:
 class Hub:
     """Holds sessions by their ids, on one `host`: that of this process's environment, unless another is given.
 
-    What they say and do is seen in none of the others; programs of MCP servers with the same entry are shared by those of a project.
+    What they say and do is seen in none of the others. Those of a project share programs of MCP servers with the same entry and the map's
+    process, and those that reach a server in the same way share connections.
     `open_session` takes what `Session.open` takes.
     """
 

@@ -87,7 +87,7 @@ class Line(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
     `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with.
+    `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
     """
 
     text: str
@@ -95,6 +95,7 @@ class Line(Struct, frozen=True, kw_only=True):
     typed: str | None = None
     is_choice: bool = False
     is_for_model: bool = False
+    images: tuple[Image, ...] = ()
 
 
 class _Waiting(Sender):
@@ -178,7 +179,8 @@ class Inbox:
             return
         # Words behind a command that waits are for what it leaves: /new, or another model.
         is_turned = any(map(self._is_order, (*self._lines, line)))
-        if self.is_busy and not is_turned and self._session.steer(line.text, typed=line.typed):
+        is_steering = self.is_busy and not is_turned and not line.images
+        if is_steering and self._session.steer(line.text, typed=line.typed):
             self._steering.append(line)
             self._tell(line.sender)
             return
@@ -246,6 +248,16 @@ class Inbox:
         self._tell()
         return text
 
+    def hear(self, sender: Sender) -> None:
+        """Tell a frontend what waits, though it has sent nothing."""
+        if sender not in self._senders:
+            self._senders.append(sender)
+
+    def forget(self, sender: Sender) -> None:
+        """Tell a frontend that is gone nothing more of what waits; what it sent stays."""
+        if sender in self._senders:
+            self._senders.remove(sender)
+
     def stop(self) -> None:
         """Stop the running turn or command."""
         if not self._session.cancel() and self._task is not None:
@@ -306,8 +318,8 @@ class Inbox:
 
     async def _sent(self, line: Line) -> Reply | Outcome:
         if line.is_for_model or (line.typed is not None and not self._is_order(line)):
-            return await self._session.send(line.text, typed=line.typed)
-        return await self._session.handle(line.text)
+            return await self._session.send(line.text, line.images, typed=line.typed)
+        return await self._session.handle(line.text, line.images)
 
     def _on_event(self, envelope: Envelope) -> None:
         """Tell of words that the running turn has read; give back what waits when it was stopped."""
@@ -353,8 +365,8 @@ class Inbox:
         self._tell()
 
     def _tell(self, sender: Sender | None = None) -> None:
-        if sender is not None and sender not in self._senders:
-            self._senders.append(sender)
+        if sender is not None:
+            self.hear(sender)
         for each in self._senders:
             each.changed()
         self._changed()

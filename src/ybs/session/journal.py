@@ -234,6 +234,6 @@ def named(store: "Store", folder: Path, word: str) -> str:
     none. Raises YbsError where the word means no session.
     """
     if word:
-        return store.find(word, project=str(folder)).name
+        return store.name_of(word, project=str(folder))
     newest = store.newest(str(folder))
     return newest.name if newest else ""

@@ -86,7 +86,9 @@ class MainAgent:
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
         self.recorder = TurnRecorder(environment, journal, self._warming)
-        self._hooks = (self.recorder, *options.hooks, *([words.hooks] if words.hooks else []))
+        first = (options.editor,) if options.editor else ()
+        own = (words.hooks,) if words.hooks else ()
+        self._hooks = (*first, self.recorder, *options.hooks, *own)
         self.place = Place(environment, self._hooks, options.tools, options.toolboxes)
         self.own_model: Model | None = options.model
         self.before_compaction: BeforeCompaction | None = (

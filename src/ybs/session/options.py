@@ -46,6 +46,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
+    `editor` is a hook that runs before all others and after them: it knows what an editor holds of files. `mcp_servers` are entries that a
+    program brings, held to what a project's may do.
     `tools` and `toolboxes` are offered beside the built-in tools; the same rules and questions apply to their calls.
     `model` is a model that answers in place of a provider's; who made it closes it. `confirm` is asked before a call that needs it.
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
@@ -75,6 +77,8 @@ class Options(Struct, frozen=True, kw_only=True):
     commands: Commands | None = None
     guards: tuple[Guard, ...] = ()
     hooks: tuple[TurnHook, ...] = ()
+    editor: TurnHook | None = None
+    mcp_servers: dict[str, Any] = {}
     tools: tuple[Tool, ...] = ()
     toolboxes: tuple[Toolbox, ...] = ()
     model: Model | None = None

@@ -5,7 +5,10 @@ several frontends of one session see the same questions.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Confirm, Question
@@ -15,6 +18,40 @@ async def by_id(question: Question) -> Answer:
     """Leave a question to `Questions.answer`: the `confirm` of a session that no single frontend asks for."""
     del question
     return await asyncio.get_running_loop().create_future()
+
+
+#: What the model reads after a plain no.
+NO: Final = Answer(is_allowed=False, reason="the person said no")
+
+
+class Choice(Struct, frozen=True):
+    """One way to answer, for a frontend that shows buttons: its label, and how long it holds."""
+
+    label: str
+    answer: Answer
+    kind: Literal["once", "always", "no"] = "once"
+
+
+def choices_of(question: OpenQuestion) -> Iterator[Choice]:
+    """Yield the ways to answer a question, those of the terminal, but for words of the person's own."""
+    if question.choices is not None:
+        for each in question.choices:
+            yield Choice(each, Answer(is_allowed=True, reason=each))
+        yield Choice("No answer", NO, "no")
+        return
+    plain = "Yes, in the sandbox" if question.outside == "needed" else "Yes"
+    yield Choice(plain, Answer(is_allowed=True))
+    if question.offers_network:
+        yield Choice("Yes, with network", Answer(is_allowed=True, with_network=True))
+    if question.outside:
+        yield Choice("Yes, outside the sandbox, once", Answer(is_allowed=True, is_outside=True))
+    if rule := question.grant:
+        always = Answer(is_allowed=True, is_for_session=True)
+        yield Choice(f"Always in this session: {rule}", always, "always")
+        if question.can_be_kept:
+            always = Answer(is_allowed=True, is_for_project=True)
+            yield Choice(f"Always in this project: {rule}", always, "always")
+    yield Choice("No", NO, "no")
 
 
 class Questions:
@@ -78,4 +115,10 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         outside=question.outside,
         choices=question.choices,
         agent=question.agent,
+        effect=question.effect,
+        withheld=question.withheld,
+        network_grant=question.network_grant,
+        takes_reason=question.takes_reason,
+        needs_network=question.needs_network,
+        offers_asking=question.offers_asking,
     )

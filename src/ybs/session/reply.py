@@ -173,6 +173,10 @@ class Commands(Protocol):
         """Return whether the line is a command."""
         ...
 
+    def listed(self, session: Any) -> Sequence[Any]:
+        """Return all of them, as `ybs.commands.command.SlashCommand` has them, so that a frontend can offer them."""
+        ...
+
     def runs_beside(self, session: Any, line: str) -> bool:
         """Return whether the line is a command that need not wait for the end of a running turn."""
         ...

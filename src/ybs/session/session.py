@@ -52,6 +52,9 @@ class Session:
     keeps holding it.
     """
 
+    #: Whether it goes on when its frontend leaves.
+    stays = False
+
     def __init__(self, options: Options) -> None:
         self._options, self.commands = options, options.commands
         self._telling = Telling(lambda: self.state)

@@ -1,7 +1,7 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -36,6 +36,8 @@ def load_settings(options: Options) -> Loaded:
         profile=options.profile,
         trusts_project=options.trust,
     )
+    if options.mcp_servers:
+        loaded = _with_servers(options, loaded)
     if (file := options.host.home / _CLAUDE_SETTINGS).exists():
         loaded = _with_hooks_of(file, loaded)
     if not (options.host.config_folder / "plugins.json").exists():
@@ -43,6 +45,27 @@ def load_settings(options: Options) -> Loaded:
     from ybs.plugins.in_settings import with_added  # few have plugins
 
     return with_added(loaded)
+
+
+def _with_servers(options: Options, loaded: Loaded) -> Loaded:
+    """Return the settings with the MCP servers that an editor brings: none takes the place of another, or reads a variable."""
+    from ybs.trust.grants import ORIGIN_MARK, variables_of  # few editors bring any
+
+    kept, warnings = dict[str, Any](), list[str]()
+    for name, entry in options.mcp_servers.items():
+        reads = ", ".join(sorted({use.name for use in variables_of({name: entry})}))
+        is_taken = name in loaded.config.mcpServers
+        why = "your own settings define it" if is_taken else f"it reads {reads}" if reads else ""
+        if why:
+            warnings.append(f"The editor's MCP server {name[:40]!r} is not used, because {why}.")
+        else:
+            kept[name] = {**entry, ORIGIN_MARK: "editor"}
+    servers = {**loaded.config.mcpServers, **kept}
+    return replace(
+        loaded,
+        config=replace(loaded.config, mcpServers=servers),
+        warnings=(*loaded.warnings, *warnings),
+    )
 
 
 def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:

@@ -17,6 +17,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.core.messages import AssistantMessage, Usage, UserMessage
+from ybs.core.remedies import Remedy
 from ybs.session.composer import Composer
 from ybs.session.injection import as_words
 from ybs.session.journal import Journal
@@ -243,7 +244,7 @@ class TurnRunner:
             if not goes_on:
                 self._close_open_calls()
             if note := note_on(main.environment.config, main.agent.model):
-                self._emit(Noticed(level="info", text=note))
+                self._emit(Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
 
     def _close_open_calls(self) -> None:
         """Answer the calls that an earlier part of the session was killed in the midst of."""

@@ -5,6 +5,7 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAnswered, Emit, Noticed
-from ybs.core.hooks import CallHook, CallJudge
+from ybs.core.hooks import CallHook, CallJudge, CallOpener
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
@@ -96,7 +97,7 @@ class LocalToolbox(Toolbox):
 
     `dry_run`: calls are checked and shown, never run.
     `limits` are the seconds that a call may take, by the tool's name; a tool may have its own `longest_seconds`.
-    `hooks` run around each call that may change something; a `CallJudge` among them judges every call.
+    `hooks` run around each call that may change something; a `CallJudge` among them judges every call, a `CallOpener` hears of each first.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class LocalToolbox(Toolbox):
         self._most_chars = max_output_chars
         self._dry_run = dry_run
         self._limits, self._hooks = limits, hooks
+        self._openers = [hook for hook in hooks if isinstance(hook, CallOpener)]
         self._judges: CallJudge | None = None
         if judges := [hook for hook in hooks if isinstance(hook, CallJudge)]:
             from ybs.tools.calls.judging import Judges  # few sessions have any
@@ -213,8 +215,10 @@ class LocalToolbox(Toolbox):
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.supervise import called  # the first request of a session needs none
+        from ybs.tools.calls.supervise import awaited, called  # the first request needs none
 
+        for opener in self._openers:
+            await awaited(partial(opener.before_look, call), call.name, PREPARE_SECONDS)
         try:
             ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
         except OutsideRoots as refused:

@@ -78,6 +78,14 @@ def told(
     return _line(event, at, tail + _origin(agent, started_by))
 
 
+def json_of(value: Any) -> bytes:
+    """Write a record that is no event as JSON, in one line. What is no text in it becomes a question mark."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return _encode(_whole(value))
+
+
 def _origin(agent: str, started_by: str) -> bytes:
     tail = b',"agent":' + _encode(_whole(agent))
     return tail + (b',"started_by":' + _encode(_whole(started_by)) if started_by else b"")

@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
@@ -59,6 +60,13 @@ class Store:
         if not is_number(word) and (exact := self._exact(word)) is not None:
             return exact
         return found(word, self.numbered(project))
+
+    def name_of(self, word: str, *, project: str = "") -> str:
+        """Return the name of the session that a word means, as `find` does; one that is a name already is not looked into."""
+        with suppress(YbsError, OSError):
+            if not is_number(word) and self._path(word).lstat().st_size:
+                return word
+        return self.find(word, project=project).name
 
     def read(self, name: str) -> Transcript:
         """Read a session. Raises YbsError and OSError."""

@@ -170,7 +170,7 @@ def test_names_that_act_on_a_terminal_are_written_so_that_they_do_not(
 
 
 class Session(SimpleQueue[bytes]):
-    """What a session says to its process; before the question a file changes."""
+    """What sessions say to their process: two questions, and the end; before the first question a file changes."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -180,7 +180,9 @@ class Session(SimpleQueue[bytes]):
     def get(self, *_: Any, **__: Any) -> bytes:
         if self.empty():
             (self.folder / "src" / "moon.py").write_text("def lighthouse(): pass\n")
-            self.put(msgspec.json.encode(MapQuery(query="lighthouse", tokens=100)))
+            for words in (MapQuery(query="lighthouse", tokens=100),) * 2:
+                self.put(msgspec.json.encode(words))
+            self.put(b"null")
         return super().get()
 
 
@@ -195,9 +197,10 @@ def test_a_question_that_comes_late_is_answered_with_what_changed_meanwhile(
     (harbour / "src" / "moon.py").unlink(missing_ok=True)
     monkeypatch.setattr(map, "FRESH_SECONDS", fresh_seconds)
     map.talk(Session(harbour))
-    ready, answer = capsysbinary.readouterr().out.splitlines()
+    ready, answer, later = capsysbinary.readouterr().out.splitlines()
     assert msgspec.json.decode(ready, type=Ready).sources == 4
     found = msgspec.json.decode(answer, type=MapAnswer)
     assert (found.files[0] == "src/moon.py") == is_seen
     assert found.sources == 4 + is_seen
+    assert msgspec.json.decode(later, type=MapAnswer).sources == 5, "who asks next waited meanwhile"
     assert found.tokens <= 100

@@ -5,7 +5,7 @@ import signal
 import sys
 from argparse import Namespace
 from contextlib import contextmanager, suppress
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -111,14 +111,14 @@ def files_of(roots: "Roots") -> list[str]:
 
 
 def serve() -> int:
-    """Make one map for the session at the other end of the pipes."""
+    """Make maps for the sessions at the other end of the pipes."""
     _bound()
     talk(_lines())
     return 0
 
 
 def talk(lines: "SimpleQueue[bytes]") -> None:
-    """Make one map: job in, ready out, question in, answer out."""
+    """Make maps: job in, ready out; question in, answer out, until the end is said."""
     made = repo_map_of(msgspec.json.decode(lines.get(), type=MapRequest))
     try:
         made.prepare()
@@ -126,12 +126,13 @@ def talk(lines: "SimpleQueue[bytes]") -> None:
         if lines.empty():  # grammars and caches are loaded before somebody waits for an answer
             made.answer("", DEFAULT_TOKENS)
         _say(Ready(sources=made.sources))
-        question = msgspec.json.decode(lines.get(), type=MapQuery)
-        if monotonic() - prepared_at > FRESH_SECONDS:
-            made.prepare()
-        found = made.answer(question.query, question.tokens)
-        text, files = plain(found.text), found.files
-        _say(MapAnswer(text=text, files=files, tokens=found.tokens, sources=made.sources))
+        while question := msgspec.json.decode(lines.get(), type=MapQuery | None):
+            if monotonic() - prepared_at > FRESH_SECONDS:
+                made.prepare()
+            found = made.answer(question.query, question.tokens)
+            text, files = plain(found.text), found.files
+            _say(MapAnswer(text=text, files=files, tokens=found.tokens, sources=made.sources))
+            prepared_at = -inf  # for whoever asks next, the files are looked at again
     finally:
         made.close()
 

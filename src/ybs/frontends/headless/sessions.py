@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -16,6 +17,7 @@ from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
 from ybs.frontends.layout import in_columns
+from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
@@ -98,39 +100,64 @@ class Sessions:
 
 def list_them(here: Sessions, arguments: "Namespace") -> int:
     """Print the sessions that are not empty, numbered as the other actions take them."""
+    doing = _doing(here)
     listed = [
         (number, each)
         for number, each in enumerate(here.listed(), 1)
         if each.messages and (arguments.all or each.project == str(here.folder))
     ]
     if arguments.format == "json":
-        write_json([_facts(saved, number) for number, saved in listed])
+        write_json(
+            [
+                {**_facts(saved, number), "doing": doing.get(saved.name, "")}
+                for number, saved in listed
+            ]
+        )
     elif not listed:
         where = "" if arguments.all else f" in {here.folder}; `ybs sessions list --all` shows all"
         write(f"There are no saved sessions{where}.")
     else:
-        write_sections(listed, with_folder=arguments.all)
+        write_sections(listed, with_folder=arguments.all, doing=doing)
     warn(here.loaded.warnings)
     return 0
 
 
-def write_sections(listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool) -> None:
+def _doing(here: Sessions) -> "Mapping[str, str]":
+    """Return what the sessions of the server do; most people have none."""
+    if not ServerPlace.of(here.loaded.host).path.exists():
+        return {}
+    from ybs.frontends.serve.background import running
+
+    return running(here.loaded.host)
+
+
+def write_sections(
+    listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool, doing: "Mapping[str, str]"
+) -> None:
     """Print the conversations, and below them the one-shots."""
     once = [(number, saved) for number, saved in listed if saved.is_one_shot]
     rest = [(number, saved) for number, saved in listed if not saved.is_one_shot]
     if rest:
-        write_rows(rest, with_folder=with_folder)
+        write_rows(rest, with_folder=with_folder, doing=doing)
     if rest and once:
         write("")
     if once:
         write("One-shots (ybs --print):")
-        write_rows(once, with_folder=with_folder)
+        write_rows(once, with_folder=with_folder, doing=doing)
 
 
-def write_rows(listed: "Sequence[tuple[int, Saved]]", *, with_folder: bool) -> None:
+def write_rows(
+    listed: "Sequence[tuple[int, Saved]]",
+    *,
+    with_folder: bool,
+    doing: "Mapping[str, str]" = MappingProxyType({}),
+) -> None:
     """Print a line for each session; on a terminal that is too narrow for it, what people look for."""
     now = time.time()
-    rows = [_row(saved, number, now, with_folder=with_folder) for number, saved in listed]
+    rows = [
+        (*_row(saved, number, now, with_folder=with_folder), doing.get(saved.name) or _open(saved))
+        for number, saved in listed
+    ]
     room = columns()
     if max(map(len, in_columns(rows))) > room:
         rows = _narrowed(rows, max(room, _NARROWEST))
@@ -274,8 +301,11 @@ def _row(saved: "Saved", number: int, now: float, *, with_folder: bool) -> tuple
         printable(saved.model),
         printable(saved.name.removeprefix(PREFIX)),
         *([printable(saved.project)] if with_folder else []),
-        "open" if saved.is_open else "",
     )
+
+
+def _open(saved: "Saved") -> str:
+    return "open" if saved.is_open else ""
 
 
 def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:

@@ -24,8 +24,9 @@ from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.mcp_server.later import LaterNotices
 from ybs.frontends.mcp_server.server import ToolServer, confirm
-from ybs.frontends.mcp_server.stdio import claim_stdio, streams
+from ybs.frontends.mcp_server.stdio import streams
 from ybs.frontends.mcp_server.tools import served_toolbox
+from ybs.frontends.stdio import claim_stdio
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
 from ybs.session.questions import Questions

@@ -12,6 +12,7 @@ from ybs.frontends.terminal.start.remarks import say
 from ybs.frontends.tty import is_dumb
 
 if TYPE_CHECKING:
+    from ybs.frontends.terminal.session import TerminalSession
     from ybs.session.options import Options
     from ybs.session.session import Session
 
@@ -37,7 +38,7 @@ def chat(
     session = (opener or open_or_set_up)(options)
     session.view.is_verbose = is_verbose
     try:
-        return asyncio.run(_talk(session, prompt, command))
+        return asyncio.run(talk(session, prompt, command, leaving=lambda: farewell(session)))
     except EOFError:  # the terminal was closed under us
         return HANGUP
     except OSError as error:
@@ -111,7 +112,10 @@ def with_trust(options: "Options") -> "Options":
     return replace(options, loaded=loaded)
 
 
-async def _talk(session: "Session", prompt: str, command: str) -> int:
+async def talk(
+    session: "TerminalSession", prompt: str, command: str, *, leaving: "Callable[[], list[str]]"
+) -> int:
+    """Let the person talk until they leave, and return the exit code; `leaving` gives what is said then."""
     asyncio.get_running_loop().set_exception_handler(
         put_mishap
     )  # its own would print past the gate
@@ -129,11 +133,7 @@ async def _talk(session: "Session", prompt: str, command: str) -> int:
 
             with window_title(session):
                 code = await Terminal(session, history=open_history(session)).run(prompt, command)
-        lines = _farewell(session) if code in (0, INTERRUPTED) else []
+        lines = leaving() if code in (0, INTERRUPTED) else []
     if lines:
         say("\n".join(lines))
     return code
-
-
-def _farewell(session: "Session") -> list[str]:
-    return farewell(session)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ybs.config.host import Host
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.security.sandbox.launch import Launch
-from ybs.session.session import Session
 from ybs.session.status import Status
 
 
@@ -27,7 +27,7 @@ async def run_subcommand(
     return await process.wait()
 
 
-def chosen_line(session: Session, state: Status) -> str:
+def chosen_line(session: TerminalSession, state: Status) -> str:
     """Return the line that takes the model of the settings as they are now; nothing where it is in use.
 
     Whether edits are asked about counts from now on.

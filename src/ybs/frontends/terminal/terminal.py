@@ -34,6 +34,7 @@ from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
 from ybs.frontends.terminal.questions.asking import Asking
 from ybs.frontends.terminal.questions.picker import Picking
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
 from ybs.frontends.terminal.status import second_line, start_line, toolbar
 from ybs.frontends.terminal.warm_up import WarmUp
@@ -41,7 +42,6 @@ from ybs.frontends.terminal.work import Work
 from ybs.frontends.tty import has_colour
 from ybs.security.gate import drawn
 from ybs.session.reply import Reply
-from ybs.session.session import Session
 
 Clock: TypeAlias = Callable[[], float]
 #: Within this time a second Ctrl-C leaves.
@@ -64,7 +64,7 @@ class Terminal:
 
     def __init__(
         self,
-        session: Session,
+        session: TerminalSession,
         *,
         put_in: Input | None = None,
         put_out: Output | None = None,
@@ -106,8 +106,7 @@ class Terminal:
         self.session.subscribe(self._on_event, follows=True)
         self._refresh()
         self._greet()
-        if (resumed := self.session.resumed) is not None:
-            await self.show_reply(resumed)
+        await self._go_on()
         app = self.window.app
         app.after_render += self._on_drawn
         loop = asyncio.get_running_loop()
@@ -125,11 +124,18 @@ class Terminal:
             return await self.window.run()
         finally:
             warm_up.end()
-            self.asking.dismiss()
+            if not self.session.stays:
+                self.asking.dismiss()
             await self.work.abandon()
             self.window.draft.keep()
             self._scroll.draw()
             loop.set_exception_handler(mishaps)
+
+    async def _go_on(self) -> None:
+        """Draw what was, of a session that goes on, and what it is at."""
+        if (resumed := self.session.resumed) is not None:
+            await self.show_reply(resumed)
+        self.work.join()
 
     # What the keys do
 
@@ -191,7 +197,7 @@ class Terminal:
 
     def leave(self) -> None:
         """Leave; the running turn ends with the session. Where that stops background jobs, it is said first."""
-        now, jobs = self._clock(), self.session.status().jobs
+        now, jobs = self._clock(), 0 if self.session.stays else self.session.status().jobs
         if jobs and now - self._warned_at >= WARNED_SECONDS:
             self._warned_at = now
             what = "1 background job" if jobs == 1 else f"{jobs} background jobs"
@@ -205,7 +211,7 @@ class Terminal:
         """Go to the next of the usual modes."""
         place = MODES.index(self.session.mode) if self.session.mode in MODES else -1
         self.session.mode = MODES[(place + 1) % len(MODES)]
-        self.hint(mode_text(self.session))
+        self.hint(mode_text(self.session.status()))
 
     # What stands on the screen
 

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 from ybs.frontends.terminal.prompt.input import Prompt
-from ybs.session.session import Session
+from ybs.frontends.terminal.session import TerminalSession
 
 #: It begins this long after the prompt is drawn.
 WARM_UP_SECONDS = 0.15
@@ -18,7 +18,7 @@ class WarmUp:
 
     def __init__(
         self,
-        session: Session,
+        session: TerminalSession,
         window: Prompt,
         refresh: Callable[[], None],
         say: Callable[[str], None],
@@ -51,7 +51,7 @@ class WarmUp:
             self._timer = asyncio.get_running_loop().call_later(LEARN_SECONDS, self._learn)
 
     def _learn(self) -> None:
-        if not self._session.is_busy:
+        if not self._session.is_busy and not self._session.stays:  # else it is the server's
             learning = asyncio.get_running_loop().run_in_executor(
                 None, recurring_line, self._session
             )
@@ -69,7 +69,7 @@ class WarmUp:
             asyncio.get_running_loop().run_in_executor(None, _import, "drawing.markdown")
 
 
-def recurring_line(session: Session) -> str:
+def recurring_line(session: Any) -> str:
     """Return a line about what recurs; empty where there is nothing, or where the person does not want it."""
     from ybs.commands.learn import learning_of
     from ybs.core.errors import YbsError

@@ -20,9 +20,9 @@ from ybs.core.events import (
 )
 from ybs.core.wording import first_words
 from ybs.frontends.terminal.output import GatedOutput, act
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.security.unicode import printable
-from ybs.session.session import Session
 
 #: Keep the title that the window has, and bring it back: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
 KEEP, RESTORE = "\x1b[22;2t", "\x1b[23;2t"
@@ -34,7 +34,7 @@ _WITHOUT = ("linux", "dumb", "cons", "vt")
 
 @contextmanager
 def window_title(
-    session: Session, output: Output | None = None, environ: Mapping[str, str] = os.environ
+    session: TerminalSession, output: Output | None = None, environ: Mapping[str, str] = os.environ
 ) -> Generator[None]:
     """Show the session in the window's title as long as it lasts; the title that was there comes back."""
     if not session.config.ui.terminal_title or environ.get("TERM", "dumb").startswith(_WITHOUT):
@@ -52,7 +52,7 @@ def window_title(
 class WindowTitle:
     """Takes events and changes the title with them."""
 
-    def __init__(self, session: Session, output: Output) -> None:
+    def __init__(self, session: TerminalSession, output: Output) -> None:
         self._session, self._output = session, output
         self._asked: set[str] = set()
         self._is_working = False

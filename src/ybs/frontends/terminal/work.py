@@ -8,9 +8,9 @@ from ybs.commands.advice import told
 from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
-from ybs.session.session import Session
 
 #: Lines that wait are shown up to this many.
 MAX_SHOWN = 4
@@ -55,9 +55,16 @@ class WorkFrontend(Protocol):
 class Work(Sender):
     """Sends the lines of the terminal, and draws what becomes of them."""
 
-    def __init__(self, session: Session, front: WorkFrontend) -> None:
+    def __init__(self, session: TerminalSession, front: WorkFrontend) -> None:
         self._inbox, self._session, self._front = session.inbox, session, front
         self._ticking: asyncio.Task[None] | None = None
+        self._inbox.hear(self)
+
+    def join(self) -> None:
+        """Draw that a line is being worked on, if one is: it was taken before this terminal came."""
+        if self._inbox.now is not None:
+            self._begin()
+            self.changed()
 
     @property
     def is_busy(self) -> bool:
@@ -124,9 +131,7 @@ class Work(Sender):
         from ybs.commands.registry import activity_of
 
         if line is self._inbox.now:
-            self._front.live.begin()
-            if self._ticking is None:
-                self._ticking = asyncio.create_task(self._tick())
+            self._begin()
         if not _is_quiet(line):
             self._front.echo(line.text)
         activity = "running" if line.text.startswith("!") else activity_of(line.text)
@@ -170,6 +175,11 @@ class Work(Sender):
         more = len(waiting) - MAX_SHOWN
         lines = [self._front.shorten(line) for line in waiting[max(0, more) :]]
         return [f"{more} more", *lines] if more > 0 else lines
+
+    def _begin(self) -> None:
+        self._front.live.begin()
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
         while True:

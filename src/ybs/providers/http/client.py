@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ybs.config.addresses import is_local, is_loopback
 from ybs.core.errors import ConfigError, ModelError
+from ybs.core.leases import Lease, Leases
 from ybs.providers.http import failures
 from ybs.providers.http.failures import Site
 from ybs.providers.http.plain_http import PlainTransport
@@ -122,11 +123,13 @@ def open_transport(
 
         is_far = not is_loopback(host_of(endpoint))
         return HttpxTransport(connect_seconds=connect_seconds, uses_proxies=is_far, route=route)
-    return PlainTransport(endpoint, connect_seconds=connect_seconds)
+    return PlainTransport(endpoint, connect_seconds=connect_seconds, unix_socket=route.unix_socket)
 
 
 def _needs_httpx(endpoint: str, route: Route) -> bool:
     """Return whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
+    if route.unix_socket is not None:
+        return False
     parts = urlsplit(endpoint)
     if parts.scheme == "https" or "@" in parts.netloc:
         return True
@@ -141,7 +144,10 @@ def never_done() -> float | None:
 
 
 class HttpClient:
-    """Sends calls to one endpoint. `secret` is the key: it never stands in a message."""
+    """Sends calls to one endpoint. `secret` is the key: it never stands in a message.
+
+    `connections` are its own, or shared with other clients that take theirs from there and have the same address and route.
+    """
 
     def __init__(
         self,
@@ -150,8 +156,8 @@ class HttpClient:
         patience: Patience | None = None,
         headers: Mapping[str, str] | None = None,
         secret: str | None = None,
-        transport: Transport | None = None,
         route: Route | None = None,
+        connections: Leases | Transport | None = None,
     ) -> None:
         self.site = site
         self._patience = patience or Patience.of(site.endpoint, 120.0)
@@ -159,7 +165,9 @@ class HttpClient:
         self._short = Patience(first=min(first, _SHORT_SECONDS), later=min(later, _SHORT_SECONDS))
         self._headers = {"user-agent": "ybs", "accept-encoding": "identity", **(headers or {})}
         self._secret = secret
-        self._transport, self._route = transport, route
+        self._route = route or Route()
+        self._connections = Leases() if connections is None else connections
+        self._lease: Lease[Transport] | None = None
 
     @cached_property
     def account(self) -> str:
@@ -170,21 +178,30 @@ class HttpClient:
 
     @property
     def _wire(self) -> Transport:
-        if self._transport is None:
-            connect_seconds = self._patience.connect
-            self._transport = open_transport(
-                self.site.endpoint, connect_seconds=connect_seconds, route=self._route
+        if not isinstance(self._connections, Leases):
+            return self._connections
+        if self._lease is not None and self._lease.is_stale:
+            self._lease.release()
+            self._lease = None
+        if self._lease is None:
+            endpoint, seconds, route = self.site.endpoint, self._patience.connect, self._route
+            self._lease = self._connections.take(
+                (HttpClient, urlsplit(endpoint)[:2], seconds, route),
+                lambda: open_transport(endpoint, connect_seconds=seconds, route=route),
             )
-        return self._transport
+        return self._lease.thing
 
     async def warm_up(self) -> None:
         """Do ahead what the first call needs: imports, certificates, a connection. Never fails."""
         await self._wire.warm_up()
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        if self._transport is not None:
-            await self._transport.aclose()
+        """Close all connections that no other client uses."""
+        if not isinstance(self._connections, Leases):
+            await self._connections.aclose()
+        lease, self._lease = self._lease, None
+        if lease is not None and lease.release():
+            await lease.thing.aclose()
 
     async def batches(
         self,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from importlib import import_module
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from ybs.providers.http.transport import CutOff, HttpRequest, Route, Unreachable, reason_of
@@ -64,6 +64,7 @@ class HttpxTransport:
         self._connect_seconds = connect_seconds
         self._uses_proxies, self._route = uses_proxies, route or Route()
         self._made: httpx2.AsyncClient | None = None
+        self._making = Lock()
 
     async def warm_up(self) -> None:
         """Import httpx2 and read the certificates, in a thread."""
@@ -96,18 +97,26 @@ class HttpxTransport:
             await self._made.aclose()
 
     def _client(self) -> "httpx2.AsyncClient":
-        if self._made is None:
-            start_importing().join()
-            import httpx2  # imported by now
+        with self._making:  # threads of several sessions may be at it
+            if self._made is None:
+                self._made = self._new_client()
+            return self._made
 
-            certificates = httpx2.create_ssl_context()
-            if self._route.ca_file:
-                certificates.load_verify_locations(self._route.ca_file)
-            self._made = httpx2.AsyncClient(
-                verify=certificates,
-                proxy=self._route.proxy if self._uses_proxies else None,
-                timeout=httpx2.Timeout(None, connect=self._connect_seconds),
-                limits=httpx2.Limits(keepalive_expiry=60),
-                mounts=None if self._uses_proxies else dict.fromkeys(_ALL_SCHEMES),
-            )
-        return self._made
+    def _new_client(self) -> "httpx2.AsyncClient":
+        start_importing().join()
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+        import httpx2  # imported by now, and what it imports itself
+
+        certificates = httpx2.create_ssl_context()
+        if self._route.ca_file:
+            certificates.load_verify_locations(self._route.ca_file)
+        return httpx2.AsyncClient(
+            verify=certificates,
+            # What a server sets for one session is not sent with the requests of another.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            proxy=self._route.proxy if self._uses_proxies else None,
+            timeout=httpx2.Timeout(None, connect=self._connect_seconds),
+            limits=httpx2.Limits(keepalive_expiry=60),
+            mounts=None if self._uses_proxies else dict.fromkeys(_ALL_SCHEMES),
+        )

@@ -107,11 +107,13 @@ class PlainTransport:
         self._host_header = parts.netloc
         self._connect_seconds, self._unix_socket = connect_seconds, unix_socket
         self._idle: list[_Connection] = []
+        self._warming = asyncio.Lock()
 
     async def warm_up(self) -> None:
-        """Connect ahead of the first call."""
+        """Connect ahead of the first call, unless a connection is idle."""
         with suppress(Unreachable):
-            self.keep(await self._connect())
+            async with self._warming:  # sessions may begin side by side
+                self.keep(self._take_idle() or await self._connect())
 
     async def send(self, call: HttpRequest) -> PlainResponse:
         """Send a call; one that an idle connection fails to carry goes over a new one."""
@@ -129,8 +131,11 @@ class PlainTransport:
             self._idle.pop().close()
 
     def keep(self, link: _Connection) -> None:
-        """Keep a connection for the next call."""
+        """Keep a connection for the next call, and none that the server has closed meanwhile."""
         link.may_be_stale = True
+        for each in [each for each in self._idle if not each.is_open]:
+            self._idle.remove(each)
+            each.close()
         self._idle.append(link)
 
     def _take_idle(self) -> _Connection | None:

@@ -7,6 +7,7 @@ exists because importing and warming httpx2 costs more time than all else of a f
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from errno import EHOSTUNREACH, ENETUNREACH
+from pathlib import Path
 from socket import gaierror
 from ssl import SSLError
 from typing import Protocol, cast
@@ -23,10 +24,14 @@ class CutOff(Exception):
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """How servers beyond this machine are reached: `proxy` in place of those of the environment, `ca_file` beside the system's certificates."""
+    """How servers beyond this machine are reached: `proxy` in place of those of the environment, `ca_file` beside the system's certificates.
+
+    A server that listens at a `unix_socket` is reached there.
+    """
 
     proxy: str | None = None
     ca_file: str | None = None
+    unix_socket: Path | None = None
 
     def __repr__(self) -> str:
         # A proxy's password must not reach a log by way of a representation.
@@ -58,7 +63,7 @@ class Response(Protocol):
 
 
 class Transport(Protocol):
-    """Sends calls to one endpoint and keeps its connections."""
+    """Sends calls to one endpoint and keeps its connections, for all sessions that reach it in the same way. It keeps nothing of a call."""
 
     async def warm_up(self) -> None:
         """Do ahead what the first call needs. Failures are left for the call to report."""

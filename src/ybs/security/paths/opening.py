@@ -27,14 +27,19 @@ Judge = Callable[[os.stat_result], None]
 class Place:
     """An entry of an open folder: whatever is done to it is done in that folder, wherever it is moved to."""
 
-    def __init__(self, folder: int, name: str, judge: Judge | None = None) -> None:
-        self.folder, self.name, self._judge = folder, name, judge
+    def __init__(
+        self, folder: int, name: str, judge: Judge | None = None, unsaved: bytes | None = None
+    ) -> None:
+        """`unsaved` is read in place of what the entry holds: an editor has it open, changed."""
+        self.folder, self.name, self._judge, self._unsaved = folder, name, judge, unsaved
 
     def open(self, flags: int, mode: int = 0o666) -> int:
         """Open the entry itself; the caller closes the descriptor.
 
         Raises OSError (ELOOP for a link), or Refused for what the judge does not let through.
         """
+        if self._unsaved is not None and flags & os.O_ACCMODE == os.O_RDONLY:
+            return _open_bytes(self._unsaved)
         flags |= os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, mode, dir_fd=self.folder)
         if self._judge is not None:
@@ -54,7 +59,7 @@ class Place:
         try:
             return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
         except FileNotFoundError:
-            return None
+            return None if self._unsaved is None else _status_of_new(self._unsaved)
 
     def unlink(self) -> None:
         """Remove the entry. Raises OSError."""
@@ -66,16 +71,48 @@ class Place:
 
 
 @contextmanager
-def held(path: Path, *, make_folders: bool = False, judge: Judge | None = None) -> Generator[Place]:
+def held(
+    path: Path,
+    *,
+    make_folders: bool = False,
+    judge: Judge | None = None,
+    unsaved: bytes | None = None,
+) -> Generator[Place]:
     """Hold the folder of the resolved path open and give the place in it.
 
-    `make_folders` makes the ones that are missing. Raises OSError, or Refused for a link on the way.
+    `make_folders` makes the ones that are missing; `unsaved` is read in place of the file. Raises OSError, or Refused for a link
+    on the way.
     """
     folder = _walk(path.parent, make_folders=make_folders)
     try:
-        yield Place(folder, path.name or ".", judge)
+        yield Place(folder, path.name or ".", judge, unsaved)
     finally:
         os.close(folder)
+
+
+def _open_bytes(data: bytes) -> int:
+    """Return a descriptor that reads the data, which nobody else gets at: in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("unsaved", os.MFD_CLOEXEC)
+    else:
+        from tempfile import mkstemp
+
+        descriptor, name = mkstemp()
+        os.unlink(name)  # noqa: PTH108 - it is a text
+    with open(descriptor, "wb", buffering=0, closefd=False) as file:
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _status_of_new(data: bytes) -> os.stat_result:
+    descriptor = _open_bytes(data)
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def open_listed(path: Path) -> int:

@@ -59,6 +59,8 @@ class Roots:
         blocked: Sequence[str | Path] = (),
     ) -> None:
         self.host, self.folder = host, Path(os.path.realpath(folder))
+        #: What an editor holds of files without having saved it, by the resolved path: it is read in place of the files.
+        self.unsaved: dict[Path, bytes] = {}
         self._blocked = tuple(self._expanded(blocked))
         self._own = tuple(self._expanded(host.own_places))
         self._named = frozenset(_key(path) for path in self._blocked)
@@ -187,7 +189,8 @@ class Roots:
         def judge(status: os.stat_result) -> None:
             self.check_file(path, status)
 
-        return held(path, make_folders=make_folders, judge=judge)
+        unsaved = self.unsaved.get(path)
+        return held(path, make_folders=make_folders, judge=judge, unsaved=unsaved)
 
     def check_file(self, path: Path, status: os.stat_result) -> None:
         """Raise Refused if the opened file is a blocked one under another name (a hard link)."""

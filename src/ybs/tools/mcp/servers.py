@@ -28,7 +28,7 @@ from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.mcp.sharing import Sharing
+from ybs.tools.mcp.sharing import joined
 from ybs.tools.mcp.stderr import reason_in, remedies_for
 from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark
@@ -236,11 +236,10 @@ class Servers:
                 yield opened
             return
         roots, sandbox = self._workspace.roots, self._surface
-        sharing = Sharing.of(roots.host)
         places = (roots.folders, roots.blocked, self._start_of(server).folder)
         key = (encode(ready), places, sandbox.is_off(), sandbox.holds())
-        open_ = partial(self._opened_alone, server, ready, watch=sharing.watch)
-        async with sharing.joined(key, open_, changed) as opened:
+        open_ = partial(self._opened_alone, server, ready)
+        async with joined(roots.host.shared, key, open_, changed) as opened:
             yield opened
 
     @asynccontextmanager

@@ -35,7 +35,7 @@ MOST_NAME: Final = 40
 #: A day.
 ASKING_SECONDS: Final = 86_400.0
 #: Fields of a server that no entry sets.
-_NOT_WRITTEN: Final = ("name", "is_projects", "root")
+_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -88,6 +88,8 @@ class Server(Struct, frozen=True, kw_only=True):
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0
     is_projects: bool = False
+    #: An editor brought it; it may do no more than a project's.
+    is_editors: bool = False
     #: The folder of the plugin that it is of.
     root: str = ""
 
@@ -224,7 +226,8 @@ def server_of(name: str, entry: Any) -> Server:
         server = msgspec.convert(_as_here(entry), Server)
     except msgspec.ValidationError as error:
         raise BadServer(str(error)) from None
-    server = replace(server, name=name, is_projects=origin == "project", root=root)
+    is_projects, is_editors = origin == "project", origin == "editor"
+    server = replace(server, name=name, is_projects=is_projects, is_editors=is_editors, root=root)
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
@@ -239,20 +242,22 @@ def _problem_of(server: Server) -> str:
         return f"its type is {server.type[:30]!r}, and ybs knows stdio, http and sse"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
-    return _overreach_of(server) if server.is_projects else ""
+    if server.is_projects or server.is_editors:
+        return _overreach_of(server, "a project's file" if server.is_projects else "an editor")
+    return ""
 
 
-def _overreach_of(server: Server) -> str:
-    """Say what a project's file may not do; nothing where it does not try to."""
+def _overreach_of(server: Server, who: str) -> str:
+    """Say what a project's file, or an editor, may not do; nothing where it does not try to."""
     if not server.is_held:
         cannot = (
             "start containers, which no sandbox holds"
             if server.sandbox
             else "switch the sandbox off"
         )
-        return f"a project's file cannot {cannot}; an entry of your own settings can"
+        return f"{who} cannot {cannot}; an entry of your own settings can"
     if server.replace_default or server.elicitation:
-        return "a project's file cannot have a server replace tools or ask you questions; an entry of your own settings can"
+        return f"{who} cannot have a server replace tools or ask you questions; an entry of your own settings can"
     return ""
 
 

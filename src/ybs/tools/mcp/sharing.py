@@ -5,62 +5,39 @@ from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
-from ybs.config.host import Host
+from ybs.core.leases import Leases
 from ybs.tools.mcp.connection import Opened
 from ybs.tools.shell.orphans import token
 from ybs.tools.shell.watch import Watch
 
 #: Opens the connection to a program; the function is called when it says that what it offers has changed.
-OpenProgram: TypeAlias = Callable[[Callable[[], None]], AbstractAsyncContextManager[Opened]]
+OpenProgram: TypeAlias = Callable[[Callable[[], None], Watch], AbstractAsyncContextManager[Opened]]
 
 
-class Sharing:
-    """The programs that run, each by all that makes it what it is."""
+@asynccontextmanager
+async def joined(
+    leases: Leases, key: Hashable, open_: OpenProgram, changed: Callable[[], None]
+) -> AsyncGenerator[Opened]:
+    """Use a program with others; the first one starts it, and the last one ends it. Raises what opening it raises.
 
-    def __init__(self) -> None:
-        self._running: dict[Hashable, _Program] = {}
-        self._watch: Watch | None = None
-
-    @classmethod
-    def of(cls, host: Host) -> "Sharing":
-        """Return that of a host."""
-        shared: Sharing = host.shared.setdefault("mcp", cls())
-        return shared
-
-    @property
-    def watch(self) -> Watch:
-        """What ends the programs where ybs was killed; it lives as long as any of them."""
-        if self._watch is None:
-            self._watch = Watch(token())
-        return self._watch
-
-    @asynccontextmanager
-    async def joined(
-        self, key: Hashable, open_: OpenProgram, changed: Callable[[], None]
-    ) -> AsyncGenerator[Opened]:
-        """Use a program with others; the first one starts it, and the last one ends it. Raises what opening it raises."""
-        program = self._running.get(key)
-        if program is None or program.is_over:
-            program = self._running[key] = _Program(open_)
-        program.changed.append(changed)
-        try:
-            yield await asyncio.shield(program.opened)
-        finally:
-            program.changed.remove(changed)
-            if not program.changed:
-                if self._running.get(key) is program:
-                    del self._running[key]
-                await program.end()
-                if not self._running and self._watch is not None:
-                    self._watch.close()
-                    self._watch = None
+    One process ends the programs where ybs was killed; it lives as long as any of them.
+    """
+    lease = leases.take(("mcp", key), lambda: _Program(leases, open_), lambda each: each.is_over)
+    program = lease.thing
+    program.changed.append(changed)
+    try:
+        yield await asyncio.shield(program.opened)
+    finally:
+        program.changed.remove(changed)
+        if lease.release():
+            await program.end()
 
 
 class _Program:
     """A program, in a task of its own: who started it may leave before the others."""
 
-    def __init__(self, open_: OpenProgram) -> None:
-        self._open, self._unused = open_, asyncio.Event()
+    def __init__(self, leases: Leases, open_: OpenProgram) -> None:
+        self._leases, self._open, self._unused = leases, open_, asyncio.Event()
         #: What is called when that which it offers has changed.
         self.changed: list[Callable[[], None]] = []
         self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
@@ -83,8 +60,9 @@ class _Program:
         await asyncio.wait((self._task,))
 
     async def _live(self) -> None:
+        watch = self._leases.take(Watch, lambda: Watch(token()))
         try:
-            async with self._open(self._tell) as opened:
+            async with self._open(self._tell, watch.thing) as opened:
                 self.opened.set_result(opened)
                 await self._unused.wait()
         except asyncio.CancelledError:
@@ -93,6 +71,9 @@ class _Program:
             if not self.opened.done():
                 self.opened.set_exception(error)
                 self.opened.exception()  # it may be that nobody waits any more
+        finally:
+            if watch.release():
+                watch.thing.close()
 
     def _tell(self) -> None:
         for changed in tuple(self.changed):

@@ -18,6 +18,7 @@ LIVE_CHARS = 200_000  # beyond this the screen shows only some lines of one comm
 LOOK_SECONDS = 0.5  # between two of these
 _LOOK_BYTES, _LOOK_LINES, _SHOWN_BYTES = 2000, 3, 400
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
+_RECENT_BYTES = 8_000
 
 
 class Kept:
@@ -171,6 +172,7 @@ class Output:
         self._most_chars = most_chars
         self._streams = [Kept(most_chars) for _ in range(streams)]
         self._lock = threading.Lock()
+        self._recent = bytearray()
         self.spill = spill
 
     @property
@@ -188,9 +190,16 @@ class Output:
         """How many bytes wait to be taken."""
         return sum(kept.size for kept in self._streams)
 
+    @property
+    def recent(self) -> str:
+        """The end of all that came, whether it was taken or not: for a screen."""
+        return as_seen(bytes(self._recent).decode(errors="replace").lstrip("\ufffd"))
+
     def add(self, stream: int, data: bytes) -> None:
         """Take the next piece. Called by the thread that reads."""
         with self._lock:
+            self._recent += data[-_RECENT_BYTES:]
+            del self._recent[:-_RECENT_BYTES]
             self._streams[min(stream, len(self._streams) - 1)].add(data)
         if self.spill is not None:
             self.spill.add(data)

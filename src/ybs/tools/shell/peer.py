@@ -145,7 +145,17 @@ class Peer:
         signal_group(process.pid, signal.SIGKILL)  # what is left of its group
         self._watch.end(process.pid)
         await asyncio.to_thread(mark.end_all, process.pid, monotonic() - self._started)
+        await _drain(process)
         self.ended.set()
+
+
+async def _drain(process: Process) -> None:
+    """Read what nobody read, so that the pipe of a program that has ended is closed."""
+    assert process.stdout is not None  # noqa: S101 - a pipe
+    with suppress(TimeoutError, ValueError, RuntimeError, OSError):  # somebody else may be at it
+        async with asyncio.timeout(GRACE_SECONDS):
+            while await process.stdout.read(65_536):
+                pass
 
 
 def signal_group(group: int, number: int) -> None:

@@ -16,6 +16,7 @@ from stage import staged
 
 from fake_session import Cue, FakeSession, says
 from hosts import this_host
+from ybs.commands.open import SlashCommands
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
 from ybs.security.paths.roots import Roots
 from ybs.session.mentions import mentions_in
@@ -36,7 +37,12 @@ def session(project: Path) -> Session:
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("")
     return Session.open(
-        project, provider="openai", endpoint="http://127.0.0.1:9", model="m", sandbox=False
+        project,
+        provider="openai",
+        endpoint="http://127.0.0.1:9",
+        model="m",
+        sandbox=False,
+        commands=SlashCommands(),
     )
 
 
@@ -136,7 +142,11 @@ async def test_arguments_come_where_a_command_knows_them(
         raise AssertionError
 
     command = table.SlashCommand(("mode",), "[NAME]", "change it", run, choices=choices)
-    monkeypatch.setitem(table.named(), "mode", command)
+
+    def listed(_self: SlashCommands, _session: Session) -> list[Any]:
+        return [command]
+
+    monkeypatch.setattr(SlashCommands, "listed", listed)
     assert await written(completer, "/mode ") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode A") == ["/mode auto", "/mode ask", "/mode plan"]
     assert await written(completer, "/mode plan") == []

@@ -44,6 +44,7 @@ from ybs.frontends.terminal.questions.confirm import (
     wish,
     withheld_text,
 )
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import fold_table, one_line
 from ybs.security.gate import put
@@ -51,7 +52,6 @@ from ybs.security.unicode import printable
 from ybs.session.inbox import Line, Sender
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Reply
-from ybs.session.session import Session
 
 TWICE_SECONDS = 2.0
 SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -77,7 +77,7 @@ _YES = {"offered": "yes", "needed": "yes (in the sandbox)"}
 class PlainTerminal(Sender):
     """Holds a session and reads lines; `clock` counts seconds."""
 
-    def __init__(self, session: Session, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, session: TerminalSession, *, clock: Callable[[], float] = monotonic) -> None:
         self.session, self._clock = session, clock
         self.lines = Lines(clock, self._tell_early, self._take_beside)
         self._watch = Stopwatch(clock)
@@ -175,11 +175,10 @@ class PlainTerminal(Sender):
 
     def _take_beside(self, line: str) -> bool:
         """Answer a command at once beside the running turn, where it can be; to leave waits, as in a script."""
-        from ybs.commands.registry import runs_beside_a_turn
-
-        line = line.strip()
+        line, commands = line.strip(), self.session.commands
         is_free = self.session.is_busy and not self._one_question.locked()
-        may_run = is_free and runs_beside_a_turn(line, self.session) and line.lower() not in LEAVING
+        runs_beside = commands is not None and commands.runs_beside(self.session, line)
+        may_run = is_free and runs_beside and line.lower() not in LEAVING
         if may_run:
             self.session.inbox.submit(Line(text=line, sender=self))
         return may_run

@@ -40,6 +40,7 @@ from ybs.frontends.terminal.drawing.steps import (
     streams_of,
 )
 from ybs.frontends.terminal.drawing.typed import Typed
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import ASCII
 from ybs.frontends.terminal.words import (
     compaction_words,
@@ -57,7 +58,6 @@ from ybs.frontends.terminal.words import (
 )
 from ybs.security.unicode import printable
 from ybs.session.injection import FAILED, command_of, ending_of, wall_of
-from ybs.session.session import Session
 from ybs.tools.calls.describing import subject
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
@@ -105,7 +105,7 @@ class Stopwatch:
 class Sentences:
     """Makes sentences of the events of one agent: of a sub-agent its `name` stands before each, and they are short."""
 
-    def __init__(self, session: Session, watch: Stopwatch, *, name: str = "") -> None:
+    def __init__(self, session: TerminalSession, watch: Stopwatch, *, name: str = "") -> None:
         self._session, self._watch = session, watch
         self._who = f"{name}: " if name else ""
         self._about: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Completion in the prompt: `/command` at its beginning, `@path` in the words, paths on Tab behind `!`."""
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -20,10 +20,10 @@ from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.utils import get_cwidth
 
 from ybs.frontends.terminal.prompt.file_index import FileIndex
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
 from ybs.session.mentions import mention_of, open_mention
-from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.commands.command import SlashCommand
@@ -55,7 +55,7 @@ STYLE = {
 class YbsCompleter(Completer):
     """Offers commands and paths. It never waits for the disk but for the very first look."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TerminalSession) -> None:
         self._session = session
         self._index: tuple[Workspace, FileIndex] | None = None
 
@@ -113,13 +113,13 @@ class YbsCompleter(Completer):
                 yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
-        from ybs.commands.registry import command_at, commands_of  # not needed for the first prompt
-
+        session: Any = self._session
+        listed = session.commands.listed(session) if session.commands else ()
         name, space, argument = line[1:].partition(" ")
         if not space:
-            return _names(name.lower(), line, commands_of(self._session))
-        command = command_at(f"/{name}", self._session)
-        choices = command.choices(self._session) if command and command.choices else ()
+            return _names(name.lower(), line, listed)
+        command = _called(name.lower(), listed)
+        choices = command.choices(session) if command and command.choices else ()
         return _arguments(argument, choices)
 
 
@@ -140,6 +140,13 @@ def _names(typed: str, line: str, commands: "Iterable[SlashCommand]") -> Iterato
             row.append(("dim", f" {command.arguments}"))
         text = f"/{name} " if command.arguments else f"/{name}"
         yield Completion(text, -len(line), display=row, display_meta=command.summary)
+
+
+def _called(typed: str, commands: "Sequence[SlashCommand]") -> "SlashCommand | None":
+    """Return the command of this name, or the only one with a name that begins so."""
+    begun = [each for each in commands if any(name.startswith(typed) for name in each.names)]
+    exact = [each for each in begun if typed in each.names]
+    return exact[0] if exact else begun[0] if len(begun) == 1 else None
 
 
 _NO_FIT = 10

@@ -15,7 +15,7 @@ from prompt_toolkit.history import History
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
-from ybs.session.session import Session
+from ybs.frontends.terminal.session import TerminalSession
 
 #: A file beyond one of these is cut to its newest half.
 MOST_ENTRIES, MOST_BYTES = 1_000, 1_000_000
@@ -119,7 +119,7 @@ class LineHistory(History):
                     self._count = write_entries(self._path, entries, self._count)
 
 
-def open_history(session: Session) -> LineHistory:
+def open_history(session: TerminalSession) -> LineHistory:
     """Open the history of the session's project, or one that lasts as long as the process."""
 
     def may_write() -> bool:

@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.application.run_in_terminal import in_terminal
@@ -48,9 +47,7 @@ from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.keys import bindings
 from ybs.frontends.terminal.prompt.paste import FoldedPastes
 from ybs.frontends.terminal.resize import SteadyApplication
-
-if TYPE_CHECKING:
-    from ybs.session.session import Session
+from ybs.frontends.terminal.session import TerminalSession
 
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
 ESCAPE_SECONDS = 0.05
@@ -116,7 +113,7 @@ class Prompt:
             # Its own handler of errors prints what it is given, and asks for Enter.
             return await self.app.run_async(set_exception_handler=False)
 
-    def complete(self, session: "Session") -> None:
+    def complete(self, session: TerminalSession) -> None:
         """Complete from now on; what that needs is loaded after the first drawing."""
         self.app.style = Style.from_dict(STYLE)
         self._menu = menu(self._desk.canvas.signs.more)

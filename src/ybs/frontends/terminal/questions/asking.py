@@ -20,8 +20,8 @@ from ybs.frontends.terminal.questions.confirm import (
     kept_words,
     question_text,
 )
+from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.words import one_line, shorten
-from ybs.session.session import Session
 from ybs.session.status import Status
 
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
@@ -40,7 +40,7 @@ def listed_keys(keys: Sequence[str]) -> str:
 class QuestionFrontend(Protocol):
     """Where questions are drawn, and where their keys come from."""
 
-    session: Session
+    session: TerminalSession
     canvas: Canvas
     renderer: Renderer
     window: Prompt

@@ -1,4 +1,4 @@
-"""The JSON Schema of a line that tells an event: of a transcript, of `stream-json`, or of a listener's feed.
+"""JSON Schemas made from Structs: of a line that tells an event (a transcript's, of `stream-json`, of a feed), and of other records.
 
 msgspec's own generator cannot write the defaults of fields that hold JSON as it came.
 """
@@ -32,10 +32,10 @@ PLAIN: dict[type[inspect.Type], dict[str, Any]] = {
 }
 
 
-def schema() -> dict[str, Any]:
+def event_schema() -> dict[str, Any]:
     """Return the schema: one of the events, and what stands beside its fields. Readers pass by types that they do not know."""
     found: dict[str, Any] = {}
-    whole = _of(inspect.type_info(Event), found)
+    whole = schema_of(Event, found)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line that tells an event of ybs",
@@ -45,6 +45,11 @@ def schema() -> dict[str, Any]:
         **whole,
         "$defs": dict(sorted(found.items())),
     }
+
+
+def schema_of(record: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type; the Structs in it are added to `found`, the `$defs` of the whole."""
+    return _of(inspect.type_info(record), found)
 
 
 def _of(kind: inspect.Type, found: dict[str, Any]) -> dict[str, Any]:

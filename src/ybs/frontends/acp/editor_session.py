@@ -1,0 +1,416 @@
+"""One session of an editor: its prompts go into the inbox, its events come out as updates, its questions are asked there."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from acp import RequestError, helpers, schema
+
+from ybs.commands.advice import told
+from ybs.core.envelope import Envelope
+from ybs.core.errors import YbsError
+from ybs.core.events import Noticed, StateChanged, TurnFinished
+from ybs.core.messages import Usage
+from ybs.core.open_question import OpenQuestion
+from ybs.frontends.acp.config_options import ConfigChoices
+from ybs.frontends.acp.handshake import EditorOffer
+from ybs.frontends.acp.prompts import prompted
+from ybs.frontends.acp.questions import FAILURES, asked
+from ybs.frontends.acp.updates import Updates, note, plan_of
+from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
+from ybs.frontends.markdown import markdown_of
+from ybs.session.feed import FellBehind
+from ybs.session.hub import Shared
+from ybs.session.inbox import Line, Sender
+from ybs.session.reply import Outcome, Reply
+from ybs.session.unsaved import Unsaved
+
+#: What came of a prompt; None: it was stopped, or never taken.
+Result: TypeAlias = Reply | Outcome | YbsError | None
+StopReason: TypeAlias = Literal[
+    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
+]
+AUTH_REQUIRED: Final = -32000
+#: A stopped prompt is answered after so long, whatever is still being put away.
+STOP_SECONDS: Final = 0.08
+#: What running calls print is shown so often.
+_LIVE_SECONDS: Final = 0.1
+#: So long an editor has to give or take a file.
+_FILE_SECONDS: Final = 2.0
+_SETUP: Final = frozenset({"set_up", "set_key", "save_key", "choose_provider"})
+_PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go auto` in auto; or say what to change."
+_CUT_SHORT: Final = "ybs ended in the midst of the last turn; /retry goes on with it."
+#: Commands that open another session: the editor does that, and what the person does instead.
+NOT_HERE: Final = {
+    **dict.fromkeys(
+        ("new", "sessions", "resume", "fork"), "Choose or open a session in the editor."
+    ),
+    **dict.fromkeys(("incognito", "profile"), "Start `ybs acp` with that option."),
+}
+#: Commands that are not offered: they need a terminal, or change what one shows.
+_OF_TERMINALS: Final = frozenset(("quit", "copy", "setup", "doctor", "stream", "verbose"))
+_log = logging.getLogger(__name__)
+
+
+class EditorFiles:
+    """The editor as `Unsaved` sees it: asked for files as far as it has offered that."""
+
+    def __init__(self, client: Any, offer: EditorOffer) -> None:
+        self.client, self.offer, self.session_id = client, offer, ""
+        self.reads = offer.reads
+
+    async def read(self, path: Path) -> str | None:
+        """Return the text that it holds of a file; None where it does not say."""
+        with suppress(*FAILURES, TimeoutError):
+            async with asyncio.timeout(_FILE_SECONDS):
+                return (await self.client.read_text_file(self.session_id, str(path))).content
+        return None
+
+    async def write(self, path: Path, text: str) -> None:
+        """Have it hold a text of a file, saved."""
+        if self.offer.writes:
+            with suppress(*FAILURES, TimeoutError):
+                async with asyncio.timeout(_FILE_SECONDS):
+                    await self.client.write_text_file(self.session_id, str(path), text)
+
+
+class _Prompt:
+    """A prompt that waits for what comes of it."""
+
+    def __init__(self, line: Line) -> None:
+        self.line, self.is_taken = line, False
+        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    def settle(self, result: Result = None) -> None:
+        if not self.result.done():
+            self.result.set_result(result)
+
+
+class EditorSession(Sender):
+    """Holds a session for an editor. `id` is the name that it is saved under, by which it can be loaded later."""
+
+    def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
+        self.session, self._feed = shared.session, shared.feed
+        self._client, self._files, self._unsaved = client, files, unsaved
+        self.id = files.session_id = self.session.journal.begin()
+        unsaved.roots = self.session.environment.roots
+        self.choices = ConfigChoices(self.session)
+        self._updates, self._state = Updates(self.session.folder), StateChanged()
+        self._prompts = list[_Prompt]()
+        self._asking = dict[str, asyncio.Task[None]]()
+        self._tasks = set[asyncio.Task[None]]()
+        self._composing, self._moved = asyncio.Lock(), asyncio.Event()
+        #: The number of the newest event, and of the newest that the editor was told.
+        self._newest = self._told = 0
+        self._live_timer: asyncio.TimerHandle | None = None
+        self._leave = self.session.subscribe(self._count, follows=True)
+
+    def start(self, *, is_new: bool) -> None:
+        """Begin to tell the editor what happens; the first of it comes behind the answer that names the session."""
+        if not self._tasks:
+            self._do(self._pump())
+        self._do(self._introduce(is_new=is_new))
+
+    async def close(self) -> None:
+        """Tell the editor nothing more; prompts that wait are answered as stopped."""
+        self._leave()
+        for prompt in self._prompts:
+            prompt.settle()
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _introduce(self, *, is_new: bool) -> None:
+        from ybs.commands.registry import commands_of  # with the first session
+
+        left_out = {*NOT_HERE, *_OF_TERMINALS}
+        commands = [each for each in commands_of(self.session) if each.names[0] not in left_out]
+        offered = [
+            schema.AvailableCommand(
+                name=each.names[0],
+                description=each.summary,
+                input=_input(each.arguments),
+            )
+            for each in commands
+        ]
+        await self._tell(helpers.update_available_commands(offered))
+        for text in (*self._servers(), *self.session.warnings):
+            await self._tell(note(text))
+        if not is_new:
+            await self._tell_usage()
+        with suppress(YbsError):  # what the first prompt needs, and which models there are
+            await self.session.prepare()
+            await self.choices.look()
+            await self._tell_choices()
+
+    def _servers(self) -> Iterator[str]:
+        """Say of each MCP server of the editor what it is and what it is given."""
+        environment = self.session.environment
+        if environment.has_mcp():
+            from ybs.tools.mcp.settings import given
+
+            for each in environment.mcp.connections.values():
+                if each.server.is_editors:
+                    needs = given(environment.mcp.needs_of(each.server))
+                    yield f"The editor's MCP server {each.server.name} (`{each.server.shown}`) {needs}."
+
+    async def replay(self) -> None:
+        """Tell the editor what was said and done before: what was saved, and what has happened since."""
+        updates = Updates(self.session.folder)
+        for envelope in (*self.session.journal.earlier, *await self._since()):
+            if not isinstance(envelope.event, Noticed):
+                for update in updates.of(envelope, is_replayed=True):
+                    await self._tell(update)
+        if self.session.is_cut_short:
+            await self._tell(note(_CUT_SHORT))
+
+    async def _since(self) -> list[Envelope]:
+        listener, newest, since = self._feed.listen(), self._newest, list[Envelope]()
+        while listener.number < newest:
+            since.append(await anext(listener))
+        listener.close()
+        return since
+
+    # What the editor asks for
+
+    async def prompt(self, blocks: Sequence[Any]) -> schema.PromptResponse:
+        """Take a prompt, behind those that wait, and return how its turn ended. Raises RequestError."""
+        try:
+            said = prompted(blocks)
+        except YbsError as error:
+            raise RequestError(INVALID_PARAMS, str(error)) from error
+        if not (said.text.strip() or said.images):
+            return schema.PromptResponse(stop_reason="end_turn")
+        is_order = said.text.startswith(said.typed) and self._is_order(said.typed)
+        if is_order and (refusal := self._refusal_of(said.typed)):
+            await self._tell(helpers.update_agent_message_text(refusal))
+            return schema.PromptResponse(stop_reason="end_turn")
+        line = Line(
+            text=said.typed if is_order else said.text,
+            sender=self,
+            typed=said.typed,
+            images=said.images,
+            is_for_model=not is_order,
+        )
+        prompt = _Prompt(line)
+        self._prompts.append(prompt)
+        try:
+            async with self._composing:
+                for path in said.paths:
+                    await self._unsaved.look(path)
+                if not prompt.result.done():
+                    self._submit(line)
+            return await self._answer(line, await prompt.result)
+        finally:
+            self._prompts.remove(prompt)
+
+    def _is_order(self, typed: str) -> bool:
+        commands = self.session.commands
+        return typed.startswith("!") or (commands is not None and commands.is_command(typed))
+
+    def _submit(self, line: Line) -> None:
+        inbox, commands = self.session.inbox, self.session.commands
+        if commands and not line.is_for_model and commands.runs_beside(self.session, line.text):
+            inbox.submit(line)
+        else:
+            inbox.queue(line)
+
+    def _refusal_of(self, typed: str) -> str:
+        """Say why a line is not run in an editor; nothing where it is."""
+        if typed.startswith("!"):
+            return ""
+        from ybs.commands.registry import command_at
+
+        command = command_at(typed.split(maxsplit=1)[0], self.session)
+        name = command.names[0] if command is not None else ""
+        return f"/{name} is not available here. {NOT_HERE[name]}" if name in NOT_HERE else ""
+
+    async def _answer(self, line: Line, result: Result) -> schema.PromptResponse:
+        await self._flushed()
+        match result:
+            case None:
+                return schema.PromptResponse(stop_reason="cancelled")
+            case YbsError():
+                raise failure(result)
+            case Reply():
+                if text := markdown_of(result.without_terminal(line.text)):
+                    await self._tell(helpers.update_agent_message_text(text))
+                return schema.PromptResponse(stop_reason="end_turn")
+            case Outcome():
+                await self._tell_usage()
+                if result.plan:
+                    await self._tell(note(_PLAN))
+                used = usage_of(result.finished.usage + result.others)
+                reason = await self._reason_of(result.finished)
+                return schema.PromptResponse(stop_reason=reason, usage=used)
+
+    async def _reason_of(self, finished: TurnFinished) -> StopReason:
+        """Return why a turn ended, in the protocol's words. Raises RequestError where it failed."""
+        error, last = (
+            YbsError(finished.message, remedies=finished.remedies),
+            self._updates.stop_reason,
+        )
+        match finished.reason:
+            case "done" | "dry_run":
+                return "max_tokens" if last == "length" else "end_turn"
+            case "interrupted":
+                return "cancelled"
+            case "error" if last != "refusal":
+                raise failure(error)
+            case reason:
+                await self._tell(note(told(error)))
+                return "refusal" if reason == "error" else "max_turn_requests"
+
+    def cancel(self) -> None:
+        """Stop the running turn, and what waits behind it."""
+        self.session.inbox.stop()
+        for prompt in self._prompts:
+            if prompt.is_taken:
+                asyncio.get_running_loop().call_later(STOP_SECONDS, prompt.settle)
+            else:
+                prompt.settle()
+
+    # What the inbox tells: this is the sender of all lines
+
+    def take(self, line: Line) -> None:
+        """Note that a line is taken now."""
+        for prompt in self._prompts:
+            prompt.is_taken |= prompt.line is line
+
+    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+        """Hand on what came of a line."""
+        for prompt in self._prompts:
+            if prompt.line is line:
+                prompt.settle(result)
+
+    def give_back(self, lines: list[str]) -> None:
+        """Answer the prompts that wait behind a stopped turn."""
+        for prompt in self._prompts:
+            if not prompt.is_taken and prompt.line.text in lines:
+                prompt.settle()
+
+    # What the session tells
+
+    def _count(self, envelope: Envelope) -> None:
+        self._newest = envelope.number
+
+    async def _flushed(self) -> None:
+        """Wait until the editor was told all that has happened until now."""
+        newest = self._newest
+        while self._told < newest:
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def _pump(self) -> None:
+        number = 0
+        while True:
+            try:
+                async for envelope in self._feed.listen(number):
+                    await self._show(envelope)
+                    self._told = envelope.number
+                    self._moved.set()
+                return
+            except FellBehind as error:  # the editor reads slowly: it gets what is whole
+                number = error.number
+
+    async def _show(self, envelope: Envelope) -> None:
+        if isinstance(envelope.event, StateChanged):
+            await self._show_state(envelope.event)
+            return
+        for update in self._updates.of(envelope):
+            await self._tell(update)
+        if self._updates.has_live and self._live_timer is None:
+            loop = asyncio.get_running_loop()
+            self._live_timer = loop.call_later(_LIVE_SECONDS, self._show_live)
+        if envelope.is_main and isinstance(envelope.event, TurnFinished):
+            for prompt in self._prompts:
+                if prompt.is_taken and envelope.event.reason == "interrupted":
+                    prompt.settle()
+
+    def _show_live(self) -> None:
+        self._live_timer = None
+        for update in self._updates.live():
+            self._do(self._tell(update))
+
+    async def _show_state(self, state: StateChanged) -> None:
+        before, self._state = self._state, state
+        if state.title != before.title:
+            now, kind = datetime.now(UTC).isoformat(), "session_info_update"
+            await self._tell(
+                schema.SessionInfoUpdate(session_update=kind, title=state.title, updated_at=now)
+            )
+        if state.steps != before.steps:
+            await self._tell(plan_of(state.steps))
+        if before.mode and state.mode != before.mode:
+            kind = "current_mode_update"
+            await self._tell(
+                schema.CurrentModeUpdate(session_update=kind, current_mode_id=state.mode)
+            )
+        chosen = [(each.mode, each.model, each.provider) for each in (before, state)]
+        if before.mode and chosen[0] != chosen[1]:
+            await self._tell_choices()
+        for number in self._asking.keys() - {each.id for each in state.questions}:
+            self._asking.pop(number).cancel()
+        for question in state.questions:
+            if question.id not in self._asking:
+                self._asking[question.id] = self._do(self._ask(question))
+
+    async def _ask(self, question: OpenQuestion) -> None:
+        has_forms = self._files.offer.forms
+        answer = await asked(self._client, self.id, question, has_forms=has_forms)
+        self.session.questions.answer(question.id, answer)
+
+    async def _tell_choices(self) -> None:
+        kind = "config_option_update"
+        options = self.choices.options
+        await self._tell(schema.ConfigOptionUpdate(session_update=kind, config_options=options))
+
+    async def _tell_usage(self) -> None:
+        status = self.session.status()
+        usd, kind = status.usage.cost_usd, "usage_update"
+        cost = None if usd is None else schema.Cost(amount=usd, currency="USD")
+        used, size = status.context_tokens, status.window
+        await self._tell(schema.UsageUpdate(session_update=kind, used=used, size=size, cost=cost))
+
+    async def _tell(self, update: Any) -> None:
+        await self._client.session_update(self.id, update)
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ConnectionError):  # the editor has gone
+            _log.error("a task of a session failed", exc_info=error)
+
+
+def _input(arguments: str) -> schema.AvailableCommandInput | None:
+    hint = schema.UnstructuredCommandInput(hint=arguments)
+    return schema.AvailableCommandInput(root=hint) if arguments else None
+
+
+def usage_of(used: Usage) -> schema.Usage:
+    """Return the tokens of a turn in the protocol's terms."""
+    return schema.Usage(
+        total_tokens=used.input_tokens + used.output_tokens,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cached_read_tokens=used.cached_tokens,
+        cached_write_tokens=used.cache_write_tokens,
+    )
+
+
+def failure(error: YbsError) -> RequestError:
+    """Return an error as the protocol has it, with what the person can do about it."""
+    kinds = [each.kind for each in error.remedies]
+    code = AUTH_REQUIRED if _SETUP.intersection(kinds) else INTERNAL_ERROR
+    return RequestError(code, told(error), {"remedies": kinds} if kinds else None)

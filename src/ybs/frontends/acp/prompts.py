@@ -1,0 +1,98 @@
+"""A prompt of the editor as a line of the session: its words, the files that it names, what it brings along, and pictures."""
+
+import re
+from base64 import b64decode
+from binascii import Error as BadBase64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import (
+    BlobResourceContents,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+)
+from msgspec import Struct
+
+from ybs.core.errors import YbsError
+from ybs.core.messages import Image
+from ybs.session.mentions import mention_of
+
+#: Lines of a file, behind its address: `#L5`, `#L5:10`, `#L5-L10`.
+_LINES: Final = re.compile(r"L(\d+)(?:[:-]L?(\d+))?")
+
+
+class BadPrompt(YbsError):
+    """Something in a prompt cannot be used."""
+
+
+class Prompted(Struct, frozen=True):
+    """What a prompt says: `text` is all of it, `typed` what the person wrote and the files that they link to, which are `paths`.
+
+    Others may have named what a link leads to, and wrote what a resource holds: no command and no `@path` in that counts.
+    """
+
+    text: str
+    typed: str
+    images: tuple[Image, ...] = ()
+    paths: tuple[Path, ...] = ()
+
+
+def prompted(blocks: Sequence[Any]) -> Prompted:
+    """Return what the blocks of a prompt say. Raises BadPrompt."""
+    text, typed, brought = list[str](), list[str](), list[str]()
+    images, paths = list[Image](), list[Path]()
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=words):
+                typed.append(words)
+                text.append(words)
+            case ResourceContentBlock(uri=uri) if (path := path_of(uri)) is not None:
+                paths.append(path)
+                typed.append(_mention(path, uri))
+                text.append(typed[-1])
+            case ResourceContentBlock(uri=uri, name=name):
+                text.append(f"{name} ({uri})")
+            case ImageContentBlock(data=data):
+                images.append(_picture(data))
+            case EmbeddedResourceContentBlock(resource=BlobResourceContents() as held):
+                images.append(_picture(held.blob, _name(held.uri)))
+            case EmbeddedResourceContentBlock(resource=held):
+                text.append(f"[{_name(held.uri)}]")
+                brought.append(f"\n\n[{_name(held.uri)}]\n{held.text}")
+            case _:
+                raise BadPrompt("A prompt may hold text, links, resources and pictures.")
+    return Prompted("".join(text + brought), "".join(typed), tuple(images), tuple(paths))
+
+
+def _picture(text: str, shown: str = "The picture") -> Image:
+    from ybs.tools.reading.images import image_of, media_type_of  # few prompts have any
+
+    try:
+        data = b64decode(text, validate=True)
+    except (BadBase64, ValueError):
+        raise BadPrompt(f"{shown} is not base64.") from None
+    if not (kind := media_type_of(data)):
+        raise BadPrompt(f"{shown[:200]} is not a PNG, JPEG, GIF or WebP picture.")
+    return image_of(data, len(data), kind, shown[:200])[0]
+
+
+def _mention(path: Path, uri: str) -> str:
+    """Return how words name a file that a link leads to: it is attached by ybs, under its own rules."""
+    lines = _LINES.fullmatch(urlsplit(uri).fragment)
+    return mention_of(str(path)) + (f":{lines[1]}-{lines[2] or lines[1]}" if lines else "")
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the file that an address names; None for any other address."""
+    parts = urlsplit(uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.path else None
+
+
+def _name(uri: str) -> str:
+    path = path_of(uri)
+    fragment = urlsplit(uri).fragment
+    return uri if path is None else f"{path}{f'#{fragment}' if fragment else ''}"

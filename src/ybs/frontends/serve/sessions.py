@@ -1,0 +1,269 @@
+"""The sessions of a server: opened for its clients, kept when these go, and taken up where a kill has interrupted them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.commands.open import open_session
+from ybs.config import private_file
+from ybs.config.host import Host
+from ybs.core.envelope import Envelope
+from ybs.core.errors import YbsError
+from ybs.core.events import StateChanged, TurnFinished
+from ybs.frontends.host import this_host
+from ybs.frontends.serve import protocol as wire
+from ybs.security.incognito import leave_no_dump
+from ybs.session.hub import Hub, Shared
+from ybs.session.inbox import Line, Sender
+from ybs.session.options import Options
+from ybs.session.reply import Reply
+from ybs.session.session import Session
+from ybs.session.settings import load_settings
+from ybs.transcripts.store import Store
+
+#: A turn that the server died in so often is left for a person to look at.
+MOST_TRIES: Final = 3
+#: Variables that belong to a terminal: they make no other session of it.
+_OF_TERMINAL: Final = frozenset(
+    ("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "SSH_TTY")
+)
+
+
+class LedgerEntry(Struct, frozen=True):
+    """What is written down of an open session, without its variables: how to open it again, and how often its turn was taken up."""
+
+    opening: wire.Opening
+    tries: int = 0
+
+
+class Watcher(Sender):
+    """A client that has to do with a session."""
+
+    is_subscribed = False
+
+    def hear_line(self, text: str, what: str) -> None:
+        """Hear of a line that another client sent."""
+
+    def taken_back(self, text: str) -> bool:
+        """Hear that a line with this text was taken out of the queue; return whether it was this client's."""
+        del text
+        return False
+
+    def closed(self, message: str) -> None:
+        """Hear that the session is closed, and why."""
+
+
+class HostedSession:
+    """An open session, the clients that have to do with it, how it was opened, and since when nobody has used it."""
+
+    def __init__(self, shared: Shared, kept: LedgerEntry, changed: Callable[[], None]) -> None:
+        self.session, self.feed = shared.session, shared.feed
+        self.kept, self._changed = kept, changed
+        self.watchers: list[Watcher] = []
+        self.used_at = monotonic()
+        #: What it goes on from, to be drawn first.
+        self.earlier: Reply | None = self.session.resumed
+        self._has_worked = self.earlier is not None
+        self.name = ""
+        self.session.subscribe(self._hear, follows=True)
+
+    @property
+    def doing(self) -> wire.Doing:
+        """What the session does now."""
+        session = self.session
+        if session.questions.open:
+            return "asks"
+        if session.inbox.is_busy or session.is_busy or session.inbox.has_more:
+            return "working"
+        return "done" if self._has_worked else "new"
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it may not be closed: somebody looks, or it is at work."""
+        is_idle = self.doing in ("done", "new") and not self.session.state.jobs
+        return bool(self.watchers) or not is_idle
+
+    @property
+    def facts(self) -> wire.SessionEntry:
+        """What there is to say of it in a list."""
+        state = self.session.state
+        return wire.SessionEntry(
+            session=self.session.id,
+            name=state.name,
+            title=state.title,
+            folder=str(self.session.folder),
+            doing=self.doing,
+            provider=state.provider,
+            model=state.model,
+            mode=state.mode,
+            number=self.feed.number,
+            clients=sum(each.is_subscribed for each in self.watchers),
+        )
+
+    def retry(self) -> None:
+        """Go on with a turn that the last server was killed in, unless that happened again and again."""
+        if self.session.is_cut_short and self.kept.tries < MOST_TRIES:
+            self._keep(self.kept.tries + 1)
+            self.session.inbox.submit(Line(text="/retry", sender=Sender()))
+
+    def _hear(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, TurnFinished) and envelope.is_main:
+            self._has_worked = True
+            self._keep(0)
+        elif isinstance(event, StateChanged) and event.name != self.name:
+            is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
+            self.name = event.name if is_saved else ""
+            self._changed()
+
+    def _keep(self, tries: int) -> None:
+        if tries != self.kept.tries:
+            self.kept = replace(self.kept, tries=tries)
+            self._changed()
+
+
+class HostedSessions:
+    """Opens, finds, lists and closes the sessions of a server; `file` says after a kill which were open."""
+
+    def __init__(self, host: Host, file: Path) -> None:
+        self._host, self._file = host, file
+        self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
+        self._hub = Hub(_open, host)
+        self._held: dict[str, HostedSession] = {}
+        #: What the last server had open, and nobody could open since.
+        self._left: dict[str, LedgerEntry] = {}
+
+    @property
+    def held(self) -> tuple[HostedSession, ...]:
+        """Those that are open, oldest first."""
+        return tuple(self._held.values())
+
+    async def take_up(self) -> None:
+        """Go on with the turns that the last server was killed in. What cannot be opened now waits for a client that resumes it."""
+        with suppress(YbsError, OSError, msgspec.MsgspecError):
+            data = private_file.read(self._file) or b"{}"
+            self._left = msgspec.json.decode(data, type=dict[str, LedgerEntry])
+        for name, kept in tuple(self._left.items()):
+            with suppress(YbsError, OSError):
+                held = self._hold(name, kept.opening, is_fork=False)
+                if held.doing == "done":
+                    await self.close(held, "Nothing was interrupted in it.")
+
+    def _write_down(self) -> None:
+        open_now = {each.name: each.kept for each in self.held if each.name}
+        data = msgspec.json.encode({**self._left, **open_now})
+        with suppress(YbsError, OSError):  # a disk that is full stops no session
+            private_file.replace(self._file, data, waits=False)
+
+    def open(self, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
+        """Open a session, or share the one that is meant. Raises YbsError and OSError."""
+        if not isinstance(opening, wire.Resuming):
+            return self._hold("", opening, is_fork=False)
+        if opening.name and not is_fork:
+            with suppress(YbsError):
+                return self.find(opening.name)
+        folder = str(Path(opening.folder).resolve())
+        store = self._store(self._options(opening))
+        newest = None if opening.name else store.newest(folder)
+        if not opening.name and newest is None:
+            raise YbsError(f"No session of {folder} is saved.")
+        name = newest.name if newest else store.name_of(opening.name, project=folder)
+        return self._hold(name, opening, is_fork=is_fork)
+
+    def _store(self, options: Options) -> Store:
+        config = load_settings(options).config
+        return Store(options.host.expand(config.session.storage_path, options.folder))
+
+    def _hold(self, name: str, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
+        for held in self.held:
+            if name and not is_fork and held.name == name:
+                return held
+        options = self._options(opening)
+        resuming = {"resume": name or None, "fork": is_fork}
+        shared = self._hub.open(opening.folder, options=options, **resuming)
+        known = None if is_fork else self._left.pop(name, None)
+        kept = LedgerEntry(_unnamed(opening), known.tries if known else 0)
+        held = self._held[shared.session.id] = HostedSession(shared, kept, self._write_down)
+        self._write_down()
+        if known is not None:
+            held.retry()
+        return held
+
+    def _options(self, opening: wire.Opening) -> Options:
+        folder = Path(opening.folder)
+        if not folder.is_absolute():
+            raise YbsError(f"The folder has to be an absolute path: {opening.folder[:200]}")
+        this_host().work_in(folder)
+        fields = {name: getattr(opening, name) for name in wire.Opening.__struct_fields__}
+        rest = {key: value for key, value in fields.items() if key not in ("folder", "environ")}
+        rest |= {"add_dirs": tuple(map(Path, opening.add_dirs)), "host": self._host_of(opening)}
+        rest |= {"incognito": opening.incognito or None, "before_incognito": leave_no_dump}
+        return Options.of(folder, rest)
+
+    def _host_of(self, opening: wire.Opening) -> Host:
+        """Return the host that a client's variables describe: one for all with the same, as its sessions share programs."""
+        if not opening.environ:
+            return self._host
+        key = frozenset((n, v) for n, v in opening.environ.items() if n not in _OF_TERMINAL)
+        if key not in self._hosts:
+            self._hosts[key] = Host.of(dict(key))
+        return self._hosts[key]
+
+    def find(self, word: str) -> HostedSession:
+        """Return an open session by its id, its name or the beginning of its title. Raises YbsError."""
+        for held in self.held:
+            if word in (held.session.id, held.session.journal.name):
+                return held
+        begun = [held for held in self.held if word and held.facts.title.startswith(word)]
+        if len(begun) != 1:
+            what = "More than one session" if begun else "No session"
+            raise YbsError(f"{what} called {word[:80]!r} is open here.")
+        return begun[0]
+
+    def listed(self, listing: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
+        """Return the sessions that are open, and those that are saved where they are asked for. Raises YbsError."""
+        facts = tuple(each.facts for each in self.held)
+        if not listing.saved:
+            return facts
+        store = self._store(self._options(wire.Opening(folder=listing.folder or "/")))
+        names = {each.name for each in facts}
+        saved = (
+            wire.SessionEntry(
+                name=each.name,
+                title=each.title,
+                folder=each.project,
+                doing="saved",
+                provider=each.provider,
+                model=each.model,
+            )
+            for each in store.sessions(project=listing.folder or None)
+            if each.name not in names
+        )
+        return (*facts, *saved)
+
+    async def close(self, held: HostedSession, message: str) -> None:
+        """Close a session, and tell its clients why."""
+        if self._held.pop(held.session.id, None) is None:
+            return
+        await held.session.inbox.abandon()
+        await self._hub.close(held.session.id)
+        self._write_down()
+        for watcher in tuple(held.watchers):
+            watcher.closed(message)
+
+
+def _open(folder: str | Path, *, options: Options, host: Host, **changes: object) -> Session:
+    del folder, host  # the options have both
+    return open_session(replace(options, **changes))
+
+
+def _unnamed(opening: wire.Opening) -> wire.Opening:
+    """Return how a session is opened again: without variables, which hold keys, and without its name."""
+    fields = {name: getattr(opening, name) for name in wire.Opening.__struct_fields__}
+    return msgspec.convert({**fields, "environ": {}}, wire.Opening)

@@ -1,0 +1,451 @@
+"""The addresses of the page: what it reads, and what it may ask for. All of it but the page itself needs a login; see `gate.py`."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from ybs.commands.advice import told
+from ybs.core.errors import YbsError
+from ybs.core.messages import Image
+from ybs.core.ports import Answer
+from ybs.frontends.web.access import LOGIN_SECONDS, Access, Login, Password, TooManyTries
+from ybs.frontends.web.completing import Completions
+from ybs.frontends.web.drawing import PICTURES, Record
+from ybs.frontends.web.following import Followed, Sent, Tab
+from ybs.frontends.web.gate import Place, TooMuch, address_of
+from ybs.frontends.web.pages import Pages, needs_copy
+from ybs.security.unicode import printable
+
+_STATIC: Final = Path(__file__).parent / "static"
+_KINDS: Final = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+}
+#: A line goes to idle tabs this often, so that both sides know the other is there.
+BEAT_SECONDS: Final = 15.0
+#: Pictures and files that go with a message, and bytes and characters of each.
+MOST_ATTACHED, MOST_PICTURE, MOST_FILE = 10, 6_000_000, 200_000
+_T = TypeVar("_T")
+
+
+class Enter(Struct, frozen=True):
+    """What logs a browser in: the key of a link, or the password."""
+
+    key: str = ""
+    password: str = ""
+
+
+class Opening(Struct, frozen=True):
+    """Which session to open: a new one in a folder, or a saved one by its name."""
+
+    folder: str = ""
+    resume: str = ""
+    fork: bool = False
+    incognito: bool = False
+
+
+class Picture(Struct, frozen=True):
+    """A picture, its bytes in base64."""
+
+    type: str
+    data: bytes
+
+
+class File(Struct, frozen=True):
+    """A file of text."""
+
+    name: str
+    text: str
+
+
+class Typed(Struct, frozen=True):
+    """A line from a page, and what goes with it. `ref` names the answer; `queue`: it waits for the end of the turn."""
+
+    text: str
+    tab: str = ""
+    ref: str = ""
+    queue: bool = False
+    choice: bool = False
+    pictures: tuple[Picture, ...] = ()
+    files: tuple[File, ...] = ()
+
+
+class Answered(Struct, frozen=True):
+    """The answer to a question."""
+
+    question: str
+    is_allowed: bool
+    is_for_session: bool = False
+    is_for_project: bool = False
+    is_outside: bool = False
+    with_network: bool = False
+    asks_edits: bool = False
+    reason: str = ""
+
+
+class Api:
+    """The functions behind the addresses."""
+
+    def __init__(self, pages: Pages, access: Access, password: Password, place: Place) -> None:
+        self._pages, self._access, self._password, self._place = pages, access, password, place
+        self._checking = asyncio.Lock()
+        self._completions = Completions()
+
+    def app(self) -> Starlette:
+        """Return the application, without what stands before it."""
+        one = "/api/sessions/{id}"
+        routes = [
+            Route("/", self.page),
+            Route("/static/{name}", self.static),
+            Route("/api/enter", self.enter, methods=["POST"]),
+            Route("/api/leave", self.leave, methods=["POST"]),
+            Route("/api/links", self.link, methods=["POST"]),
+            Route("/api/logins", self.logins),
+            Route("/api/logins/{id}/end", self.end_login, methods=["POST"]),
+            Route("/api/board", self.board),
+            Route("/api/search", self.search_all),
+            Route("/api/stream", self.stream),
+            Route("/api/sessions", self.sessions),
+            Route("/api/sessions", self.open, methods=["POST"]),
+            Route(f"{one}/stream", self.stream),
+            Route(f"{one}/events", self.events),
+            Route(f"{one}/complete", self.complete),
+            Route(f"{one}/search", self.search),
+            Route(f"{one}/jobs", self.jobs),
+            Route(f"{one}/pictures/{{place:int}}/{{number:int}}", self.picture),
+            Route(f"{one}/lines", self.line, methods=["POST"]),
+            Route(f"{one}/answer", self.answer, methods=["POST"]),
+            Route(f"{one}/stop", self.stop, methods=["POST"]),
+            Route(f"{one}/recall", self.recall, methods=["POST"]),
+            Route(f"{one}/close", self.close, methods=["POST"]),
+        ]
+        return Starlette(routes=routes, exception_handlers={YbsError: _failed, OSError: _failed})  # pyright: ignore[reportArgumentType] - handlers of their own kinds
+
+    # The page
+
+    async def page(self, request: Request) -> Response:
+        """Return the page, which holds nothing that is anybody's."""
+        del request
+        return await _file("index.html", "")
+
+    async def static(self, request: Request) -> Response:
+        """Return a file of the page."""
+        name = request.path_params["name"]
+        if name not in ("app.js", "view.js", "board.js", "style.css", "icon.svg"):
+            return Response("There is no such file.", 404)
+        return await _file(name, request.headers.get("if-none-match", ""))
+
+    # Logging in and out
+
+    async def enter(self, request: Request) -> Response:
+        """Log a browser in by a link or the password."""
+        given = await _body(request, Enter)
+        address = address_of(request.scope, has_proxy=self._place.has_proxy)
+        if (
+            given.key
+        ):  # nobody guesses 256 bits, and others on this machine shall not lock the person out
+            if not self._access.take_link(given.key):
+                return _json({"error": "This link was used, or is too old."}, 401)
+        elif not await self._knows(given.password, address):
+            return _json({"error": "This is not the password."}, 401)
+        secrets = self._access.begin(request.headers.get("user-agent", ""), address)
+        response = _json({"token": secrets.token})
+        response.set_cookie(
+            self._place.cookie,
+            secrets.cookie,
+            max_age=int(LOGIN_SECONDS),
+            httponly=True,
+            samesite="strict",
+            secure=self._place.is_secure,
+            path="/",
+        )
+        return response
+
+    async def _knows(self, password: str, address: str) -> bool:
+        """Return whether this is the password. Raises TooManyTries."""
+        async with (
+            self._checking
+        ):  # one at a time: each takes 32 MB, and is counted before the next
+            self._access.tries.check(address)
+            is_right = await asyncio.to_thread(self._password.is_right, password)
+            (self._access.tries.note_right if is_right else self._access.tries.note_wrong)(address)
+            return is_right
+
+    async def leave(self, request: Request) -> Response:
+        """Log this browser out."""
+        login = _login(request)
+        self._access.end(login.id)
+        self._pages.end_tabs(login.id)
+        response = _json({})
+        response.delete_cookie(
+            self._place.cookie, path="/", secure=self._place.is_secure, httponly=True
+        )
+        return response
+
+    async def link(self, request: Request) -> Response:
+        """Make a link for another browser."""
+        del request
+        return _json({"link": link_to(self._place, self._access)})
+
+    async def logins(self, request: Request) -> Response:
+        """List the browsers that are logged in."""
+        own = _login(request).id
+        rows = [
+            {"id": each.id, "browser": each.browser, "address": each.address}
+            | {"begun": each.begun_at, "seen": each.seen_at, "own": each.id == own}
+            for each in self._access.logins
+        ]
+        return _json({"logins": rows})
+
+    async def end_login(self, request: Request) -> Response:
+        """Log another browser out."""
+        name = request.path_params["id"]
+        self._pages.end_tabs(name)
+        return _json({"ended": self._access.end(name)})
+
+    # Sessions
+
+    async def sessions(self, request: Request) -> Response:
+        """List the open and the saved sessions, and the projects that a new one may be opened in."""
+        saved, projects = await asyncio.to_thread(
+            lambda: (self._pages.listed(), self._pages.projects())
+        )
+        shown = [[each, self._pages.options.host.short(each)] for each in projects]
+        opened = self._pages.opened_by(_login(request).id)
+        self._pages.ledger.read_soon(self._pages.saved.store)
+        return _json({"open": opened, "saved": saved, "projects": shown})
+
+    async def open(self, request: Request) -> Response:
+        """Open a session."""
+        given = await _body(request, Opening)
+        followed = await self._pages.open(
+            _login(request).id,
+            folder=given.folder,
+            resume=given.resume,
+            is_fork=given.fork,
+            is_incognito=given.incognito,
+        )
+        return _json({"id": followed.session.id})
+
+    async def stream(self, request: Request) -> Response:
+        """Send a tab the list of sessions and, of the one it shows, what it lacks and what comes."""
+        login = _login(request).id
+        followed = self._found(request) if "id" in request.path_params else None
+        tab = Tab(request.query_params.get("tab", "")[:40], login)
+        after = _number(request.query_params.get("after", ""))
+        self._pages.add(tab)
+
+        async def lines() -> AsyncGenerator[bytes]:
+            try:
+                if followed is not None:
+                    followed.connect(tab, after)
+                while not tab.is_over:
+                    yield await tab.take(BEAT_SECONDS)
+            finally:
+                self._pages.leave(tab)
+
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    async def events(self, request: Request) -> Response:
+        """Return what was before a place."""
+        before = _number(request.query_params.get("before", "")) or 0
+        first, records = self._found(request).window(before)
+        joined = b",".join(each.rstrip(b"\n") for each in records)
+        return _raw(b'{"first":%d,"records":[%s]}' % (first, joined))
+
+    async def complete(self, request: Request) -> Response:
+        """Return what may stand at the end of a line that is being typed."""
+        text = request.query_params.get("text", "")[-500:]
+        return _json({"items": await self._completions.of(self._found(request).session, text)})
+
+    async def search(self, request: Request) -> Response:
+        """Return where words stand in a session."""
+        return _json({"hits": self._found(request).find(request.query_params.get("q", "")[:200])})
+
+    async def search_all(self, request: Request) -> Response:
+        """Return where words stand in the saved sessions."""
+        saved, words = self._pages.saved, request.query_params.get("q", "")[:200]
+        hits = await asyncio.to_thread(lambda: saved.store.search(words, clean=saved.firewall.mask))
+        rows = [
+            {"name": hit.saved.name, "title": printable(saved.cleaned(hit.saved).title)}
+            | {"excerpt": printable(hit.excerpt), "at": hit.saved.changed_at}
+            for hit in hits
+        ]
+        return _json({"hits": rows})
+
+    async def jobs(self, request: Request) -> Response:
+        """Return the background commands, and what each has printed that nobody has read."""
+        session = self._found(request).session
+        rows = [
+            {"name": job.name, "line": printable(job.line), "running": job.ended is None}
+            | {"output": printable(job.output.recent)}
+            for job in session.environment.workspace.shells.jobs.all
+        ]
+        return _json({"jobs": rows})
+
+    async def picture(self, request: Request) -> Response:
+        """Return a picture of the conversation."""
+        place, number = request.path_params["place"], request.path_params["number"]
+        image = self._found(request).picture(place, number)
+        if image is None or image.media_type not in PICTURES:
+            return Response("There is no such picture.", 404)
+        headers = {"content-disposition": "inline", "content-security-policy": "sandbox"}
+        return Response(image.data, media_type=image.media_type, headers=headers)
+
+    async def line(self, request: Request) -> Response:
+        """Take a line: words, a command, or what was chosen from a menu."""
+        given = await _body(request, Typed)
+        followed = self._found(request)
+        images = tuple(_image(each) for each in given.pictures)
+        if len(given.files) + len(images) > MOST_ATTACHED:
+            raise YbsError(f"At most {MOST_ATTACHED} files and pictures go with a message.")
+        attached = "".join(map(_attached, given.files))
+        followed.last_tab = given.tab
+        sent = Sent(
+            text=given.text + attached,
+            sender=followed,
+            typed=given.text if attached else None,
+            images=images,
+            is_choice=given.choice,
+            is_for_model=bool(images),
+            tab=given.tab[:40],
+            ref=given.ref[:40],
+        )
+        inbox = followed.session.inbox
+        (inbox.queue if given.queue else inbox.submit)(sent)
+        return _json({})
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a question; it says whether the question was still open."""
+        given = await _body(request, Answered)
+        questions = self._found(request).session.questions
+        asked = next((each for each in questions.open if each.id == given.question), None)
+        if asked is None:
+            return _json({"counted": False})
+        if given.is_outside and not asked.outside:
+            raise YbsError("This question does not offer to run it outside the sandbox.")
+        with_network = given.with_network and asked.offers_network
+        grant = asked.network_grant if with_network else asked.grant
+        is_kept = given.is_for_session or given.is_for_project
+        if (is_kept and not grant) or (given.is_for_project and not asked.can_be_kept):
+            raise YbsError("This question does not offer that.")
+        answer = Answer(
+            is_allowed=given.is_allowed,
+            is_for_session=given.is_for_session,
+            is_for_project=given.is_for_project,
+            is_outside=given.is_outside,
+            with_network=with_network,
+            asks_edits=given.asks_edits and asked.offers_asking,
+            reason=given.reason.strip() or ("" if given.is_allowed else "the person said no"),
+        )
+        return _json({"counted": questions.answer(given.question, answer)})
+
+    async def stop(self, request: Request) -> Response:
+        """Stop the running turn or command."""
+        self._found(request).session.inbox.stop()
+        return _json({})
+
+    async def recall(self, request: Request) -> Response:
+        """Take the newest line that waits back."""
+        return _json({"text": self._found(request).session.inbox.recall()})
+
+    async def close(self, request: Request) -> Response:
+        """End a session."""
+        await self._pages.close(self._found(request))
+        return _json({})
+
+    async def board(self, request: Request) -> Response:
+        """Return the figures of the board."""
+        return _json(await self._pages.board(_login(request).id, len(self._access.logins)))
+
+    def _found(self, request: Request) -> Followed:
+        return self._pages.find(request.path_params["id"], _login(request).id)
+
+
+def link_to(place: Place, access: Access) -> str:
+    """Return a link that logs one browser in. Its key stands behind a #, so that no server, log or referrer is told it."""
+    return f"{place.origins[0]}/#key={quote(access.new_link())}"
+
+
+def _login(request: Request) -> Login:
+    return request.state.login
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
+
+
+def _image(picture: Picture) -> Image:
+    if picture.type not in PICTURES:
+        raise YbsError("Only PNG, JPEG, GIF and WebP pictures can be attached.")
+    if len(picture.data) > MOST_PICTURE:
+        raise YbsError(f"A picture has at most {MOST_PICTURE // 1_000_000} MB.")
+    return Image(media_type=picture.type, data=picture.data)
+
+
+def _attached(file: File) -> str:
+    """Return a file as it stands behind the words that it goes with."""
+    if len(file.text) > MOST_FILE:
+        raise YbsError(
+            f"{file.name[:80]} has more than {MOST_FILE:,} characters. Name it with @ instead."
+        )
+    fence = "```"
+    while fence in file.text:
+        fence += "`"
+    name = " ".join(printable(file.name).split())[:200]
+    return f"\n\nFile {name}:\n{fence}\n{file.text}\n{fence}"
+
+
+async def _body(request: Request, kind: type[_T]) -> _T:
+    """Return what a request says. Raises YbsError where that is not what is expected."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise YbsError("A request has a JSON body.")
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except msgspec.DecodeError as error:
+        raise YbsError(f"The request is not understood: {error}") from error
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return _raw(msgspec.json.encode(value), status)
+
+
+def _raw(data: bytes, status: int = 200) -> Response:
+    return Response(data, status, media_type="application/json")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer a request that failed for a reason that the person can read."""
+    del request
+    if isinstance(error, TooManyTries):
+        response = _json({"error": str(error)}, 429)
+        response.headers["retry-after"] = str(max(1, round(error.seconds)))
+        return response
+    if isinstance(error, TooMuch):
+        return _json({"error": str(error)}, 413)
+    said: Record = {"error": printable(told(error) if isinstance(error, YbsError) else str(error))}
+    if isinstance(error, YbsError):
+        said["copy"] = needs_copy(error.remedies)
+    return _json(said, 400)
+
+
+async def _file(name: str, known: str) -> Response:
+    data = await asyncio.to_thread((_STATIC / name).read_bytes)
+    tag = f'"{sha256(data).hexdigest()[:20]}"'
+    headers = {"cache-control": "no-cache", "etag": tag}
+    if known == tag:
+        return Response(b"", 304, headers=headers)
+    kind = _KINDS[Path(name).suffix]
+    return Response(data, headers=headers, media_type=kind)

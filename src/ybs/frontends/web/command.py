@@ -1,0 +1,254 @@
+"""`ybs web`: serves the page from this machine until it is interrupted, and prints a link that logs a browser in."""
+
+import asyncio
+import logging
+import ssl
+import sys
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager, suppress
+from html import escape
+from pathlib import Path
+from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ybs.config import private_file
+from ybs.core.errors import YbsError
+from ybs.frontends.headless.output import tell, warn, write
+from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.run import SIGNALS
+from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
+from ybs.frontends.web.api import Api, link_to
+from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
+from ybs.frontends.web.pages import Pages
+from ybs.session.options import Options
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ybs.config.host import Host
+
+_PASSWORD, _LOGINS, _OPENER = "web-password.json", "web-logins.json", "open.html"
+_ELSEWHERE: Final = (
+    "--host {host} can be reached from other machines. That needs encryption: name --cert and --key, or --proxy with the "
+    "address of a proxy that encrypts. Without --host the page is for this machine alone."
+)
+_UNSET: Final = "A page for other machines needs a password. Set one first: ybs web password"
+_WRONG_PROXY: Final = "--proxy takes the address that browsers see, such as https://ybs.example.org"
+_NO_NAME: Final = "--host {host} is no name. Say with --name by which names browsers find the page."
+_SERVING: Final = "ybs: the page is open at {origin}. Ctrl-C ends it, and every session in it. The link works once:"
+
+
+def web(arguments: "Namespace", options: Options) -> int:
+    """Serve the page, or set its password, and return the exit code. Raises YbsError."""
+    password = Password(options.host.config_folder / _PASSWORD)
+    if arguments.action == "password":
+        return set_password(password)
+    # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
+    for name in ("uvicorn", "uvicorn.error", "asyncio"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    try:
+        with _bound(arguments.host, arguments.port) as bound:
+            place = place_of(arguments, bound.getsockname()[1], password)
+            tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
+            return asyncio.run(_Run(options, password, place, tls).go(bound))
+    except UsageError as error:
+        tell(f"ybs: {error}")
+        return 2
+
+
+def set_password(password: Password) -> int:
+    """Ask for the password twice, or read it from standard input, and keep its hash. Raises YbsError."""
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        tell(
+            f"A password of at least {SHORTEST_PASSWORD} characters, for logins from other machines."
+        )
+        said = getpass("Password: ")
+        if said != getpass("Again: "):
+            raise YbsError("The two are not the same. Nothing was changed.")
+    else:
+        said = sys.stdin.readline().rstrip("\n")
+    password.set(said)
+    write("The password is set. Its hash is kept, and not the password itself.")
+    return 0
+
+
+def place_of(arguments: "Namespace", port: int, password: Password) -> Place:
+    """Return where the page will be. Raises UsageError where that would not be safe."""
+    host, proxy, has_tls = str(arguments.host), str(arguments.proxy), bool(arguments.cert)
+    if has_tls != bool(arguments.key):
+        raise UsageError("--cert and --key belong together.")
+    if is_loopback(host) and not proxy:
+        names = dict.fromkeys((host, "127.0.0.1", "localhost", "::1"))
+        return Place(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
+    if not password.is_set:
+        raise UsageError(_UNSET)
+    if not has_tls and not (proxy and is_loopback(host)):
+        raise UsageError(_ELSEWHERE.format(host=host))
+    if proxy:
+        address = urlsplit(proxy)
+        if address.scheme != "https" or not address.netloc or address.path.strip("/"):
+            raise UsageError(_WRONG_PROXY)
+        origins = (f"https://{address.netloc.lower()}",)
+        return Place(origins=origins, is_secure=True, has_proxy=True)
+    names = arguments.name or ([] if not host.strip("0.:") else [host])
+    if not names:
+        raise UsageError(_NO_NAME.format(host=host))
+    return Place(origins=_origins(names, port, is_secure=True), is_secure=True)
+
+
+def _origins(names: Iterable[str], port: int, *, is_secure: bool) -> tuple[str, ...]:
+    scheme = "https" if is_secure else "http"
+    hosts = (f"[{name}]" if ":" in name else name.lower() for name in names)
+    return tuple(f"{scheme}://{host}:{port}" for host in hosts)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which leaves signals to the frontend."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.is_up.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Take no signals."""
+        yield
+
+
+class _Run:
+    """One run of the page, with the signals that may end it."""
+
+    def __init__(
+        self, options: Options, password: Password, place: Place, tls: tuple[str, str] | None
+    ) -> None:
+        self._options, self._password, self._place, self._tls = options, password, place, tls
+        self._code = 0
+
+    async def go(self, bound: socket) -> int:
+        """Serve until a signal comes; return the exit code. Raises YbsError."""
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+        def stop(code: int) -> None:
+            self._code = self._code or code
+            over.set()
+
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, stop, code)
+        access = Access(self._options.host.state_folder / _LOGINS)
+        where = (self._place, bound, self._tls)
+        pages = Pages(self._options)
+        async with serving(pages, self._password, access, *where):
+            warn(pages.saved.loaded.warnings)
+            tell(_SERVING.format(origin=self._place.origins[0]))
+            link = link_to(self._place, access)
+            write(link)
+            sys.stdout.flush()
+            async with _shown(self._options.host, link):
+                await over.wait()
+        return 0 if self._code == 130 else self._code
+
+
+@asynccontextmanager
+async def serving(
+    pages: Pages,
+    password: Password,
+    access: Access,
+    place: Place,
+    bound: socket,
+    tls: tuple[str, str] | None = None,
+) -> AsyncGenerator[None]:
+    """Serve pages on a bound socket until the block ends; then their own sessions end. Raises YbsError."""
+    app: ASGIApp = Gate(Api(pages, access, password, place).app(), place, access)
+    if tls is not None:
+        _check_tls(*tls)
+    config = uvicorn.Config(
+        app,
+        ssl_certfile=tls[0] if tls else None,
+        ssl_keyfile=tls[1] if tls else None,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    server = Server(config)
+    running = asyncio.create_task(server.serve([bound]))
+    try:
+        await server.is_up.wait()
+        yield
+    finally:
+        await pages.aclose()
+        server.should_exit = True
+        await running
+
+
+def _check_tls(certificate: str, key: str) -> None:
+    """Raise YbsError where the certificate and its key cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise YbsError(
+            f"The certificate {certificate} and its key cannot be used: {error}"
+        ) from error
+
+
+@contextmanager
+def _bound(host: str, port: int) -> Generator[socket]:
+    """Bind the port. Raises YbsError where that cannot be done."""
+    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    with socket(AF_INET6 if ":" in name else AF_INET) as bound:
+        bound.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            bound.bind((name, port))
+        except OSError as error:
+            raise YbsError(
+                f"Port {port} of {host} cannot be used ({error.strerror}). Choose another one with --port."
+            ) from error
+        bound.listen(256)
+        bound.setblocking(False)
+        yield bound
+
+
+@asynccontextmanager
+async def _shown(host: "Host", link: str) -> AsyncGenerator[None]:
+    """Open the link where there is a desktop, by way of a file: the arguments of a program can be read by everybody."""
+    environ = host.environ
+    has_desktop = "DISPLAY" in environ or "WAYLAND_DISPLAY" in environ or sys.platform == "darwin"
+    if not has_desktop or not sys.stdout.isatty():
+        yield
+        return
+    path = host.state_folder / _OPENER
+    words = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(link)}"><title>ybs</title>'
+    private_file.replace(path, words.encode())
+    try:
+        with suppress(YbsError, OSError):
+            await _open(host, path)
+        yield
+    finally:
+        private_file.remove(path)
+
+
+async def _open(host: "Host", path: Path) -> None:
+    from ybs.security.launcher import environ_away, start_in_loop, trusted_program
+    from ybs.security.sandbox.launch import Launch
+
+    name = "open" if sys.platform == "darwin" else "xdg-open"
+    program = trusted_program(name, away_from=host.roots, environ=host.environ)
+    if program is not None:
+        environ = environ_away(host.environ, host.roots)
+        await start_in_loop(Launch((str(program), path.as_uri()), environ))

@@ -1,0 +1,226 @@
+"""What all pages of a process share: the hub, the sessions that are followed, and the tabs that are open."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from time import time
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import asdict
+
+from ybs.commands.figures import age
+from ybs.commands.open import open_session
+from ybs.core.errors import YbsError
+from ybs.core.remedies import Remedy
+from ybs.frontends.headless.sessions import Sessions
+from ybs.frontends.web.board import Ledger, board_of
+from ybs.frontends.web.drawing import Record
+from ybs.frontends.web.following import Followed, Tab
+from ybs.security.unicode import printable
+from ybs.session.hub import Hub, Shared
+from ybs.session.options import Options
+from ybs.session.session import Session
+
+#: So many sessions and tabs are open at once.
+MOST_OPEN, MOST_TABS = 32, 256
+#: Saved sessions and projects that are listed.
+MOST_LISTED: Final = 300
+#: How long changes are gathered before lists are sent anew.
+_GATHER_SECONDS: Final = 0.1
+_TRUST: Final = "This project asks for settings or programs that wait for your trust. See what it asks for, and trust it: /trust"
+
+
+class Pages:
+    """The sessions of a hub as pages see them; without one they have a hub of their own, which ends with them.
+
+    `options` are those of the command line, for sessions that pages open.
+    """
+
+    def __init__(self, options: Options, hub: Hub | None = None) -> None:
+        self.options, self._has_own_hub = options, hub is None
+        self.hub = hub or Hub(self._opened, options.host)
+        self.saved, self.ledger = Sessions(options), Ledger()
+        self.begun_at = time()
+        self._followed: dict[str, Followed] = {}
+        self._tabs: set[Tab] = set()
+        self._telling: asyncio.TimerHandle | None = None
+
+    def _opened(self, folder: str | Path, **options: Any) -> Session:
+        """Open a session as the command line does, with its options where none are given."""
+        given = {
+            name: value
+            for name, value in asdict(self.options).items()
+            if name not in ("folder", "loaded", "resume", "fork", "model", "output_schema")
+        }
+        overrides = {**self.options.overrides, **options.pop("overrides", {})}
+        given |= {"overrides": overrides, "model": self.options.model, **options}
+        return open_session(Options.of(Path(folder), given))
+
+    async def aclose(self) -> None:
+        """End everything."""
+        for tab in tuple(self._tabs):
+            tab.end()
+        for followed in self._followed.values():
+            followed.close()
+        if self._has_own_hub:
+            await self.hub.aclose()
+
+    # Sessions
+
+    def projects(self) -> list[str]:
+        """Return the folders that a session may be opened in: this one, and those of saved sessions, the newest first."""
+        saved = (each.project for each in self.saved.store.sessions())
+        known = dict.fromkeys((str(self.saved.folder), *saved))
+        return [each for each in known if each and Path(each).is_dir()][:MOST_LISTED]
+
+    async def open(
+        self, login: str, *, folder: str, resume: str, is_fork: bool, is_incognito: bool
+    ) -> Followed:
+        """Open a new session in a known project, or a saved one. Raises YbsError."""
+        if len(self.hub.sessions) >= MOST_OPEN:
+            raise YbsError(f"{MOST_OPEN} sessions are open. Close one first.")
+        options: dict[str, Any] = {}
+        folder = folder or str(self.saved.folder)
+        if resume:
+            saved = await asyncio.to_thread(self.saved.find, resume)
+            folder, options = saved.project, {"resume": saved.name, "fork": is_fork}
+        elif folder not in await asyncio.to_thread(self.projects):
+            raise YbsError("No session was ever held in that folder. Start ybs there once.")
+        if is_incognito:
+            options["overrides"] = {"incognito.enabled": True}
+        shared = self.hub.open(folder, **options)
+        followed = self._follow(shared, login)
+        review = shared.session.loaded.review
+        if review is not None and review.needs_question:
+            followed.note(_TRUST)
+        return followed
+
+    def _follow(self, shared: Shared, owner: str) -> Followed:
+        name = shared.session.id
+        if name not in self._followed:
+            self._followed[name] = Followed(shared, owner, self.tell)
+            self.tell()
+        return self._followed[name]
+
+    def find(self, session_id: str, login: str) -> Followed:
+        """Return an open session that this login may see. Raises YbsError."""
+        followed = self._follow(self.hub.find(session_id), "")
+        if not followed.is_seen_by(login):
+            raise YbsError(f"No session with the id {session_id[:40]!r} is open here.")
+        return followed
+
+    async def close(self, followed: Followed) -> None:
+        """End a session."""
+        name = followed.session.id
+        self._followed.pop(name, None)
+        followed.close()
+        await followed.session.inbox.abandon()
+        await self.hub.close(name)
+        self.tell()
+
+    def opened_by(self, login: str) -> list[Record]:
+        """List the open sessions that a login may see, oldest first."""
+        seen = (self._follow(each, "") for each in self.hub.sessions)
+        return [_row(each) for each in seen if each.is_seen_by(login)]
+
+    def listed(self) -> list[Record]:
+        """List the saved sessions that are not open here, the newest first. It reads the disk."""
+        open_names = {each.session.journal.name for each in self.hub.sessions}
+        found: list[Record] = []
+        for saved in self.saved.store.sessions()[:MOST_LISTED]:
+            if not saved.messages or saved.name in open_names:
+                continue
+            clean = self.saved.cleaned(saved)
+            found.append(
+                {
+                    "name": saved.name,
+                    "title": printable(clean.title),
+                    "folder": printable(self.options.host.short(saved.project)),
+                    "at": saved.changed_at,
+                    "messages": saved.messages,
+                    "model": printable(saved.model),
+                    "elsewhere": bool(saved.is_open),
+                    "cost": self.ledger.cost_of(saved),
+                }
+            )
+        return found
+
+    async def board(self, login: str, logins: int) -> Record:
+        """Return the figures of the board, as a login may see them."""
+        opened = self.opened_by(login)
+        words = {each.session.environment.sandbox.word for each in self.hub.sessions}
+        facts = [
+            ("started", age(time() - self.begun_at), True),
+            ("open sessions", str(len(opened)), True),
+            ("open pages", str(len(self._tabs)), True),
+            ("logged in browsers", str(logins), True),
+            (
+                "sandbox",
+                ", ".join(sorted(words)) or "no session is open",
+                "no sandbox" not in words,
+            ),
+        ]
+        return await board_of(self.saved, self.ledger, opened, facts)
+
+    # Tabs
+
+    def add(self, tab: Tab) -> None:
+        """Take a tab that has connected. Raises YbsError where there are too many."""
+        if len(self._tabs) >= MOST_TABS:
+            raise YbsError("Too many pages are open.")
+        for old in [
+            each for each in self._tabs if (each.name, each.login) == (tab.name, tab.login)
+        ]:
+            old.end()
+        self._tabs.add(tab)
+        tab.put(msgspec.json.encode(self._overview(tab.login)) + b"\n")
+
+    def leave(self, tab: Tab) -> None:
+        """Let go of a tab."""
+        self._tabs.discard(tab)
+        for followed in self._followed.values():
+            followed.tabs.discard(tab)
+
+    def end_tabs(self, login: str) -> None:
+        """Send nothing more to the tabs of a login that has ended."""
+        for tab in [each for each in self._tabs if each.login == login]:
+            tab.end()
+
+    def tell(self) -> None:
+        """Have all tabs sent the list of open sessions, in a moment."""
+        if self._telling is None:
+            later = asyncio.get_running_loop().call_later
+            self._telling = later(_GATHER_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        lines: dict[str, bytes] = {}
+        for tab in tuple(self._tabs):
+            if tab.login not in lines:
+                lines[tab.login] = msgspec.json.encode(self._overview(tab.login)) + b"\n"
+            tab.put(lines[tab.login])
+
+    def _overview(self, login: str) -> Record:
+        return {"t": "sessions", "open": self.opened_by(login)}
+
+
+def _row(followed: Followed) -> Record:
+    session, state = followed.session, followed.state
+    return {
+        "id": session.id,
+        "name": state.name,
+        "title": printable(state.title),
+        "folder": printable(session.host.short(str(session.folder))),
+        "model": printable(state.model),
+        "busy": state.is_busy,
+        "asks": len(state.questions),
+        "cost": session.usage.cost_usd,
+        "at": followed.at,
+        "incognito": followed.is_private,
+    }
+
+
+def needs_copy(remedies: Iterable[Remedy]) -> bool:
+    """Return whether a failure says that a copy of the session would do."""
+    return any(each.kind == "fork_session" for each in remedies)

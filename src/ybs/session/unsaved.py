@@ -1,0 +1,165 @@
+"""The files that the person has open in an editor: what is not saved yet is what tools read and change.
+
+Before a call looks at a file the editor is asked for it; where it holds another text than the disk, that is read in the file's
+place (`Roots.unsaved`). Before an edit the text is saved, as the person would do it: so undo brings back what they saw. After it the
+editor is handed the new text. Commands see what is saved.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ybs.agent.hooks import TurnHook
+from ybs.core.errors import ToolError
+from ybs.core.events import Emit
+from ybs.core.hooks import CallVerdict
+from ybs.core.messages import ToolCall, ToolResult
+from ybs.core.ports import Effect
+from ybs.core.threads import in_thread
+from ybs.security.paths.roots import Roots
+from ybs.tools.reading.document import TextFile, is_binary
+from ybs.tools.reading.files import read_if_there, write_atomically
+
+_FORMATTED: Final = (
+    "\nThe editor changed the file when it saved it. Read it again before you change it."
+)
+
+
+class OpenEditor(Protocol):
+    """What holds the files. Neither call may take long, and neither raises."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it can be asked for a text."""
+        ...
+
+    async def read(self, path: Path) -> str | None:
+        """Return the text that it holds of a file; None where it does not say."""
+        ...
+
+    async def write(self, path: Path, text: str) -> None:
+        """Have it hold a text of a file, saved, if it can."""
+        ...
+
+
+class _Named(Struct):
+    """What names a file in the arguments of a call, as tools and models spell it."""
+
+    path: str = ""
+    file_path: str = ""
+
+
+class Unsaved(TurnHook):
+    """Knows what an editor holds of the files of one session. `roots` are set where the session is open."""
+
+    name = "the editor's files"
+    loss = "the editor may hold another text than the disk"
+
+    def __init__(self, editor: OpenEditor) -> None:
+        self._editor = editor
+        self.roots: Roots | None = None
+        self._changing: dict[str, list[Path]] = {}
+
+    async def before_turn(self, emit: Emit) -> None:
+        """Forget what the editor held before."""
+        del emit
+        if self.roots is not None:
+            self.roots.unsaved.clear()
+
+    async def before_look(self, call: ToolCall) -> None:
+        """Ask the editor for the file that a call names."""
+        if self._editor.reads and (path := self._path_in(call)) is not None:
+            await self.look(path)
+
+    async def look(self, path: Path) -> None:
+        """Ask the editor what it holds of a file, and have that read in its place where it is another text."""
+        roots = self.roots
+        if roots is None or not self._editor.reads:
+            return
+        roots.unsaved.pop(path, None)
+        try:
+            saved = await self._saved(path)
+        except (ToolError, OSError):
+            return  # what no tool may read, no editor is asked for
+        if saved is not None and is_binary(saved):
+            return
+        text = await self._editor.read(path)
+        document = TextFile(saved or b"")
+        if text is None or text.replace("\r\n", "\n") == document.text:
+            return
+        raw = document.rewritten(text)
+        if not document.keeps(raw):
+            document = TextFile(b"")
+        roots.unsaved[path] = document.encoded(raw, roots.show(path))
+
+    async def judge(self, call: ToolCall) -> CallVerdict:
+        """Say nothing about a call."""
+        del call
+        return CallVerdict()
+
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Save what the editor holds of the files that are about to be changed.
+
+        Where the person has gone on typing since the change was worked out, it is left as it is: the tool sees that and changes nothing.
+        """
+        if self.roots is None or effect not in ("write", "edit"):
+            return
+        self._changing[call.id] = resolved = [self.roots.resolve(each) for each in paths]
+        for path in resolved:
+            before = self.roots.unsaved.get(path)
+            await self.look(path)
+            if before is not None and self.roots.unsaved.get(path) == before:
+                await self._save(self.roots, path, self.roots.unsaved.pop(path))
+
+    async def _save(self, roots: Roots, path: Path, data: bytes) -> None:
+        await self._editor.write(path, TextFile(data).raw)
+        if await self._saved(path) != data:
+            await in_thread(partial(_write, roots, path, data))
+
+    async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Hand the editor what a call has changed. What it makes of that when it saves is part of the call."""
+        if self.roots is None:
+            return result
+        if (path := self._path_in(call)) is not None:
+            self.roots.unsaved.pop(path, None)
+        is_same = True
+        for path in self._changing.pop(call.id, ()):
+            self.roots.unsaved.pop(path, None)
+            data = None if result.is_error else await self._saved(path)
+            if data is not None and not is_binary(data):
+                await self._editor.write(path, TextFile(data).raw)
+                is_same &= await self._saved(path) == data
+        return result if is_same else replace(result, output=result.output + _FORMATTED)
+
+    def _path_in(self, call: ToolCall) -> Path | None:
+        """Return the file that a call names, if tools may touch it."""
+        if self.roots is None:
+            return None
+        try:
+            given = msgspec.json.decode(call.arguments, type=_Named)
+            name = given.path or given.file_path
+            return self.roots.resolve(name) if name else None
+        except (msgspec.DecodeError, ToolError, OSError):
+            return None
+
+    async def _saved(self, path: Path) -> bytes | None:
+        """Return what the disk holds. Raises ToolError and OSError."""
+        return None if self.roots is None else await in_thread(partial(_read, self.roots, path))
+
+
+def _read(roots: Roots, path: Path) -> bytes | None:
+    try:
+        with roots.held(path) as place:
+            return read_if_there(place, roots.show(path))[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _write(roots: Roots, path: Path, data: bytes) -> None:
+    with roots.held(path) as place:
+        write_atomically(place, data, roots.show(path))

@@ -1,0 +1,563 @@
+"""The page in a real browser, served by the real command."""
+
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from web_pages import (
+    PHONE,
+    SCRIPT,
+    TABLET,
+    WIDE,
+    Look,
+    Web,
+    answer,
+    axe_faults,
+    chromium,
+    fill,
+    send,
+    shown,
+    states,
+    until,
+    web,
+)
+from ybs.testing.script import Interrupted, call, thought
+from ybs.testing.script import answer as said
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+Serve = Callable[..., Web]
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000020000000208020000"
+    "00fdd49a730000001649444154789c63fccfc0c0c0c0c4c0c0c0c0c000000d1d0103c2dc46900000000049454e44ae426082"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def serve(project: Path, home: Path) -> Iterator[Serve]:
+    """Return a function that runs `ybs web` on a script."""
+    with ExitStack() as stack:
+        yield lambda *script, words=(): stack.enter_context(web(script, project, home, *words))
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Callable[..., Look]]:
+    """Return a function that opens a browser of its own; what its console complains of fails the test."""
+    made: list[Look] = []
+
+    def open_one(*given: Any, **options: Any) -> Look:
+        made.append(Look(browser, *given, **options))
+        return made[-1]
+
+    yield open_one
+    for each in made:
+        each.context.close()
+    assert [each.complaints for each in made] == [[]] * len(made)
+
+
+def test_a_message_is_sent_and_its_answer_streams(serve: Serve, look: Any):
+    slow = Interrupted(
+        how="stall", answer=said(thought("Hm."), "One.\n\nTwo **bold**.\n\nThree."), after_frames=5
+    )
+    served, seen = serve(slow), look()
+    page = seen.enter(served)
+    send(page, "Tell me <b>three</b> things")
+    page.wait_for_selector(".answer.live")
+    until(page, "document.querySelector('.answer.live').textContent.includes('One.')")
+    assert page.inner_text(".user p") == "Tell me <b>three</b> things"
+    assert page.is_visible("#stop")
+    served.server.resume()
+    page.wait_for_selector(".answer:not(.live) strong")
+    page.wait_for_selector(".end")
+    assert page.query_selector(".answer.live") is None
+    assert page.is_hidden("#stop")
+    assert page.inner_text("#said") == "The answer is finished."
+    page.click(".think summary")
+    assert "Hm." in page.inner_text(".think")
+    assert "three" in page.title()
+
+
+def test_a_link_logs_in_once_and_a_reload_needs_none(serve: Serve, look: Any):
+    served, seen, other = serve("unused"), look(), look()
+    seen.page.goto(served.link)
+    seen.page.wait_for_selector("body.ready")
+    assert "key=" not in seen.page.url
+    seen.page.reload()
+    seen.page.wait_for_selector("body.ready")
+    other.page.goto(served.link)
+    other.page.wait_for_selector("#login:not([hidden])")
+    until(other.page, "document.querySelector('#loginwhy').textContent.includes('was used')")
+    assert other.page.is_hidden("#app")
+    seen.page.click("#settings")
+    seen.page.click("text=A link for another browser")
+    until(seen.page, "document.querySelector('#dialogbody').textContent.includes('#key=')")
+    link = seen.page.locator("#dialogbody p", has_text="#key=").last.inner_text()
+    other.page.goto("about:blank")
+    other.page.goto(link)
+    other.page.wait_for_selector("body.ready")
+    seen.page.click("#settings") if seen.page.is_hidden("dialog") else None
+    seen.page.click("#dialogclose")
+    seen.page.click("#settings")
+    seen.page.locator(".logins li", has_not_text="this one").locator("button").click()
+    other.page.wait_for_selector("#login:not([hidden])")
+
+
+def test_each_choice_of_a_question(serve: Serve, look: Any, project: Path):
+    for name in "abcdef":
+        (project / name).write_text("text")
+    served, seen = (
+        serve(
+            call("delete_file", path="a"),
+            call("delete_file", path="b"),
+            call("delete_file", path="c"),
+            call("write_file", path="new.txt", content="one\n"),
+            call("write_file", path="newer.txt", content="two\n"),
+            call("ask_user", question="Which colour?", options=["red", "blue"]),
+            call("ask_user", question="And which shape?", options=["round"]),
+            "All done.",
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    send(page, "Go on")
+    page.wait_for_selector(".question")
+    assert page.locator(
+        ".question [data-key]"
+    ).first.is_disabled()  # what was pressed before it could be read
+    answer(page, "y")
+    page.wait_for_selector(".call.ok >> text=a")
+    answer(page, "n")
+    page.wait_for_selector(".call.refused")
+    answer(page, "r")
+    page.fill(".question .words input", "I still need c")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".call:has-text('I still need c')", state="attached")
+    answer(page, "a")
+    page.wait_for_selector(
+        ".question:has-text('Which colour?')"
+    )  # the second write was not asked about
+    assert (project / "newer.txt").read_text() == "two\n"
+    answer(page, "2")
+    answer(page, "r")
+    page.fill(".question .words input", "square")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=All done.")
+    assert sorted(each.name for each in project.iterdir() if len(each.name) == 1) == [
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+    ]
+    bodies = served.server.requests[-1].body["messages"]
+    told = str(bodies)
+    assert "blue" in told
+    assert "square" in told
+    assert "I still need c" in told
+
+
+def test_words_steer_a_turn_lines_wait_and_a_stop_gives_them_back(serve: Serve, look: Any):
+    slow = Interrupted(how="stall", answer="I am slow.", after_frames=1)
+    served, seen = serve(call("list_files", pattern="*"), slow, "Steered."), look()
+    page = seen.enter(served)
+    send(page, "Begin")
+    page.wait_for_selector(".call.ok")
+    page.wait_for_selector("#stop:not([hidden])")
+    assert page.inner_text("#send") == "Steer"
+    send(page, "Be quick")
+    page.wait_for_selector("#waiting >> text=Be quick")
+    send(page, "And then this", "Alt+Enter")
+    page.wait_for_selector("#waiting >> text=And then this")
+    page.click("text=Take back the newest")
+    until(page, "document.querySelector('#prompt').value.includes('And then this')")
+    page.fill("#prompt", "")
+    page.locator("#scroll").focus()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#stop", state="hidden")
+    until(page, "document.querySelector('#prompt').value.includes('Be quick')")
+    assert page.locator(".note.warning").count() == 1
+
+
+def test_what_a_turn_changed_is_undone_and_redone(serve: Serve, look: Any, project: Path):
+    (project / "a.py").write_text("x = 1\n")
+    served, seen = (
+        serve(
+            call("read_file", path="a.py"),
+            call("edit_file", path="a.py", old_text="1", new_text="2"),
+            "Done.",
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    page.select_option("#mode", "accept-edits")
+    until(page, "document.querySelector('#mode').value === 'accept-edits'")
+    send(page, "Make it two")
+    page.wait_for_selector("text=Done.")
+    page.wait_for_selector(".call .diff mark")
+    page.wait_for_selector(".end")
+    page.locator("#scroll").focus()
+    page.keyboard.press("u")
+    page.wait_for_selector("dialog[open] .diff")
+    page.click("dialog[open] button.primary")
+    page.wait_for_selector(".user", state="detached")
+    until(page, "document.querySelector('#prompt').value === 'Make it two'")
+    assert (project / "a.py").read_text() == "x = 1\n"
+    page.fill("#prompt", "")
+    page.click("#redo")
+    page.click("dialog[open] button.primary")
+    page.wait_for_selector(".user >> text=Make it two")
+    assert (project / "a.py").read_text() == "x = 2\n"
+
+
+def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: Any):
+    served, seen = serve("A picture."), look()
+    page = seen.enter(served)
+    page.set_input_files(
+        "#files",
+        [
+            {"name": "dot.png", "mimeType": "image/png", "buffer": PNG},
+            {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"remember"},
+        ],
+    )
+    page.wait_for_selector("#attached >> text=notes.txt")
+    paste = """data => {
+      const bytes = Uint8Array.from(data), files = new DataTransfer();
+      files.items.add(new File([bytes], 'pasted.png', { type: 'image/png' }));
+      document.querySelector('#prompt').dispatchEvent(new ClipboardEvent('paste', { clipboardData: files, bubbles: true, cancelable: true }));
+    }"""
+    page.evaluate(paste, list(PNG))
+    page.wait_for_selector("#attached >> text=pasted.png")
+    page.click("[aria-label='Do not attach pasted.png']")
+    send(page, "What is this?")
+    page.wait_for_selector("text=A picture.")
+    until(page, "document.querySelector('.user img').naturalWidth === 2")
+    told = str(served.server.requests[-1].body)
+    assert "image/png" in told
+    assert "remember" in told
+
+
+def test_two_tabs_and_a_late_one_show_the_same(serve: Serve, look: Any, project: Path):
+    (project / "a").write_text("text")
+    served, seen = serve(said("Look.", call("delete_file", path="a")), "Gone."), look()
+    page = seen.enter(served)
+    other = seen.tab()
+    other.goto(page.url)
+    other.wait_for_selector("#foot:not([hidden])")
+    send(page, "Delete it")
+    other.wait_for_selector(".question")
+    answer(other, "y")
+    for each in (page, other):
+        each.wait_for_selector(".end")
+        each.wait_for_selector(".question", state="detached")
+    late = seen.tab()
+    late.goto(page.url)
+    late.wait_for_selector(".end")
+    assert shown(page) == shown(other) == shown(late)
+    assert "Gone." in shown(late)
+
+
+def test_the_server_is_killed_in_a_turn_and_at_a_question(serve: Serve, look: Any, project: Path):
+    (project / "a").write_text("text")
+    slow = Interrupted(how="stall", answer="Never whole.", after_frames=3)
+    served, seen = serve("First.", slow, call("delete_file", path="a"), "Deleted."), look()
+    page = seen.enter(served)
+    send(page, "One")
+    page.wait_for_selector("text=First.")
+    page.wait_for_selector(".end")
+    send(page, "Two")
+    page.wait_for_selector(".answer.live")
+    served.end(signal.SIGKILL)
+    page.wait_for_selector("#lost:not([hidden])")
+    served.start()
+    page.wait_for_selector("#lost", state="hidden")
+    page.wait_for_selector("text=ybs ended in the midst of this turn.")
+    assert page.inner_text(".user p >> nth=1") == "Two"
+    page.click("button:has-text('Go on')")
+    page.wait_for_selector(".question")
+    served.end(signal.SIGKILL)
+    page.wait_for_selector("#lost:not([hidden])")
+    served.start()
+    page.click("button:has-text('Go on')")
+    answer(page, "y")
+    page.wait_for_selector("text=Deleted.")
+    assert not (project / "a").exists()
+    assert page.locator(".user").count() == 2
+
+
+def test_any_order_of_reconnects_shows_what_a_fresh_page_shows(serve: Serve, look: Any):
+    answers = [
+        said(
+            thought("Think."),
+            f"Answer {number}.\n\n- a\n- b\n\n```python\nx = {number}\n```\n\nEnd.",
+            call("list_files", pattern=f"{number}*"),
+        )
+        for number in range(8)
+    ]
+    served, seen = serve(*answers, "The end."), look()
+    page = seen.enter(served)
+    chance = random.Random(7)
+    send(page, "Go")
+    for _ in range(25):
+        page.wait_for_timeout(chance.randrange(5, 80))
+        seen.context.set_offline(True) if chance.random() < 0.3 else None
+        page.evaluate("window.dispatchEvent(new Event('blur'))")
+        seen.context.set_offline(False)
+        if chance.random() < 0.3:
+            page.reload()
+            page.wait_for_selector("#foot:not([hidden])")
+    page.wait_for_selector("text=The end.")
+    page.wait_for_selector(".end")
+    fresh = seen.tab()
+    fresh.goto(page.url)
+    fresh.wait_for_selector(".end")
+    assert shown(page) == shown(fresh)
+    assert shown(fresh).count("Think. Answer") == 8
+
+
+def test_by_keyboard_alone(serve: Serve, look: Any, project: Path):
+    (project / "notes.md").write_text("words")
+    served, seen = serve("Read.", "Again."), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    keys = page.keyboard
+    keys.press("?")
+    page.wait_for_selector("dialog[open] >> text=new session")
+    keys.press("Escape")
+    keys.press("n")
+    page.wait_for_selector("dialog[open] .choices button")
+    page.locator("dialog[open] .choices button").first.focus()
+    keys.press("Enter")
+    until(page, "document.activeElement.id === 'prompt'")
+    keys.type("Look at @not")
+    page.wait_for_selector("#offers [aria-selected=true]")
+    keys.press("Tab")
+    until(page, "document.querySelector('#prompt').value === 'Look at @notes.md '")
+    keys.press("Enter")
+    page.wait_for_selector("text=Read.")
+    keys.type("/mod")
+    page.wait_for_selector("#offers [aria-selected=true]")
+    keys.press("Escape")
+    page.fill("#prompt", "")
+    keys.press("Escape")
+    keys.press("m")
+    until(page, "document.querySelector('#mode').value === 'accept-edits'")
+    keys.press("/")
+    page.wait_for_selector("dialog[open] input[type=search]")
+    keys.type("Read")
+    keys.press("Enter")
+    page.wait_for_selector("dialog[open] .choices button")
+    page.locator("dialog[open] .choices button").first.focus()
+    keys.press("Enter")
+    page.wait_for_selector(".found")
+    keys.press("b")
+    page.wait_for_selector("#board figure")
+    keys.press("j")
+    page.wait_for_selector("#foot:not([hidden])")
+    keys.press("f")
+    until(page, "document.activeElement.id === 'filter'")
+
+
+def test_commands_answer_with_tables_and_menus(serve: Serve, look: Any):
+    served, seen = serve("unused"), look()
+    page = seen.enter(served)
+    send(page, "/context")
+    page.wait_for_selector(".reply table")
+    send(page, "/mode")
+    page.wait_for_selector(".reply .choices button")
+    page.click(".reply .choices button:has-text('plan')")
+    until(page, "document.querySelector('#mode').value === 'plan'")
+    send(page, "/nonsense")
+    page.wait_for_selector(".reply.error")
+    page.click("#effort")
+    page.wait_for_selector("dialog[open] .reply")
+
+
+def test_a_sub_agent_is_a_branch_with_its_own_question(serve: Serve, look: Any, project: Path):
+    (project / "a").write_text("text")
+    served, seen = (
+        serve(
+            call("delegate", tasks=[{"task": "Delete the file a.", "kind": "general"}]),
+            said("I delete it.", call("delete_file", path="a")),
+            "The file is gone.",
+            "All is done.",
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    send(page, "Have somebody delete a")
+    page.wait_for_selector(".question")
+    name = page.inner_text(".question h3")
+    answer(page, "y")
+    page.wait_for_selector("#log > .answer >> text=All is done.")
+    assert ": " in name
+    branch = page.locator(".call .agent .branch")
+    assert branch.count() == 1
+    assert "The file is gone." in branch.inner_text()
+    assert branch.locator(".call.ok").count() == 1
+    page.click(".agent > summary")
+    assert page.is_hidden(".branch")
+    late = seen.tab()
+    late.goto(page.url)
+    late.wait_for_selector("text=All is done.")
+    assert shown(late) == shown(page)
+
+
+def test_a_command_in_the_background_shows_what_it_prints_and_is_stopped(serve: Serve, look: Any):
+    job = call("run_shell", command="echo begun; sleep 60", background=True)
+    served, seen = serve(job, "It runs.", words=("--mode", "bypass", "--no-sandbox")), look()
+    page = seen.enter(served)
+    send(page, "Start it")
+    page.wait_for_selector("text=It runs.")
+    page.click("#jobs")
+    page.wait_for_selector("dialog[open] pre >> text=begun")
+    page.click("dialog[open] button:has-text('Stop it')")
+    until(page, "document.querySelector('#jobs').hidden")
+
+
+def test_a_command_gets_the_network_only_where_that_was_chosen(serve: Serve, look: Any):
+    served, seen = serve(call("run_shell", command="touch made"), "Made."), look()
+    page = seen.enter(served)
+    send(page, "Make it")
+    page.wait_for_selector(".question [data-key='y']:not([disabled])")
+    label = page.locator(".question label")
+    if label.count() == 0:
+        pytest.skip("NOT TESTED: there is no sandbox that could hold the network back")
+    page.locator(".question").focus()
+    page.keyboard.press("w")
+    page.wait_for_selector(".question >> text=yes, with network")
+    page.keyboard.press("y")
+    page.wait_for_selector("text=Made.")
+
+
+def test_code_is_copied(serve: Serve, look: Any):
+    served = serve("```python\nx = '<b>'\n```")
+    seen = look(permissions=["clipboard-read", "clipboard-write"])
+    page = seen.enter(served)
+    send(page, "Show it")
+    page.click(".codehead .copy")
+    page.wait_for_selector(".copy >> text=Copied")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == "x = '<b>'"
+
+
+def test_an_incognito_session_and_a_restart_leave_nothing(serve: Serve, look: Any, home: Path):
+    served, seen = serve("Secretly."), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    page.keyboard.press("n")
+    page.check("dialog[open] input[type=checkbox]")
+    page.click("dialog[open] .choices button")
+    until(page, "document.querySelector('#mode').options.length > 0")
+    send(page, "the words nobody keeps")
+    page.wait_for_selector("text=Secretly.")
+    assert "incognito" in page.inner_text("#where")
+    served.end()
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert b"nobody keeps" not in path.read_bytes(), path
+
+
+def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
+    bad = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    name = "<img src=x onerror=alert(1)>.py"
+    (project / name).write_text("x\n")
+    served, seen = (
+        serve(
+            said(thought(bad), bad, call("read_file", path=name)),
+            call("write_file", path="<svg onload=alert(1)>.txt", content=f"{bad}\n"),
+            call("run_shell", command=f"printf '%s' '{bad}' # \x1b[31m"),
+            f"[x](javascript:alert(1)) ![p](http://127.0.0.1:9/x.png)\n\n```html\n{bad}\n```",
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    page.on("dialog", lambda box: pytest.fail(f"a script ran: {box.message}"))
+    send(page, bad)
+    for _ in range(3):
+        page.wait_for_selector(".end, .question")
+        if page.query_selector(".question"):
+            answer(page, "y")
+            page.wait_for_timeout(400)
+    page.wait_for_selector(".end")
+    assert page.title() != "owned"
+    assert page.locator("#log img, #log svg, #log script").count() == 0
+    assert page.locator("#log a:not([href^='http'])").count() == 0
+
+
+def test_ten_thousand_events_open_at_their_end_and_scroll(
+    serve: Serve, look: Any, project: Path, home: Path
+):
+    from ybs.core.events import AssistantSaid, Noticed, SessionStarted, TurnFinished, UserSaid
+    from ybs.transcripts.store import Store
+
+    store = Store(home / ".config/ybs/sessions")
+    name = store.create()
+    log = store.open_log(name)
+    log.add(
+        SessionStarted(
+            session=name, folder=str(project), config={"provider": "openai", "model": "scripted"}
+        )
+    )
+    for number in range(2_500):
+        log.add(UserSaid(content=f"question {number}"))
+        log.add(AssistantSaid(content=f"**answer** {number}"))
+        log.add(Noticed(level="info", text="between"))
+        log.add(TurnFinished(reason="done"))
+    log.close()
+    served, seen = serve("unused"), look()
+    seen.page.goto(served.link)
+    page = seen.page
+    page.wait_for_selector("#saved .session")
+    page.click("#saved .session")
+    page.wait_for_selector("text=answer 2499")
+    assert page.evaluate("document.querySelector('#scroll').scrollTop") > 1000
+    assert page.locator("#log > *").count() < 1_500
+    page.evaluate("document.querySelector('#scroll').scrollTop = 0")
+    until(page, "document.querySelectorAll('#log > *').length > 400")
+    at = page.evaluate("document.querySelector('#scroll').scrollTop")
+    assert at > 100  # what was read stays where it is
+    page.click("#find")
+    page.fill("dialog[open] input", "2200")
+    page.keyboard.press("Enter")
+    page.click("dialog[open] .choices button")
+    page.wait_for_selector(".found >> text=2200")
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [(WIDE, "light"), (WIDE, "dark"), (TABLET, "light"), (PHONE, "light"), (PHONE, "dark")],
+)
+def test_no_state_has_a_serious_fault_or_is_wider_than_the_screen(
+    serve: Serve, look: Any, project: Path, tmp_path: Path, size: tuple[int, int], scheme: str
+):
+    """axe-core looks at every state; the pictures are for people (`make pictures-web`)."""
+    fill(project)
+    served = serve(*SCRIPT)
+    seen = look(size, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True)
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    faults: dict[str, list[str]] = {}
+    for state in states(page, served):
+        page.screenshot(path=tmp_path / f"{state}.png")
+        if found := axe_faults(page):
+            faults[state] = found
+        parts = "['html', '#scroll', '#board', '#dialogbody', '#side']"
+        width = page.evaluate(
+            f"Math.max(...{parts}.map(each => document.querySelector(each)).map(each => {size[0]} + each.scrollWidth - each.clientWidth))"
+        )
+        if width > size[0]:
+            faults.setdefault(state, []).append(f"the page is {width} wide")
+    assert faults == {}

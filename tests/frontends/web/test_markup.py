@@ -1,0 +1,177 @@
+"""Nothing that models, files and tools say becomes more than text in the page."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ybs.frontends.web import markup
+
+TAGS = {
+    *(
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "em",
+        "strong",
+        "s",
+        "code",
+        "pre",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "hr",
+        "br",
+    ),
+    *(
+        "a",
+        "div",
+        "span",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "button",
+        "caption",
+        "colgroup",
+        "col",
+        "mark",
+    ),
+}
+ATTRIBUTES = {"class", "href", "target", "rel", "tabindex", "type", "start", "colspan", "data-copy"}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "![x](http://evil.example/pixel.png)",
+    '[x](https://a.example/"onmouseover="alert(1))',
+    '[x](https://a.example "\\" onclick=alert(1)")',
+    '<https://a.example/"onclick=alert(1)>',
+    '```"><script>alert(1)</script>\n<b>\n```',
+    "| a |\n|:-:|\n| <b onclick=alert(1)> |",
+    "<a href='javascript:alert(1)'>x</a>",
+    "<!-- --><style>*{display:none}</style>",
+    "\x1b]8;;javascript:alert(1)\x07x\x1b]8;;\x07",
+    "a\u202egpj.exe",
+)
+
+
+class Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bad: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in TAGS:
+            self.bad.append(tag)
+        for name, value in attrs:
+            if name not in ATTRIBUTES:
+                self.bad.append(f"{tag} {name}")
+            if name == "href" and not re.match("https?://|mailto:", value or ""):
+                self.bad.append(f"href {value}")
+
+    def handle_comment(self, data: str) -> None:
+        self.bad.append(f"comment {data}")
+
+    def handle_decl(self, decl: str) -> None:
+        self.bad.append(f"declaration {decl}")
+
+
+def bad_in(html: str) -> list[str]:
+    seen = Seen()
+    seen.feed(html)
+    seen.close()
+    return seen.bad
+
+
+def test_hostile_markdown_is_text():
+    for words in HOSTILE:
+        html = markup.markdown(words)
+        assert bad_in(html) == [], words
+        assert "\x1b" not in html
+        assert "\u202e" not in html
+
+
+def test_hostile_output_and_diffs_are_text():
+    for words in HOSTILE:
+        diff = f"--- a/x\n+++ b/{words}\n@@ -1 +1 @@\n-{words}\n+{words}!\n"
+        for html in (
+            markup.output(words),
+            markup.diff(diff),
+            markup.text(words),
+            markup.code(words, words),
+        ):
+            assert bad_in(html) == [], words
+
+
+@given(st.text(alphabet="<>&\"'`[](){}!|*_#:/\\ \na=javscript", max_size=60))
+def test_no_text_makes_a_tag(words: str):
+    assert bad_in(markup.markdown(words)) == []
+    assert bad_in(markup.diff(words)) == []
+    assert bad_in(markup.output(words)) == []
+
+
+def test_code_is_coloured_by_classes_and_keeps_its_text():
+    html = markup.markdown('```python\nx = "<b>"\n```')
+    assert 'class="h-' in html
+    assert "style=" not in html
+    assert "&lt;b&gt;" in html
+
+
+def test_a_diff_has_both_sides_their_numbers_and_the_words_that_differ():
+    html = markup.diff("--- a.py\n+++ a.py\n@@ -4,2 +4,3 @@\n x\n-return 1\n+return 2\n+more\n")
+    assert "return <mark>1</mark>" in html
+    assert "return <mark>2</mark>" in html
+    assert html.count('<td class="no add">6</td>') == 1
+    assert markup.counts("--- a\n+++ b\n-x\n+y\n+z") == (2, 1)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "\n", "\n\n", "```\n", "- b\n", "    c\n", "|x|\n"]), max_size=20
+    )
+)
+def test_blocks_that_are_whole_end_at_an_empty_line_or_a_fence(pieces: list[str]):
+    text = "".join(pieces)
+    end = markup.whole_blocks(text)
+    assert 0 <= end <= len(text)
+    assert end == 0 or text[end - 1] == "\n"
+    fences = [line for line in text[:end].splitlines() if line.strip() == "```"]
+    assert len(fences) % 2 == 0
+
+
+def test_a_code_block_that_is_being_written_waits_for_its_end():
+    assert markup.whole_blocks("words\n\n```\ncode\n\nmore") == len("words\n\n")
+    assert markup.whole_blocks("```\ncode\n```\nrest") == len("```\ncode\n```\n")
+
+
+def test_much_output_keeps_its_beginning_and_its_end():
+    html = markup.output("first\n" + "x\n" * markup.MOST_OUTPUT + "last")
+    assert "first" in html
+    assert "last" in html
+    assert "characters left out" in html
+    assert markup.output("10 %\r20 %\r30 %") == '<pre class="out" tabindex="0">30 %</pre>'
+
+
+def test_the_page_keeps_to_its_size():
+    """A page of one person is read in one sitting; what it may have in all is said in docs/web.md."""
+    static = Path(markup.__file__).parent / "static"
+    lines = sum(
+        len(each.read_text().splitlines())
+        for each in static.iterdir()
+        if each.suffix in (".js", ".css")
+    )
+    assert lines <= 1_200
