@@ -211,7 +211,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | such a rule for parts of one command, the first of which changes what the next one runs (`git pull && make`, `git diff --output=s.sh x && sh s.sh`) | ran outside, unasked: held by the same |
 | a rule `node *`, `python3 *`, `perl *`, `awk *`, `make *`, and code in the command itself (`node -e`, `python3 -Ic`, `make CC='…'`) | ran outside, unasked: held by the same |
 | a rule `git *` and 102 of its commands | no program ran; `git config --global` wrote: held by the same |
-| another agent that shows a change, or asks to delete a file, and writes something else to it, through ybs or by itself | was merged without another question: held by `tests/conductor/acp/test_acp_agents.py` |
+| another agent that shows a change or none, or asks to delete or move a file, and writes something else to it, through ybs or by itself | was merged without another question: held by `tests/conductor/acp/test_acp_agents.py` |
 | another agent that calls a command a `read`, a `search` or a thought | was allowed unasked in `ask`: held by the same |
 | another agent: 22 paths out of its folders (`..`, links, `/proc/self`, pipes, `file://`), `.git` and hooks in its copy under eight spellings, links out, repositories, `.envrc`, `AGENTS.md`, tasks of editors, a login exchanged for a link, a process that stays, a program or module of the project by its name, a project that names one or is not trusted | held |
 | 22 ways to a socket of the machine from what runs unasked, in four modes (by folder, by descriptor, datagrams, `sendmmsg`, `io_uring`) | held |

@@ -42,8 +42,8 @@ class Named:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        #: What was agreed to of what tools wrote: the digests that a file may have, by path in the copy; None: any.
-        self._agreed: dict[str, set[str] | None] = {}
+        #: What was agreed to of what tools wrote: the digests that a file may have, by path in the copy.
+        self._agreed: dict[str, set[str]] = {}
         #: What of it has the content that a call named. A command in the background may have put something else there.
         self.confirmed: dict[str, State] = {}
 
@@ -62,8 +62,7 @@ class Named:
 
     def agrees(self, change: Change) -> bool:
         """Return whether a call was allowed that leaves this: what was shown to the person, not just its path."""
-        agreed = self._agreed.get(change.path, set())
-        return agreed is None or change.after.digest in agreed
+        return change.after.digest in self._agreed.get(change.path, ())
 
     def _note(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         wanted = ABSENT.digest if effect == "delete" else _content_in(call)
@@ -72,11 +71,9 @@ class Named:
             real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
             name = str(real)[len(path_in(self._roots.folder, "")) :]
             texts = texts_after(given, real, self._roots)
-            self._agreed[name] = (
-                None if texts is None else {digest_of(each.encode()) for each in texts}
-            )
-            if effect == "delete" and "paths" not in given:
-                self._agreed[name] = {ABSENT.digest}
+            self._agreed[name] = {digest_of(each.encode()) for each in texts}
+            if effect == "delete":
+                self._agreed[name].add(ABSENT.digest)
             state = plain(state_at(self._roots, str(real)))
             if state.digest == wanted:
                 self.confirmed[name] = state
@@ -202,8 +199,8 @@ class Admission:
         return path_in(self._environment.folder, change.path)
 
 
-def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str] | None:
-    """Return what a file may hold after a change with these arguments; None where they do not say."""
+def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str]:
+    """Return what a file may hold after a change with these arguments; nothing where they do not say."""
     if isinstance(content := given.get("content"), str):
         return {content}
     edits = [
@@ -212,7 +209,7 @@ def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str] 
         if isinstance(each.get("new_text"), str) and roots.resolve(each["path"]) == path
     ]
     if not edits:
-        return None
+        return set()
     with suppress(OSError, YbsError), roots.held(path) as place:
         data, _ = read_if_there(place, path.name)
         texts = {(data or b"").decode(errors="replace")}

@@ -155,6 +155,9 @@ async def test_what_was_allowed_is_written_once_without_another_question(scene: 
         (["ask_edit", "a", "old\n", "new\n"], ["put", "a", "evil\n"]),
         (["ask", "delete", "Delete", None, "a"], ["put", "a", "evil\n"]),
         (["ask", "delete", "Delete", None, "a"], ["write", "a", "evil\n"]),
+        (["ask", "move", "Move", None, "a"], ["put", "a", "evil\n"]),
+        (["ask", "edit", "Edit", None, "a"], ["put", "a", "evil\n"]),
+        (["ask", "edit", "Edit", None, "a"], ["write", "a", "evil\n"]),
     ],
 )
 async def test_a_yes_to_what_was_shown_is_none_to_something_else(

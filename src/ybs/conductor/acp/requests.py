@@ -225,8 +225,8 @@ class Requests:
         self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
         gate = self._own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
-        #: The files that it was allowed to change, and has not changed through ybs yet, with what they may hold then; None: anything.
-        self._allowed: dict[Path, set[str] | None] = {}
+        #: The files that it was allowed to change, and has not changed through ybs yet, with what they may hold then.
+        self._allowed: dict[Path, set[str]] = {}
         self._written: set[str] = set()
 
     def new_id(self, given: str) -> str:
@@ -261,7 +261,7 @@ class Requests:
         result = await self._run(call, _Permission(wish, self._own, only_reads=self._only_reads))
         if result.is_error:
             return False
-        if wish.changes or wish.kind in ("edit", "move"):
+        if wish.changes:
             roots = self._own.roots
             for path in map(roots.resolve, wish.paths):
                 self._allowed[path] = texts_after(wish.arguments, path, roots)
@@ -296,8 +296,7 @@ class Requests:
             real = self._own.roots.resolve(path, is_write=True)
         except ToolError:
             return False
-        texts = self._allowed.pop(real, set())
-        return texts is None or content in texts
+        return content in self._allowed.pop(real, ())
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         if "\0" in arguments["path"]:
