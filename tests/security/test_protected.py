@@ -2,6 +2,8 @@
 
 import os
 from pathlib import Path
+from socket import AF_UNIX, socket
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -236,3 +238,12 @@ def test_where_the_system_lists_no_sockets_none_is_known(
         monkeypatch.setattr(socket, "AF_NETLINK", -1)
         assert protected_module.outer_sockets(str(project)) == []
         assert protected_module.machine_sockets([str(project)]) == []
+
+
+def test_a_socket_whose_file_has_gone_is_none_to_hide() -> None:
+    with TemporaryDirectory(prefix="ybs-") as name, socket(AF_UNIX) as server:
+        path = os.path.realpath(name) + "/s"
+        server.bind(path)
+        assert protected_module.machine_sockets([name]) == [path]
+        Path(path).unlink()
+        assert protected_module.machine_sockets([name]) == []
