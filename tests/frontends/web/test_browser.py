@@ -81,7 +81,7 @@ def test_a_message_is_sent_and_its_answer_streams(serve: Serve, look: Any):
     page.wait_for_selector(".end")
     assert page.query_selector(".answer.live") is None
     assert page.is_hidden("#stop")
-    assert page.inner_text("#said") == "The answer is finished."
+    until(page, "document.querySelector('#said').textContent === 'The answer is finished.'")
     page.click(".think summary")
     assert "Hm." in page.inner_text(".think")
     assert "three" in page.title()
