@@ -149,3 +149,17 @@ def test_no_sessions_are_no_error(host: Host, tmp_path: Path) -> None:
     with LearningStore(host).changing() as learned:
         assert learned.update(tmp_path / "missing") == 0
         assert learned.listed() == []
+
+
+def test_an_old_session_that_goes_on_is_read_within_a_day(host: Host, tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    for number in range(120):
+        write(folder, f"s{number:03}", 0, turn(f"why is {chr(97 + number % 26) * 7} so"))
+    with LearningStore(host).changing() as learned:
+        assert learned.update(folder, NOW) == 120
+        write(folder, "s000", 1, turn("go on with the oldest"))
+        write(folder, "s119", 1, turn("go on with the newest"))
+        write(folder, "s120", 1, turn("begin another one"))
+        assert learned.update(folder, NOW + 60) == 2
+        assert learned.update(folder, NOW + DAY_SECONDS + 60) == 1
+        assert learned.update(folder, NOW - DAY_SECONDS) == 0, "a clock that was set back"

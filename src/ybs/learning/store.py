@@ -1,6 +1,7 @@
 """What was learned from saved sessions, in one file of the person's: what recurs, what was offered, and what they said to it."""
 
 import os
+import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from ybs.transcripts.saved import SUFFIX
 PER_WEEK: Final = 2
 VERSION: Final = 1
 _MOST_CORRECTIONS: Final = 6
+#: So many of the sessions that were read before are looked at each time.
+_NEWEST: Final = 100
 #: What became of an offer: `waiting` was not made yet.
 State: TypeAlias = Literal["waiting", "offered", "dismissed", "accepted"]
 
@@ -48,7 +51,10 @@ class Offer(Struct, kw_only=True):
 
 
 class Learned(Struct, kw_only=True):
-    """All of the file. `read` says how long each session was and up to which line it was read; `since` is when all was forgotten."""
+    """All of the file. `read` says how long each session was and up to which line it was read; `since` is when all was forgotten.
+
+    `looked_at` is when all sessions were looked at last, and not only the newest.
+    """
 
     version: int = VERSION
     known: Known = field(default_factory=Known)
@@ -56,11 +62,19 @@ class Learned(Struct, kw_only=True):
     read: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     offers: dict[int, Offer] = field(default_factory=dict[int, Offer])
     since: float = 0.0
+    looked_at: float = 0.0
 
-    def update(self, folder: Path) -> int:
-        """Read what sessions hold that was not read yet, the oldest first; return how many requests that were."""
+    def update(self, folder: Path, now: float | None = None) -> int:
+        """Read what sessions hold that was not read yet, the oldest first; return how many requests that were.
+
+        Whether an old session has grown is looked up once a day.
+        """
+        now = time.time() if now is None else now
+        is_due = not 0 <= now - self.looked_at < DAY_SECONDS
+        if is_due:
+            self.looked_at = now
         count, detector = 0, Detector(self.known)
-        for name, size in _changed(folder, self.read):
+        for name, size in _changed(folder, self.read, most=None if is_due else _NEWEST):
             _, after = self.read.get(name, (0, 0))
             past = requests_in(folder / name, after=after)
             self.read[name] = (size, past.end)
@@ -177,19 +191,25 @@ class LearningStore:
             os.close(handle)
 
 
-def _changed(folder: Path, read: dict[str, tuple[int, int]]) -> list[tuple[str, int]]:
-    """Return the sessions that have grown since they were read, the oldest first, with their sizes."""
+def _changed(
+    folder: Path, read: dict[str, tuple[int, int]], *, most: int | None
+) -> list[tuple[str, int]]:
+    """Return the sessions that have grown since they were read, the oldest first, with their sizes.
+
+    Of those that were read only the last `most` by name are looked at, where that is given.
+    """
     try:
-        with os.scandir(folder) as entries:
-            files = [
-                (facts.st_mtime, entry.name, facts.st_size)
-                for entry in entries
-                if entry.name.endswith(SUFFIX)
-                and not entry.name.startswith(".")
-                and entry.is_file(follow_symlinks=False)
-                if (facts := entry.stat(follow_symlinks=False)).st_size
-                != read.get(entry.name, (-1, 0))[0]
-            ]
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))  # noqa: PTH208 - names
     except (FileNotFoundError, NotADirectoryError):
         return []
+    known = [name for name in names if name in read]
+    fresh = [name for name in names if name not in read and not name.startswith(".")]
+    files: list[tuple[float, str, int]] = []
+    for name in (*fresh, *(known if most is None else known[-most:])):
+        try:
+            facts = os.lstat(folder / name)
+        except FileNotFoundError:  # it was deleted in the meantime
+            continue
+        if stat.S_ISREG(facts.st_mode) and facts.st_size != read.get(name, (-1, 0))[0]:
+            files.append((facts.st_mtime, name, facts.st_size))
     return [(name, size) for _, name, size in sorted(files)]
