@@ -40,7 +40,7 @@ async def fake_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(process, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "find_program", lambda _host, _path, _machine: "")
-    monkeypatch.setattr(program, "uses_gpus", lambda _program: True)
+    monkeypatch.setattr(program, "uses_gpus", lambda _program, _asking: True)
     here = Machine(cores=4, memory_bytes=8 << 30, free_bytes=8 << 30)
     monkeypatch.setattr(hardware, "detect", lambda: here)
     yield
