@@ -552,7 +552,7 @@ class _ServerCommands:
 
 
 async def _elsewhere(session: Any, argument: str) -> Reply:
-    raise NotImplementedError
+    raise NotImplementedError  # the server runs commands; here they are only listed and completed
 
 
 def reply_of(told: wire.ReplyTold) -> Reply:
