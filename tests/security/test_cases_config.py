@@ -1,11 +1,12 @@
 """The cases C01 to C07: what a cloned repository, or a neighbour, may try at the start."""
 
+import builtins
+import io
 import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,24 +25,25 @@ from ybs.trust.decision import give
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
-opened: list[str] = []
-watching: list[bool] = []
-
-
-def note(event: str, arguments: tuple[Any, ...]) -> None:
-    if watching and event == "open":
-        opened.append(str(arguments[0]))
-
-
-sys.addaudithook(note)
-
-
 @pytest.fixture
-def files_opened() -> Iterator[list[str]]:
-    opened.clear()
-    watching.append(True)
-    yield opened
-    watching.clear()
+def files_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that Python code opens from now on.
+
+    An audit hook would see more, but stays for the life of the process, and a thread that starts while it runs cannot
+    install coverage's trace function.
+    """
+    opened: list[str] = []
+
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def opening(file: Any, *arguments: Any, **options: Any) -> Any:
+            opened.append(os.fspath(file) if isinstance(file, os.PathLike) else str(file))
+            return real(file, *arguments, **options)
+
+        return opening
+
+    for where, name in ((io, "open"), (builtins, "open"), (os, "open")):
+        monkeypatch.setattr(where, name, noting(getattr(where, name)))
+    return opened
 
 
 @pytest.fixture(autouse=True)
