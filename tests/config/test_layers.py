@@ -55,7 +55,7 @@ SPECIFICATION = """{
   "session": {"storage_path": "~/.config/ybs/sessions", "auto_save": true, "max_sessions": 100,
     "retention_days": 30},
   "router": {}, "mcpServers": {"x": {"command": "y", "env": {"T": "${NOT_SET}"}}},
-  "hooks": {"a": ["b"]}, "skills": {}, "memory": {"a": null}, "gateway": {"b": true},
+  "hooks": {"a": ["b"]}, "skills": {}, "memory": {"a": null}, "gateway": {"projects": {"b": "c"}},
   "profiles": {"p": {"llm": {"model": "${NOT_SET}"}}}, "firewall": {}, "incognito": {},
   "providers": {"work": {"endpoint": "http://x"}}
 }"""
@@ -80,7 +80,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     write("user", SPECIFICATION)
     loaded = load(this_host(), folder=project)
     assert loaded.warnings == (
-        "memory, gateway: without effect, because this version does not have these features yet",
+        "memory: without effect, because this version does not have these features yet",
     )
     config = loaded.config
     assert config.llm.model == "qwen3:14b"
@@ -462,15 +462,15 @@ def test_no_section_is_represented(project: Path, write: Write):
     secret = "sk-" + "r3p7" * 8
     sections = {
         "mcpServers": {"x": {"command": "y", "env": {"T": secret}}},
-        "gateway": {"bot": {"word": secret}},
+        "gateway": {"channels": {"bot": {"token": secret}}},
         "profiles": {"p": {"llm": {"api_key": secret}}},
         "tools": {"external": [{"name": "x", "path": "y", "description": secret}]},
         "providers": {"w": {"endpoint": f"http://me:{secret}@w", "headers": {"a": secret}}},
     }
     write("user", json.dumps({"llm": {"model": "m"}, **sections}))
     loaded = load(this_host(), folder=project)
-    assert loaded.config.gateway["bot"]["word"] == secret
-    for shown in (loaded, loaded.config, loaded.config.providers):
+    assert loaded.config.gateway.channels["bot"]["token"] == secret
+    for shown in (loaded, loaded.config, loaded.config.gateway, loaded.config.providers):
         assert secret not in repr(shown)
     assert "model='m'" in repr(loaded.config)
 

@@ -79,13 +79,14 @@ def test_no_secret_is_shown(project: Path, write: Write):
                 "url": f"https://x?auth={SECRET}",
             }
         },
-        "gateway": {"telegram": {"bot_token": SECRET, "list": [{"client_secret": SECRET}]}},
+        "gateway": {"channels": {"telegram": {"token": SECRET, "x": [{"client_secret": SECRET}]}}},
+        "memory": {"a": 1},
         "tools": {"external": [{"name": "x", "path": f"http://{SECRET}@h"}]},
     }
     write("user", json.dumps(values))
     loaded = load(this_host(), folder=project)
     (warning,) = loaded.warnings
-    assert warning.startswith("gateway: without effect")
+    assert warning.startswith("memory: without effect")
     rows = show(loaded)
     assert SECRET not in repr(rows)
     shown = {row.key: row.value for row in rows}
@@ -173,7 +174,7 @@ def test_the_schema_uses_the_words_of_its_dialect():
 def test_the_schema_describes_every_setting():
     schema = json_schema()
     objects = [schema, *schema["$defs"].values()]
-    assert len(objects) == 27
+    assert len(objects) == 28
     for each in objects:
         assert each["description"]
         assert each["additionalProperties"] is False
@@ -190,8 +191,8 @@ def test_the_schema_can_be_changed_by_the_caller_without_harm():
 def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
     project: Path, write: Write
 ):
-    write("user", '{"memory": {"a": 1}, "gateway": {"a": 1}}')
+    write("user", '{"memory": {"a": 1}}')
     loaded = load(this_host(), folder=project)
-    said = "memory, gateway: without effect, because this version does not have these features yet"
+    said = "memory: without effect, because this version does not have these features yet"
     assert check(loaded) == (said,)
     assert loaded.config.memory == {"a": 1}

@@ -243,7 +243,7 @@ def test_a_text_that_does_not_fit_is_left_out(path: str, text: Any):
 @every_row("number", [float("nan"), float("inf"), float("-inf")])
 def test_no_setting_takes_a_number_that_is_none(number: float):
     numeric = [name for name in all_names() if "float" in repr(annotation_at(name.split(".")))]
-    assert len(numeric) == 15
+    assert len(numeric) == 17
     for name in numeric:
         assert fit_text(name, number)[0] is None, name
 

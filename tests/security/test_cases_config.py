@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from ybs.trust.decision import give
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
+
 @pytest.fixture
 def files_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that Python code opens from now on.
@@ -36,7 +38,7 @@ def files_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noting(real: Callable[..., Any]) -> Callable[..., Any]:
         def opening(file: Any, *arguments: Any, **options: Any) -> Any:
-            opened.append(os.fspath(file) if isinstance(file, os.PathLike) else str(file))
+            opened.append(str(file))
             return real(file, *arguments, **options)
 
         return opening

@@ -377,6 +377,39 @@ class Learning(Struct, frozen=True, kw_only=True):
 Section: TypeAlias = dict[str, Any]
 
 
+class Gateway(Struct, frozen=True, kw_only=True):
+    """Chats, of `ybs gateway`. A project's settings have no say in it."""
+
+    channels: Annotated[
+        dict[str, Section],
+        Meta(
+            description="Chat platforms by name: `token` (or `token_env`, the variable that has it), `base_url`, `private` and `groups` (who may "
+            "speak: pairing, allow, open, off), `allow` (ids of people or groups), `owners` (ids of people who approve). "
+            "`type` names the platform where the name does not."
+        ),
+    ] = {}
+    projects: Annotated[
+        dict[str, str],
+        Meta(description="Folders that the owner can bind a chat to, by name: `/project NAME`."),
+    ] = {}
+    idle_hours: Annotated[
+        Minutes | None,
+        Meta(
+            description="A chat begins a new session after so many hours without a word. `null`: never."
+        ),
+    ] = 24.0
+    per_minute: Annotated[
+        Positive, Meta(description="So many messages of a person are taken in a minute.")
+    ] = 12
+    usd_per_day: Annotated[
+        Dollars | None,
+        Meta(description="So much may all chats together spend in a day (UTC). `null`: no limit."),
+    ] = None
+
+    def __repr__(self) -> str:
+        return "Gateway()"  # the channels hold tokens
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """All settings."""
 
@@ -397,6 +430,7 @@ class Config(Struct, frozen=True, kw_only=True):
     incognito: Incognito = Incognito()
     firewall: Firewall = Firewall()
     learning: Learning = Learning()
+    gateway: Gateway = Gateway()
     providers: Annotated[
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
     ] = {}
@@ -418,9 +452,6 @@ class Config(Struct, frozen=True, kw_only=True):
     memory: Annotated[
         Section, Meta(description="What is remembered between sessions. Not there yet.")
     ] = {}
-    gateway: Annotated[
-        Section, Meta(description="Chat platforms that reach the agent. Not there yet.")
-    ] = {}
 
     def __repr__(self) -> str:
         # Sections hold keys, headers and environments, which must not reach a log.
@@ -428,10 +459,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 #: Settings of features that are not there yet: they are accepted and have no effect.
-PLANNED: Final = (
-    "memory",
-    "gateway",
-)
+PLANNED: Final = ("memory",)
 
 
 def planned_in(config: Config) -> list[str]:

@@ -1,0 +1,159 @@
+"""The gateway's database: what came, what is to be sent, who may speak, and which session a chat is.
+
+One SQLite file in ybs's own folder, which no command of a model can reach; the tables are SQLAlchemy's, so that another database can
+take its place. Modules keep their statements to themselves and run them by `Store.do`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+)
+
+from ybs.config import private_file
+
+T = TypeVar("T")
+metadata: Final = MetaData()
+
+#: Events of platforms. `body` is the Incoming as JSON. `state`: new (kept, nothing decided), waiting (a turn is queued), done.
+#: `session` and `lines` are where the turn began: the transcript's name, and how many lines it had then.
+inbox: Final = Table(
+    "inbox",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("key", String, index=True, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("state", String, index=True, nullable=False),
+    Column("session", String, nullable=False, default=""),
+    Column("lines", Integer, nullable=False, default=0),
+)
+
+#: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
+#: message that this one takes the place of. `state`: pending, attempting, delivered, failed.
+ledger: Final = Table(
+    "ledger",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("id", String, unique=True, nullable=False),
+    Column("chat", String, index=True, nullable=False),
+    Column("place", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("edits", String, nullable=False, default=""),
+    Column("state", String, index=True, nullable=False),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("at", Float, nullable=False),
+    Column("message", String, nullable=False, default=""),
+    Column("error", Text, nullable=False, default=""),
+)
+
+#: Who was let in. `role`: owner, guest, or refused.
+people: Final = Table(
+    "people",
+    metadata,
+    Column("channel", String, primary_key=True),
+    Column("account", String, primary_key=True),
+    Column("person", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("role", String, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: Who asked to be let in. `tries` counts wrong codes.
+pairings: Final = Table(
+    "pairings",
+    metadata,
+    Column("channel", String, primary_key=True),
+    Column("account", String, primary_key=True),
+    Column("person", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("code", String, nullable=False),
+    Column("place", LargeBinary, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("tries", Integer, nullable=False, default=0),
+)
+
+#: Chats, by the key of `chats.py`: the session that goes on there, and the project that its owner bound it to ("": a folder of its own).
+chats: Final = Table(
+    "chats",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("place", LargeBinary, nullable=False),
+    Column("session", String, nullable=False, default=""),
+    Column("project", String, nullable=False, default=""),
+    Column("settings", JSON, nullable=False, default=dict),
+    Column("used_at", Float, nullable=False),
+    Column("is_dead", Boolean, nullable=False, default=False),
+)
+
+#: What a button stands for. A token is used once, in its own chat.
+buttons: Final = Table(
+    "buttons",
+    metadata,
+    Column("token", String, primary_key=True),
+    Column("key", String, nullable=False),
+    Column("question", String, index=True, nullable=False),
+    Column("choice", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+#: What was spent, in US dollars, by day (UTC) and person.
+spending: Final = Table(
+    "spending",
+    metadata,
+    Column("day", String, primary_key=True),
+    Column("who", String, primary_key=True),
+    Column("usd", Float, nullable=False),
+)
+
+
+def sqlite_engine(path: Path) -> Engine:
+    """Return the engine of a file that this person alone can read, made where it is missing. Raises Unsafe and OSError."""
+    private_file.make_folder(path.parent)
+    engine = create_engine(f"sqlite:///{path}", isolation_level="SERIALIZABLE")
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction] - the engine calls it
+        for line in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+            connection.execute(f"PRAGMA {line}")
+
+    return engine
+
+
+class Store:
+    """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
+        metadata.create_all(engine)
+
+    async def do(self, work: Callable[[Connection], T]) -> T:
+        """Run statements in one transaction and return what `work` does. Raises what it does, and then nothing has changed."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
+
+    def _done(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.begin() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        """Let go of the database, when what was asked is done."""
+        self._thread.shutdown()
+        self._engine.dispose()
