@@ -89,6 +89,13 @@ class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
     pause: Literal["backoff", "asked", "loading"] = "backoff"
 
 
+class PromptRead(Struct, frozen=True, kw_only=True, tag="prompt_progress"):
+    """A server that reads slowly tells how far it is: tokens of the prompt, those in its cache included."""
+
+    read: int
+    total: int
+
+
 class TextStreamed(Struct, frozen=True, kw_only=True, tag="text_delta"):
     """A piece of the answer."""
 
@@ -321,6 +328,7 @@ Event: TypeAlias = (
     | UserSaid
     | RequestStarted
     | RequestRetried
+    | PromptRead
     | TextStreamed
     | ThinkingStreamed
     | ToolCallStreamed

@@ -4,7 +4,7 @@ import re
 
 from ybs.commands.advice import word
 from ybs.commands.figures import amount, cost
-from ybs.core.events import Compacted, RequestRetried, RequestStarted
+from ybs.core.events import Compacted, PromptRead, RequestRetried, RequestStarted
 from ybs.core.messages import Usage
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
@@ -172,6 +172,11 @@ def reason_of(message: str) -> str:
     first = message.strip().split("\n", 1)[0]
     found = _IN_BRACKETS.search(first)
     return shorten(one_line(found[1] if found else first), MOST_MESSAGE).removesuffix(".")
+
+
+def reading_words(event: PromptRead) -> str:
+    """Say how much of the prompt a server has read."""
+    return f"reads the prompt: {event.read:,} of {event.total:,} tokens"
 
 
 def retry_words(event: RequestRetried) -> str:

@@ -12,6 +12,7 @@ from ybs.core.events import (
     ConfirmationAnswered,
     ConfirmationAsked,
     Noticed,
+    PromptRead,
     RequestRetried,
     RequestStarted,
     SessionEnded,
@@ -222,6 +223,16 @@ def test_waiting_says_for_what_and_how_long() -> None:
     assert page.passing() == ["⠋ waiting for qwen3:14b"]
     page.clock.now += 12
     assert page.passing() == ["⠋ waiting for qwen3:14b  12 s   esc to stop"]
+
+
+def test_waiting_says_how_much_of_the_prompt_a_slow_server_has_read() -> None:
+    page = Page()
+    page.live.begin()
+    page.draw(RequestStarted(model="starter", step=1), PromptRead(read=512, total=2300))
+    assert page.passing() == ["⠋ reads the prompt: 512 of 2,300 tokens"]
+    page.draw(TextStreamed(text="Hello"))
+    assert page.passing()[-1].startswith("⠋ answering")
+    assert "reads" not in page.text
 
 
 def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:

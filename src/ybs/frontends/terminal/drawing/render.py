@@ -17,6 +17,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -68,6 +69,7 @@ from ybs.frontends.terminal.words import (
     duration,
     one_line,
     own_shell_hint,
+    reading_words,
     reason_of,
     retry_words,
     routed_words,
@@ -121,15 +123,25 @@ class Renderer(Page):
                 self._answer.draw(event)
             case ToolStarted() | ToolPrinted() | ToolFinished():
                 self._draw_call(event)
-            case RequestStarted() | RequestRetried() | Noticed() | Compacted() | TurnFinished():
+            case RequestStarted() | RequestRetried() | PromptRead() | Noticed() | Compacted():
                 self._draw_progress(event)
+            case TurnFinished():
+                self._end_turn(event)
             case UserSaid():
                 self._end_typed(event)
             case ConfirmationAsked() | ConfirmationAnswered():
                 self._pause_call(event)
-            case SessionStarted() | SystemPrompted() | SessionEnded() | Titled():
-                pass
-            case Rewound() | Replaced() | FilesChanged() | FilesRestored() | StateChanged():
+            case (
+                SessionStarted()
+                | SystemPrompted()
+                | SessionEnded()
+                | Titled()
+                | Rewound()
+                | Replaced()
+                | FilesChanged()
+                | FilesRestored()
+                | StateChanged()
+            ):
                 pass  # whoever asked for it says so
             case _:
                 assert_never(event)
@@ -325,7 +337,7 @@ class Renderer(Page):
         return hint
 
     def _draw_progress(
-        self, event: RequestStarted | RequestRetried | Noticed | Compacted | TurnFinished
+        self, event: RequestStarted | RequestRetried | PromptRead | Noticed | Compacted
     ) -> None:
         match event:
             case RequestStarted():
@@ -336,12 +348,12 @@ class Renderer(Page):
                 self.live.wait(f"waiting for {one_line(event.model)}")
             case RequestRetried():
                 self._tell_retry(event)
+            case PromptRead():
+                self.live.wait(reading_words(event))
             case Noticed():
                 self.note(advised(event.text, event.remedies, separator=" "), event.level)
             case Compacted():
                 self.note(compaction_words(event, "→"))
-            case TurnFinished():
-                self._end_turn(event)
 
     def fail(self, message: str, kind: Kind = "text") -> None:
         """Draw an error: of what a provider said at length the beginning, and which key shows the rest."""
