@@ -11,6 +11,7 @@ from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
     ConfirmationAsked,
+    FilesChanged,
     Noticed,
     PromptRead,
     RequestRetried,
@@ -233,6 +234,16 @@ def test_waiting_says_how_much_of_the_prompt_a_slow_server_has_read() -> None:
     page.draw(TextStreamed(text="Hello"))
     assert page.passing()[-1].startswith("⠋ answering")
     assert "reads" not in page.text
+
+
+def test_the_first_turn_that_changed_files_says_how_to_see_and_undo_it() -> None:
+    page = Page()
+    done = TurnFinished(reason="done", duration_seconds=1)
+    page.draw(done, FilesChanged(checkpoint="1"))
+    assert page.text == ""
+    page.draw(done, FilesChanged(checkpoint="2", paths=("a.py", "b.py")))
+    page.draw(done, FilesChanged(checkpoint="3", paths=("a.py",)))
+    assert page.text == "  2 files changed: /diff shows it, /undo takes it back\n"
 
 
 def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:

@@ -36,6 +36,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
+from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
@@ -106,7 +107,7 @@ class Renderer(Page):
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
-        self._has_told_key = False
+        self._has_told_key = self._has_told_undo = False
         self._cut_short: Fold | None = None
 
     def __call__(self, envelope: Envelope) -> None:
@@ -125,8 +126,8 @@ class Renderer(Page):
                 self._draw_call(event)
             case RequestStarted() | RequestRetried() | PromptRead() | Noticed() | Compacted():
                 self._draw_progress(event)
-            case TurnFinished():
-                self._end_turn(event)
+            case TurnFinished() | FilesChanged():
+                self._draw_end(event)
             case UserSaid():
                 self._end_typed(event)
             case ConfirmationAsked() | ConfirmationAnswered():
@@ -138,7 +139,6 @@ class Renderer(Page):
                 | Titled()
                 | Rewound()
                 | Replaced()
-                | FilesChanged()
                 | FilesRestored()
                 | StateChanged()
             ):
@@ -403,6 +403,14 @@ class Renderer(Page):
         if reason != self._retry_reason:
             self._retry_reason = reason
             self.note(words)
+
+    def _draw_end(self, event: TurnFinished | FilesChanged) -> None:
+        if isinstance(event, TurnFinished):
+            self._end_turn(event)
+        elif event.paths and not self._has_told_undo:
+            self._has_told_undo = True
+            count = plural(len(event.paths), "file")
+            self.note(f"{count} changed: /diff shows it, /undo takes it back")
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._answer.end_thinking()
