@@ -199,14 +199,15 @@ def test_a_question_that_was_never_answered_does_not_count_either() -> None:
 
 
 def test_a_retry_is_one_line_and_the_same_reason_is_said_once() -> None:
-    page = Page()
+    page = Page(width=90)
     page.live.begin()
-    message = "openai at 127.0.0.1:1 does not answer (connection refused).\nCheck the network."
+    reason = "openai at 127.0.0.1:1 does not answer (connection refused)"
+    message = f"{reason}.\nCheck the network."
     page.draw(RequestRetried(attempt=1, wait_seconds=0.4, message=message))
-    assert page.text == "  connection refused, trying again in 400 ms\n"
+    assert page.text == f"  {reason}, trying again in 400 ms\n"
     page.draw(RequestRetried(attempt=2, wait_seconds=1.1, message=message))
     assert page.text.count("\n") == 1
-    assert page.passing() == ["⠋ connection refused, trying again in 1.1 s"]
+    assert page.passing() == [f"⠋ {reason}, trying again in 1.1 s"]
 
 
 def test_the_rows_of_an_answer_are_folded_under_their_last_column() -> None:
