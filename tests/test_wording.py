@@ -23,12 +23,8 @@ EXCEPTIONS = {
     ("security/commands/writers.py", "--write|-w"): "options of formatters",
     (
         "security/commands/writers.py",
-        "--version --help -n -nd --dry-run --check --check-only --diff",
+        "--version --help -V -n -nd --dry-run --check --check-only --diff",
     ): "options of many",
-    (
-        "security/commands/writers.py",
-        "-l --list --contains --no-contains --merged --no-merged --points-at --sort --format",
-    ): "options of git",
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
     ("git/titles.py", "--format=%h %s"): "an option of git",

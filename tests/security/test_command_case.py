@@ -60,6 +60,8 @@ from ybs.security.policy.rules import rule_of
                 "gunzip -c x.gz",
                 "dd if=x count=1",
                 "gofmt -l .",
+                "curl --version",
+                "ssh -V",
                 "git stash list",
                 "git config --list",
                 "make -n",

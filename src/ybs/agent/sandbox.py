@@ -326,7 +326,8 @@ class Sandbox:
             _REFUSED().search(said) if exit_code and not is_held_by_mounts else None
         )
         if refused and (exit_code or not attempts.is_watching):
-            return Need(f"it wants to write, and was told: {_line_at(said, refused.start())}")
+            wants = "it wants to write" if is_held_by_mounts else "it was refused something"
+            return Need(f"{wants}: {_line_at(said, refused.start())}")
         return None
 
     def _named(self, paths: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ _VERBS = {
     "ruff": "format",
 }
 #: Options with which they only look, and goals (`make test`) that seldom write more than caches.
-_LOOKING = words_in("--version --help -n -nd --dry-run --check --check-only --diff")
+_LOOKING = words_in("--version --help -V -n -nd --dry-run --check --check-only --diff")
 _TESTING = words_in("test tests check lint help")
 #: Verbs of git that write with one of these words, and words with which `git branch` and `git tag` list.
 _GIT_WORDS = {
@@ -52,9 +52,7 @@ _GIT_WORDS = {
     "submodule": "add init update deinit sync set-url set-branch",
     "worktree": "add remove move prune lock unlock repair",
 }
-_LISTING = words_in(
-    "-l --list --contains --no-contains --merged --no-merged --points-at --sort --format"
-)
+_LISTING = re.compile(r"-l$|--(?:list|(?:no-)?contains|(?:no-)?merged|points-at|sort|format)\b")
 #: How the reason ends for what no command in the sandbox can do, and for what none can do without the network.
 IN_GIT = "writes to .git, which is read-only in the sandbox"
 _NEEDS_NETWORK = "needs the network"
@@ -88,7 +86,7 @@ def _reasons(run: Command) -> Iterator[str]:
     words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
     only_looks |= bool(words) and is_by_goals(words) and not _TESTING.isdisjoint(operands)
-    if name in _REACHING:
+    if name in _REACHING and not only_looks:
         is_here = any(map(_ON_THIS_MACHINE.match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
     elif name in _WRITERS and not (only_looks or _is_elsewhere(name, operands)):
@@ -117,5 +115,5 @@ def _changes_names(verb: str, words: list[str], operands: list[str]) -> bool:
     if verb == "config":
         return len(rest) > 1 and first not in ("get", "list")
     if verb in ("branch", "tag"):
-        return bool(first) and _LISTING.isdisjoint(word.partition("=")[0] for word in words)
+        return bool(first) and not any(map(_LISTING.match, words))
     return first in _GIT_WORDS.get(verb, "").split() or (verb == "stash" and not first)
