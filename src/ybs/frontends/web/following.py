@@ -181,7 +181,14 @@ class Followed(Sender):
             tab.put(record)
         for record in self._passing():
             tab.put(record)
+        self.shared.holders += not self.tabs
         self.tabs.add(tab)
+
+    def leave(self, tab: Tab) -> None:
+        """Send a tab nothing more."""
+        if tab in self.tabs:
+            self.tabs.remove(tab)
+            self.shared.holders -= not self.tabs
 
     def window(self, before: int) -> tuple[int, list[bytes]]:
         """Return the records before a place, from the beginning of a turn on, and the place of the first (0: there are none before it)."""

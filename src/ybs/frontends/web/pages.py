@@ -7,13 +7,15 @@ from time import time
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ybs.commands.figures import age
 from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.sessions import Sessions
+from ybs.frontends.serve.protocol import Opening, Resuming
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web.board import Ledger, board_of
 from ybs.frontends.web.drawing import Record
 from ybs.frontends.web.following import Followed, Tab
@@ -32,14 +34,15 @@ _TRUST: Final = "This project asks for settings or programs that wait for your t
 
 
 class Pages:
-    """The sessions of a hub as pages see them; without one they have a hub of their own, which ends with them.
+    """The sessions of a server (`hosted`) as pages see them; without one they have a hub of their own, which ends with them.
 
-    `options` are those of the command line, for sessions that pages open.
+    `options` are those of the command line, for sessions that pages open in a hub of their own.
     """
 
-    def __init__(self, options: Options, hub: Hub | None = None) -> None:
-        self.options, self._has_own_hub = options, hub is None
-        self.hub = hub or Hub(self._opened, options.host)
+    def __init__(self, options: Options, hosted: HostedSessions | None = None) -> None:
+        self.options, self._hosted = options, hosted
+        self.hub = hosted.hub if hosted else Hub(self._opened, options.host)
+        self.hub.changed = self.tell
         self.saved, self.ledger = Sessions(options), Ledger()
         self.begun_at = time()
         self._followed: dict[str, Followed] = {}
@@ -63,7 +66,8 @@ class Pages:
             tab.end()
         for followed in self._followed.values():
             followed.close()
-        if self._has_own_hub:
+        self.hub.changed = lambda: None
+        if self._hosted is None:
             await self.hub.aclose()
 
     # Sessions
@@ -80,16 +84,20 @@ class Pages:
         """Open a new session in a known project, or a saved one. Raises YbsError."""
         if len(self.hub.sessions) >= MOST_OPEN:
             raise YbsError(f"{MOST_OPEN} sessions are open. Close one first.")
-        options: dict[str, Any] = {}
-        folder = folder or str(self.saved.folder)
+        folder, name = folder or str(self.saved.folder), ""
         if resume:
             saved = await asyncio.to_thread(self.saved.find, resume)
-            folder, options = saved.project, {"resume": saved.name, "fork": is_fork}
+            folder, name = saved.project, saved.name
         elif folder not in await asyncio.to_thread(self.projects):
             raise YbsError("No session was ever held in that folder. Start ybs there once.")
-        if is_incognito:
-            options["overrides"] = {"incognito.enabled": True}
-        shared = self.hub.open(folder, **options)
+        if self._hosted is not None:
+            kind = Resuming(folder=folder, name=name) if name else Opening(folder=folder)
+            opening = replace(kind, incognito=is_incognito)
+            shared = self._hosted.open(opening, is_fork=is_fork).shared
+        else:
+            overrides = {"incognito.enabled": True} if is_incognito else {}
+            resuming = {"resume": name, "fork": is_fork} if name else {}
+            shared = self.hub.open(folder, overrides=overrides, **resuming)
         followed = self._follow(shared, login)
         review = shared.session.loaded.review
         if review is not None and review.needs_question:
@@ -100,7 +108,6 @@ class Pages:
         name = shared.session.id
         if name not in self._followed:
             self._followed[name] = Followed(shared, owner, self.tell)
-            self.tell()
         return self._followed[name]
 
     def find(self, session_id: str, login: str) -> Followed:
@@ -113,11 +120,11 @@ class Pages:
     async def close(self, followed: Followed) -> None:
         """End a session."""
         name = followed.session.id
-        self._followed.pop(name, None)
-        followed.close()
-        await followed.session.inbox.abandon()
-        await self.hub.close(name)
-        self.tell()
+        if self._hosted is not None:
+            await self._hosted.close(self._hosted.find(name), "It was closed on the page.")
+        else:
+            await followed.session.inbox.abandon()
+            await self.hub.close(name)
 
     def opened_by(self, login: str) -> list[Record]:
         """List the open sessions that a login may see, oldest first."""
@@ -180,7 +187,7 @@ class Pages:
         """Let go of a tab."""
         self._tabs.discard(tab)
         for followed in self._followed.values():
-            followed.tabs.discard(tab)
+            followed.leave(tab)
 
     def end_tabs(self, login: str) -> None:
         """Send nothing more to the tabs of a login that has ended."""
@@ -195,6 +202,8 @@ class Pages:
 
     def _tell(self) -> None:
         self._telling = None
+        for name in self._followed.keys() - {each.session.id for each in self.hub.sessions}:
+            self._followed.pop(name).close()
         lines: dict[str, bytes] = {}
         for tab in tuple(self._tabs):
             if tab.login not in lines:
