@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from screen import Screen
 from web_pages import (
     PHONE,
     SCRIPT,
@@ -47,7 +48,11 @@ def browser() -> Iterator[Any]:
 def serve(project: Path, home: Path) -> Iterator[Serve]:
     """Return a function that runs `ybs web` on a script."""
     with ExitStack() as stack:
-        yield lambda *script, words=(): stack.enter_context(web(script, project, home, *words))
+
+        def run(*script: Any, words: tuple[str, ...] = (), serves: bool = False) -> Web:
+            return stack.enter_context(web(script, project, home, *words, serves=serves))
+
+        yield run
 
 
 @pytest.fixture
@@ -245,6 +250,72 @@ def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: 
     told = str(served.server.requests[-1].body)
     assert "image/png" in told
     assert "remember" in told
+
+
+def test_a_terminal_and_the_page_hold_one_session_of_the_server(
+    serve: Serve, look: Any, project: Path, home: Path
+):
+    for name in "ab":
+        (project / name).write_text("text")
+    served, seen = (
+        serve(
+            call("delete_file", path="a"),
+            "The first is gone.",
+            call("delete_file", path="b"),
+            "The second is gone.",
+            Interrupted(how="stall", answer="Slow. " * 9, after_frames=3),
+            "Read that.",
+            serves=True,
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    with Screen("attach", environ={"HOME": str(home)}) as screen:
+        screen.sees(r"› *\n")
+        send(page, "from the page")
+        screen.sees(r"› from the page\n[\s\S]*\[y\] yes")
+        answer(page, "y")
+        screen.sees(r"The first is gone\.[\s\S]*› *\n")
+        screen.keys("from the terminal\r")
+        page.wait_for_selector(".user >> text=from the terminal")
+        page.wait_for_selector(".question")
+        screen.sees(r"delete_file wants to delete b[\s\S]*\[y\] yes")
+        screen.stays(0.5)  # keys that come before a question can be read are none
+        screen.keys("y")
+        page.wait_for_selector("text=The second is gone.")
+        page.wait_for_selector(".question", state="detached")
+        assert not (project / "b").exists()
+        send(page, "be slow")
+        page.wait_for_selector(".answer.live")
+        screen.keys("steered by the terminal\r")
+        page.wait_for_selector("#waiting >> text=steered by the terminal")
+        page.click("text=Take back the newest")
+        page.wait_for_selector("#waiting li", state="detached")
+        send(page, "steered by the page")
+        screen.sees("steered by the page")
+        served.server.resume()
+        screen.sees(r"Read that\.[\s\S]*› *\n")
+        page.wait_for_selector("text=Read that.")
+        screen.keys("/mode plan\r")
+        until(page, "document.querySelector('#mode').value === 'plan'")
+        page.click("#close")
+        screen.sees("It was closed on the page")
+    page.wait_for_selector("#welcome:not([hidden])")
+    assert page.locator("#open .session").count() == 0
+
+
+def test_a_session_that_begins_elsewhere_in_the_server_is_listed(
+    serve: Serve, look: Any, home: Path
+):
+    served, seen = serve("Hello.", serves=True), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    model = ("--provider", "openai", "--endpoint", served.server.url, "--model", "scripted")
+    with Screen("--background", "hi", *model, environ={"HOME": str(home)}) as screen:
+        screen.sees("works in the background")
+    page.click("#open .session")
+    page.wait_for_selector("text=Hello.")
 
 
 def test_two_tabs_and_a_late_one_show_the_same(serve: Serve, look: Any, project: Path):
