@@ -20,6 +20,7 @@ from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell, warn, write
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import SIGNALS
+from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
 from ybs.frontends.web.api import Api, link_to
 from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
@@ -182,6 +183,7 @@ async def serving(
         timeout_graceful_shutdown=2,
     )
     server = Server(config)
+    markup.markdown("```python\npass\n```")  # imports what the first session would wait for
     running = asyncio.create_task(server.serve([bound]))
     try:
         await server.is_up.wait()

@@ -118,6 +118,8 @@ class Followed(Sender):
         #: The whole events; the place of each is its number here, from 1 on.
         self._events: list[Envelope] = []
         self._journal, self._replay = self.session.journal, Replay()
+        #: How many events the replay has seen: most sessions take nothing back, and need none of it.
+        self._replayed = 0
         self._extra: dict[int, Record] = {}
         self._drawn: dict[int, bytes] = {}
         self._writing: dict[str, _Writing] = {}
@@ -284,6 +286,7 @@ class Followed(Sender):
             self.session.journal is not self._journal
         ):  # /new and /resume go on with another conversation
             self._journal, self._replay = self.session.journal, Replay()
+            self._replayed = self.last
             for earlier in self._journal.earlier:
                 self._keep(earlier)
             self._has_moved = True
@@ -295,20 +298,24 @@ class Followed(Sender):
     def _keep(self, envelope: Envelope) -> None:
         """Keep a whole event; of one that takes something back, or brings it back, work out what that is."""
         event, place = envelope.event, self.last + 1
-        if envelope.is_main and isinstance(event, events.Rewound):
-            self._extra[place] = {"t": "cut", "n": place, "to": self._replay.line_of(event.keeps)}
-        elif envelope.is_main and isinstance(event, events.Replaced):
-            before, same = self._replay.messages, 0
-            pairs = zip(before, event.messages, strict=False)
-            same = next(
-                (at for at, (a, b) in enumerate(pairs) if a != b),
-                min(len(before), len(event.messages)),
-            )
-            to = self._replay.line_of(same)
-            records = records_of(event.messages[same:], place)
-            self._extra[place] = {"t": "cut", "n": place, "to": to, "records": records}
-        self._replay.add(event, place, agent=envelope.agent)
         self._events.append(envelope)
+        if not envelope.is_main or not isinstance(event, events.Rewound | events.Replaced):
+            return
+        for at in range(self._replayed, place - 1):
+            earlier = self._events[at]
+            self._replay.add(earlier.event, at + 1, agent=earlier.agent)
+        if isinstance(event, events.Rewound):
+            same, returned = event.keeps, []
+        else:
+            before = self._replay.messages
+            pairs = enumerate(zip(before, event.messages, strict=False))
+            shorter = min(len(before), len(event.messages))
+            same = next((at for at, (one, other) in pairs if one != other), shorter)
+            returned = records_of(event.messages[same:], place)
+        to = self._replay.line_of(same)
+        self._extra[place] = {"t": "cut", "n": place, "to": to, "records": returned}
+        self._replay.add(event, place)
+        self._replayed = place
 
     def _flush(self) -> None:
         """Send the tabs what has come."""

@@ -64,8 +64,11 @@ class Pages:
         """End everything."""
         for tab in tuple(self._tabs):
             tab.end()
+        if self._telling is not None:
+            self._telling.cancel()
         for followed in self._followed.values():
             followed.close()
+        self._followed.clear()
         self.hub.changed = lambda: None
         if self._hosted is None:
             await self.hub.aclose()
