@@ -414,7 +414,7 @@ async def _body(request: Request, kind: type[_T]) -> _T:
         raise YbsError("A request has a JSON body.")
     try:
         return msgspec.json.decode(await request.body(), type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise YbsError(f"The request is not understood: {error}") from error
 
 

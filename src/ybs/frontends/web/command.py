@@ -183,7 +183,7 @@ async def serving(
         timeout_graceful_shutdown=2,
     )
     server = Server(config)
-    markup.markdown("```python\npass\n```")  # imports what the first session would wait for
+    markup.markdown("")  # imports what the first session would wait for
     running = asyncio.create_task(server.serve([bound]))
     try:
         await server.is_up.wait()

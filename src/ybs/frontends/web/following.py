@@ -87,21 +87,10 @@ class Sent(Line, frozen=True, kw_only=True):
     ref: str = ""
 
 
-class _Writing:
-    """What an agent is writing: its thinking, the blocks that are whole as HTML, and the rest as text."""
+class _Writing(markup.Growing):
+    """What an agent is writing: its answer and its thinking."""
 
-    def __init__(self) -> None:
-        self.thinking, self.html, self.rest = "", "", ""
-
-    def add(self, text: str) -> str | None:
-        """Take a piece of the answer; return the HTML of the blocks that it ends, None where it ends none."""
-        self.rest += text
-        end = markup.whole_blocks(self.rest) if "\n" in text else 0
-        if not end:
-            return None
-        html = markup.markdown(self.rest[:end])
-        self.html, self.rest = self.html + html, self.rest[end:]
-        return html
+    thinking = ""
 
 
 class Followed(Sender):
