@@ -115,6 +115,7 @@ class Api:
             Route("/api/logins", self.logins),
             Route("/api/logins/{id}/end", self.end_login, methods=["POST"]),
             Route("/api/board", self.board),
+            Route("/api/learned", self.learned, methods=["POST"]),
             Route("/api/search", self.search_all),
             Route("/api/stream", self.stream),
             Route("/api/sessions", self.sessions),
@@ -369,6 +370,10 @@ class Api:
     async def board(self, request: Request) -> Response:
         """Return the figures of the board."""
         return _json(await self._pages.board(_login(request).id, len(self._access.logins)))
+
+    async def learned(self, request: Request) -> Response:
+        """Show, accept or dismiss a task that recurs."""
+        return _json(await self._pages.learned((await _body(request, Typed)).text))
 
     def _found(self, request: Request) -> Followed:
         return self._pages.find(request.path_params["id"], _login(request).id)

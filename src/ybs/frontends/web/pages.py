@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from ybs.commands.figures import age
+from ybs.commands.learn import Learning
 from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
@@ -17,7 +18,7 @@ from ybs.frontends.headless.sessions import Sessions
 from ybs.frontends.serve.protocol import Opening, Resuming
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web.board import Ledger, board_of
-from ybs.frontends.web.drawing import Record
+from ybs.frontends.web.drawing import Record, reply_of
 from ybs.frontends.web.following import Followed, Tab
 from ybs.security.unicode import printable
 from ybs.session.hub import Hub, Shared
@@ -171,7 +172,17 @@ class Pages:
                 "no sandbox" not in words,
             ),
         ]
-        return await board_of(self.saved, self.ledger, opened, facts)
+        return {
+            **await board_of(self.saved, self.ledger, opened, facts),
+            "learned": await self.learned("/learn"),
+        }
+
+    async def learned(self, line: str) -> Record:
+        """List the tasks that recur, or do with one what a line says. Raises YbsError."""
+        folder = self.saved.folder
+        learning = Learning(self.options.host, self.saved.store.folder, folder)
+        argument = line.removeprefix("/learn").strip()
+        return reply_of(await asyncio.to_thread(learning.take, argument), line)
 
     # Tabs
 
@@ -226,7 +237,7 @@ def _row(followed: Followed) -> Record:
         "folder": printable(session.host.short(str(session.folder))),
         "model": printable(state.model),
         "busy": state.is_busy,
-        "asks": len(state.questions),
+        "question": state.questions[-1].id if state.questions else "",
         "cost": session.usage.cost_usd,
         "at": followed.at,
         "incognito": followed.is_private,
