@@ -194,6 +194,10 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.web.command import web
 
         return web(arguments, options)
+    if arguments.subcommand == "gateway":
+        from ybs.frontends.gateway.command import gateway  # an extra
+
+        return gateway(arguments, options)
     if arguments.subcommand == "router" and arguments.action == "simulate":
         from ybs.frontends.headless.router_simulate import simulate
 
