@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +20,6 @@ from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.buttons import Buttons
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
-    Capabilities,
     Channel,
     Incoming,
     MakeChannel,
@@ -30,7 +28,6 @@ from ybs.frontends.gateway.channel import (
 )
 from ybs.frontends.gateway.chat_commands import ChatCommands
 from ybs.frontends.gateway.chats import Chats, key_of, open_chat
-from ybs.frontends.gateway.files import prepared
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget, Rates
@@ -79,7 +76,6 @@ class Gateway:
         folder = GatewayFolder(options.host)
         self._channels, self._say = channels, say
         self._store = store = folder.store()
-        self._capabilities = {name: each.capabilities for name, each in channels.items()}
         self.outbox = outbox = Outbox(store, channels)
         policies = {n: Policy.of(n, settings.channels[n]) for n in channels}
         people, buttons = People(store, policies), Buttons()
@@ -89,15 +85,7 @@ class Gateway:
         self.chats = Chats(
             store, self._hub, options, settings, tools=self._tools, follow=asking.follow
         )
-        self.turns = Turns(
-            store,
-            folder.turns,
-            self.chats,
-            outbox,
-            capabilities=self._capabilities.__getitem__,
-            prepare=self._prepare,
-            spent=lambda incoming, usd: self._budget.add(incoming.person, usd),
-        )
+        self.turns = Turns(store, folder.turns, self.chats, outbox, self._budget)
         commands = ChatCommands(
             self.chats, self.turns, outbox, asking, buttons, self._budget, settings.projects
         )
@@ -107,12 +95,9 @@ class Gateway:
         )
         self._receiving = set[asyncio.Task[None]]()
 
-    async def _prepare(self, incoming: Incoming, folder: Path) -> Any:
-        return await prepared(incoming, self._channels[incoming.place.channel], folder)
-
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""
-        most = self._capabilities[place.channel].file_bytes
+        most = self._channels[place.channel].capabilities.file_bytes
 
         async def send(file: OutgoingFile, digest: str) -> None:
             now = time.time_ns()
@@ -207,9 +192,8 @@ class Gateway:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        until = time.monotonic() + _GRACE_SECONDS
-        while self.turns.count and time.monotonic() < until:
-            await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.turns.idle.wait(), _GRACE_SECONDS)
         await self._store.do(lambda c: c.execute(update(channel_states).values(state="ended")))
         for channel in self._channels.values():
             with suppress(YbsError):

@@ -7,7 +7,6 @@ sent now), had ended (else `Session.take_up` goes on with it), and what its answ
 
 import asyncio
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +15,13 @@ from sqlalchemy import Row, select, update
 
 from ybs.core.errors import YbsError
 from ybs.core.messages import AssistantMessage, Image
-from ybs.frontends.gateway.channel import Capabilities, Incoming
+from ybs.frontends.gateway.channel import Incoming
 from ybs.frontends.gateway.chats import Chats, Opened
 from ybs.frontends.gateway.engine import Engine
+from ybs.frontends.gateway.files import prepared
 from ybs.frontends.gateway.live import Live
 from ybs.frontends.gateway.outbox import Outbox
+from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.store import Store, inbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
@@ -35,23 +36,17 @@ _log = logging.getLogger("ybs.gateway.turns")
 
 
 class Turns:
-    """Runs the turns of all chats. `prepare` makes words and images of an event and its files; `spent` is told what a turn has cost."""
+    """Runs the turns of all chats. `file` is the engine's database; `budget` is told what a turn has cost."""
 
     def __init__(
-        self,
-        store: Store,
-        file: Path,
-        chats: Chats,
-        outbox: Outbox,
-        *,
-        capabilities: Callable[[str], Capabilities],
-        prepare: Callable[[Incoming, Path], Any],
-        spent: Callable[[Incoming, float], Any],
+        self, store: Store, file: Path, chats: Chats, outbox: Outbox, budget: Budget
     ) -> None:
-        self._store, self._chats, self._outbox = store, chats, outbox
-        self._capabilities, self._prepare, self._spent = capabilities, prepare, spent
+        self._store, self._chats, self._outbox, self._budget = store, chats, outbox, budget
         self._engine = Engine(file, self.run, at_once=AT_ONCE)
         self._running: dict[str, str] = {}
+        #: Set as long as no turn runs.
+        self.idle = asyncio.Event()
+        self.idle.set()
         self._stopped = set[str]()
         #: Whether the process ends: what runs is left to the next one.
         self.is_closing = False
@@ -122,12 +117,15 @@ class Turns:
             return
         await self._set(turn_id, tries=row.tries + 1)
         self._running[row.key] = turn_id
+        self.idle.clear()
         try:
             said = await self._answer(row)
         except YbsError as error:
             said = f"That did not work: {error}"
         finally:
             del self._running[row.key]
+            if not self._running:
+                self.idle.set()
         if self.is_closing and turn_id not in self._stopped:
             await asyncio.Event().wait()  # the process ends; the next one goes on with this
         self._stopped.discard(turn_id)
@@ -137,9 +135,10 @@ class Turns:
         incoming = msgspec.json.decode(row.body, type=Incoming)
         opened = await self._chats.open(row.key)
         session = opened.session
+        channel = self._outbox.channels[incoming.place.channel]
         live = Live(
             self._outbox,
-            self._capabilities(incoming.place.channel),
+            channel.capabilities,
             incoming.place,
             session,
             message=row.message,
@@ -155,7 +154,7 @@ class Turns:
         if isinstance(outcome, str):
             return outcome
         if cost := outcome.finished.usage.cost_usd:
-            await self._spent(incoming, cost)
+            await self._budget.add(incoming.person, cost)
         return _words_of(outcome)
 
     async def _going_on(self, session: Session) -> Outcome | str:
@@ -173,7 +172,8 @@ class Turns:
 
     async def _sent(self, row: "Row[Any]", incoming: Incoming, opened: Opened) -> Outcome | str:
         session = opened.session
-        words, images = await self._prepare(incoming, session.folder)
+        channel = self._outbox.channels[incoming.place.channel]
+        words, images = await prepared(incoming, channel, session.folder)
 
         async def note() -> None:
             name, turns = session.journal.name, session.journal.replay.rounds.begun
