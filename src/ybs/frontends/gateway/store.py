@@ -26,8 +26,10 @@ from sqlalchemy import (
     create_engine,
     event,
 )
+from sqlalchemy.exc import DBAPIError
 
 from ybs.config import private_file
+from ybs.core.errors import YbsError
 
 T = TypeVar("T")
 metadata: Final = MetaData()
@@ -67,7 +69,7 @@ ledger: Final = Table(
     Column("error", Text, nullable=False, default=""),
 )
 
-#: Who was let in. `role`: owner, guest, or refused.
+#: Who was let in. `role`: owner, guest, refused, or "" where the settings say it. `place` is where an owner is reached, as JSON.
 people: Final = Table(
     "people",
     metadata,
@@ -77,6 +79,7 @@ people: Final = Table(
     Column("name", String, nullable=False),
     Column("role", String, nullable=False),
     Column("at", Float, nullable=False),
+    Column("place", LargeBinary, nullable=False, default=b""),
 )
 
 #: Who asked to be let in. `tries` counts wrong codes.
@@ -104,17 +107,6 @@ chats: Final = Table(
     Column("settings", JSON, nullable=False, default=dict),
     Column("used_at", Float, nullable=False),
     Column("is_dead", Boolean, nullable=False, default=False),
-)
-
-#: What a button stands for. A token is used once, in its own chat.
-buttons: Final = Table(
-    "buttons",
-    metadata,
-    Column("token", String, primary_key=True),
-    Column("key", String, nullable=False),
-    Column("question", String, index=True, nullable=False),
-    Column("choice", Integer, nullable=False),
-    Column("at", Float, nullable=False),
 )
 
 #: What the channels of the running gateway do. `state` is a word of `supervisor.py`, `error` says why in a sentence.
@@ -151,21 +143,38 @@ def sqlite_engine(path: Path) -> Engine:
     return engine
 
 
+class StoreError(YbsError):
+    """The database cannot be used. Nothing has changed, and nothing was put in its place."""
+
+    def __init__(self, engine: Engine, error: DBAPIError) -> None:
+        where = engine.url.render_as_string()
+        super().__init__(
+            f"The gateway's database {where} cannot be used: {error.orig}. It was left as it is."
+        )
+
+
 class Store:
     """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done."""
 
     def __init__(self, engine: Engine) -> None:
+        """Raise StoreError where the file is no database, or a damaged one: who may speak is not to be forgotten unseen."""
         self._engine = engine
+        try:
+            metadata.create_all(engine)
+        except DBAPIError as error:
+            raise StoreError(engine, error) from error
         self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
-        metadata.create_all(engine)
 
     async def do(self, work: Callable[[Connection], T]) -> T:
-        """Run statements in one transaction and return what `work` does. Raises what it does, and then nothing has changed."""
+        """Run statements in one transaction and return what `work` does. Raises what it does, and StoreError; then nothing has changed."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
 
     def _done(self, work: Callable[[Connection], T]) -> T:
-        with self._engine.begin() as connection:
-            return work(connection)
+        try:
+            with self._engine.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            raise StoreError(self._engine, error) from error
 
     def close(self) -> None:
         """Let go of the database, when what was asked is done."""
