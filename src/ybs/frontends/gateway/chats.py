@@ -104,12 +104,14 @@ class Chats:
         """How many sessions are open."""
         return len(self._opened)
 
-    async def enter(self, key: str) -> None:
-        """Note that somebody writes in a chat; after many idle hours it begins anew."""
-        row, now, hours = await self._row(key), time.time(), self._settings.idle_hours
+    async def enter(self, place: Place, person: str) -> str:
+        """Return the key of a chat that somebody writes in; after many idle hours it begins anew."""
+        key, now, hours = key_of(place, person), time.time(), self._settings.idle_hours
+        row = await self._row(key)
         if hours is not None and row.session and now - row.used_at > hours * 3_600:
             await self.begin_anew(key)
         await self._save(key, used_at=now, is_dead=False)
+        return key
 
     def opened(self, key: str) -> Session | None:
         """Return the session of a chat where it is open."""

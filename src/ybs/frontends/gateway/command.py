@@ -20,7 +20,6 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger
 from ybs.frontends.headless.output import tell, write, write_json, write_table
-from ybs.frontends.headless.run import SIGNALS
 from ybs.security.unicode import printable
 from ybs.session.options import Options
 from ybs.trust.settings import load
@@ -80,18 +79,12 @@ def _start(options: Options, settings: Settings, folder: GatewayFolder) -> int:
 
 
 async def _run(made: Gateway) -> int:
-    loop, stopped, code = asyncio.get_running_loop(), asyncio.Event(), 0
-
-    def end(number: int) -> None:
-        nonlocal code
-        code = code or number
-        stopped.set()
-
-    for number, ends_with in SIGNALS.items():
-        loop.add_signal_handler(number, end, ends_with)
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
     await made.run(stopped)
-    return 0 if code in (130, 143) else code
+    return 0
 
 
 def _log_to(folder: GatewayFolder) -> None:

@@ -17,7 +17,6 @@ from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.ports import Tool
 from ybs.frontends.gateway.asking import Asking
-from ybs.frontends.gateway.buttons import Buttons
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Channel,
@@ -26,11 +25,10 @@ from ybs.frontends.gateway.channel import (
     OutgoingFile,
     Place,
 )
-from ybs.frontends.gateway.chat_commands import ChatCommands
 from ybs.frontends.gateway.chats import Chats, key_of, open_chat
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
-from ybs.frontends.gateway.rates import Budget, Rates
+from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
 from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_engine
@@ -78,21 +76,14 @@ class Gateway:
         self._store = store = folder.store()
         self.outbox = outbox = Outbox(store, channels)
         policies = {n: Policy.of(n, settings.channels[n]) for n in channels}
-        people, buttons = People(store, policies), Buttons()
-        asking = Asking(outbox, people, buttons)
+        asking = Asking(outbox, People(store, policies))
         self._hub = Hub(open_chat, options.host)
-        self._budget = Budget(store, settings.usd_per_day)
+        budget = Budget(store, settings.usd_per_day)
         self.chats = Chats(
             store, self._hub, options, settings, tools=self._tools, follow=asking.follow
         )
-        self.turns = Turns(store, folder.turns, self.chats, outbox, self._budget)
-        commands = ChatCommands(
-            self.chats, self.turns, outbox, asking, buttons, self._budget, settings.projects
-        )
-        rates = Rates(settings.per_minute)
-        self._reception = Reception(
-            store, people, rates, self._budget, self.turns, asking, buttons, commands, key_of
-        )
+        self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
+        self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:

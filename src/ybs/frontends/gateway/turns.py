@@ -73,7 +73,6 @@ class Turns:
 
     async def enqueue(self, incoming: Incoming, key: str) -> None:
         """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
-        await self._chats.enter(key)
         values = {"state": "waiting", "key": key}
         is_new = inbox.c.state == "new"
         await self._store.do(
