@@ -1,9 +1,11 @@
 """What becomes of a message: each is refused, answered or a turn, once, whenever the process is killed."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from chat_parts import GUEST, OWNER, STRANGER, a_file, chatting, session_of
 from ybs.frontends.gateway.channel import Place
@@ -140,3 +142,29 @@ async def test_two_accounts_two_kinds_and_two_threads_are_told_apart(tmp_path: P
         for place in places:
             await chat.take(chat.incoming("hello", place=place))
         assert seen == [(place, OWNER) for place in places]
+
+
+async def test_messages_of_one_person_are_taken_in_their_order_and_others_do_not_wait(
+    tmp_path: Path,
+):
+    async with chatting(tmp_path) as chat:
+        first, second, other = (chat.incoming(who=who) for who in (OWNER, OWNER, GUEST))
+        messages = [replace(each, text="hello") for each in (first, second, other)]
+        held, enter, entered = asyncio.Event(), chat.chats.enter, list[str]()
+
+        async def slow(place: Place, person: str) -> str:
+            entered.append(person)
+            if entered.count(OWNER) == 1 and person == OWNER:
+                await held.wait()
+            return await enter(place, person)
+
+        chat.chats.enter = slow  # pyright: ignore[reportAttributeAccessIssue]
+        for each in messages:
+            await chat.keep(each)
+        taking = [asyncio.create_task(chat.reception.take(each)) for each in messages]
+        await taking[2]
+        assert chat.turns.queued == [other.id]
+        chat.turns.queued.clear()
+        held.set()
+        await asyncio.gather(*taking)
+        assert chat.turns.queued == [first.id, second.id]
