@@ -35,7 +35,8 @@ T = TypeVar("T")
 metadata: Final = MetaData()
 
 #: Events of platforms. `body` is the Incoming as JSON. `state`: new (kept, nothing decided), waiting (a turn is queued), done.
-#: `session` and `lines` are where the turn began: the transcript's name, and how many lines it had then.
+#: `session` and `turns` are where the turn began: the transcript's name, and how many turns had begun in it before.
+#: `tries` counts how many times a turn was begun; `message` is the platform's id of the message that shows its progress.
 inbox: Final = Table(
     "inbox",
     metadata,
@@ -45,7 +46,9 @@ inbox: Final = Table(
     Column("at", Float, nullable=False),
     Column("state", String, index=True, nullable=False),
     Column("session", String, nullable=False, default=""),
-    Column("lines", Integer, nullable=False, default=0),
+    Column("turns", Integer, nullable=False, default=0),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("message", String, nullable=False, default=""),
 )
 
 #: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
@@ -104,6 +107,17 @@ chats: Final = Table(
     Column("settings", JSON, nullable=False, default=dict),
     Column("used_at", Float, nullable=False),
     Column("is_dead", Boolean, nullable=False, default=False),
+)
+
+#: What the channels of the running gateway do. `state` is a word of `supervisor.py`, `error` says why in a sentence.
+channel_states: Final = Table(
+    "channel_states",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("account", String, nullable=False, default=""),
+    Column("state", String, nullable=False),
+    Column("error", Text, nullable=False, default=""),
+    Column("at", Float, nullable=False),
 )
 
 #: What was spent, in US dollars, by day (UTC) and person.
