@@ -67,10 +67,10 @@ async def test_a_command_that_needs_no_question_at_a_terminal_is_asked_about_in_
     tmp_path: Path, home: Path
 ):
     async with chat(tmp_path, home, call("run_shell", command="touch made"), "done") as session:
+        asked = asyncio.Event()
+        session.subscribe(lambda _: asked.set() if session.questions.open else None, follows=True)
         turn = asyncio.create_task(session.send("go"))
-        async with asyncio.timeout(10):
-            while not session.questions.open:
-                await asyncio.sleep(0.01)
+        await asyncio.wait_for(asked.wait(), 10)
         session.questions.answer(session.questions.open[0].id, NO)
         await turn
         assert not (session.folder / "made").exists()
