@@ -119,10 +119,10 @@ async def test_an_update_that_could_not_be_kept_comes_again() -> None:
     async with ChatPlatform() as platform:
         channel, taken = channel_of(platform), Taken()
         taken.fails = True
+        platform.say("keep me")
         with pytest.raises(YbsError, match="disk is full"):
-            async with running(channel, taken):
-                platform.say("keep me")
-                await asyncio.sleep(0.2)
+            await channel.run(taken, lambda: None)
+        await channel.close()
         assert platform.unread == 1
         taken.fails = False
         channel = channel_of(platform)
@@ -332,13 +332,19 @@ async def test_a_platform_that_is_not_there_is_unreachable() -> None:
 
 
 async def test_a_second_poller_on_the_same_token_is_noticed() -> None:
-    with pytest.raises(RivalError, match="only one"):
-        async with talking() as (platform, _, _taken):
-            await platform.until(lambda: platform.polls > 1)
-            other = channel_of(platform)
-            async with running(other, Taken()):
-                await platform.until(lambda: platform.polls > 3)
-                await asyncio.sleep(0.1)
+    async with ChatPlatform() as platform:
+        first, second = channel_of(platform), channel_of(platform)
+        running = asyncio.create_task(first.run(Taken(), lambda: None))
+        await platform.until(lambda: platform.polls > 1)
+        rival = asyncio.create_task(second.run(Taken(), lambda: None))
+        try:
+            with pytest.raises(RivalError, match="only one"):
+                await asyncio.wait_for(running, 5)
+        finally:
+            rival.cancel()
+            await asyncio.gather(rival, return_exceptions=True)
+            await first.close()
+            await second.close()
 
 
 async def test_a_token_that_the_platform_does_not_know_is_a_wrong_setting() -> None:

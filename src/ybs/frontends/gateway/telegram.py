@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
+from warnings import catch_warnings
 
 import httpx
 from msgspec import Struct
@@ -393,7 +394,8 @@ def _request() -> HTTPXRequest:
 def _translated(error: TelegramError) -> ChannelError:
     """Return the error of the gateway that one of the library is; only words of Telegram's own get into it."""
     if isinstance(error, RetryAfter):
-        after = error.retry_after
+        with catch_warnings(action="ignore"):  # it will be a timedelta some day
+            after = error.retry_after
         return WaitError(after.total_seconds() if isinstance(after, timedelta) else after)
     if isinstance(error, BadRequest):
         words = error.message.lower()
