@@ -74,16 +74,16 @@ class _Chat:
 
 
 class _Asked:
-    """A question that was posted: `id` is how people name it, `posts` are the ids of its messages and their chats."""
+    """A question that was posted: `id` is how people name it, `posts` are its messages: their ids, chats and texts."""
 
     def __init__(self, chat: _Chat, question: OpenQuestion) -> None:
         self.chat, self.question = chat, question
         self.id = "".join(secrets.choice(ALPHABET) for _ in range(_ID_LENGTH))
         self.choices = reduced(question)
         self.is_own = question.name == "ask_user" and question.choices is not None
-        self.posts = list[tuple[str, Place]]()
+        self.posts = list[tuple[str, Place, str]]()
         self.posting: asyncio.Task[None] | None = None
-        self.outcome = f"{self.title}\n\nThis is no longer asked."
+        self.outcome = "This is no longer asked."
 
     @property
     def title(self) -> str:
@@ -94,7 +94,7 @@ class _Asked:
         """Answer it, and return whether it was open."""
         if not self.chat.session.questions.answer(self.question.id, answer):
             return False
-        self.outcome = f"{self.title}\n\n**{plain(said)}** ({plain(by.name)})"
+        self.outcome = f"**{plain(said)}** ({plain(by.name)})"
         return True
 
 
@@ -183,8 +183,9 @@ class Asking:
         buttons = self.buttons.show(asked, place, [each.label for each in asked.choices])
         post_id = f"ask:{asked.id}:{len(asked.posts)}"
         text = _text_of(asked, is_elsewhere=place != asked.chat.place)
-        await self.outbox.post(place, text, id=post_id, buttons=buttons)
-        asked.posts.append((post_id, place))
+        whole = f"{text}\n\n{_how_of(asked)}"
+        await self.outbox.post(place, whole, id=post_id, buttons=buttons)
+        asked.posts.append((post_id, place, text))
 
     async def _post_file(self, asked: _Asked, place: Place) -> None:
         ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
@@ -198,10 +199,11 @@ class Asking:
         if asked.posting is not None:
             await asyncio.wait((asked.posting,))
         self.buttons.withdraw(asked)
-        for post_id, place in asked.posts:
+        for post_id, place, text in asked.posts:
             try:
                 message = await self.outbox.message_of(post_id)
-                await self.outbox.post(place, asked.outcome, id=f"{post_id}:done", edits=message)
+                done = f"{text}\n\n{asked.outcome}"
+                await self.outbox.post(place, done, id=f"{post_id}:done", edits=message)
             except YbsError as error:
                 _log.warning("a question could not be closed: %s", type(error).__name__)
 
@@ -248,7 +250,7 @@ class Asking:
             asked
             for chat in self._chats
             for asked in chat.asked.values()
-            if any(_is_same(place, posted) for _, posted in asked.posts)
+            if any(_is_same(place, posted) for _, posted, _ in asked.posts)
         ]
 
     async def _may_answer(self, asked: _Asked, incoming: Incoming) -> bool:
@@ -284,12 +286,11 @@ def _chosen(asked: _Asked, word: str, reason: str, words: str) -> Choice | None:
 
 
 def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
-    """Return what is posted: the whole command or change, why it is asked, and how to answer."""
+    """Return what is asked: the whole command or change, and why."""
     question = asked.question
     who = "" if question.agent in ("", MAIN) else f"{plain(question.agent)}: "
     if asked.is_own:
-        how = "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
-        return f"{who}{printable(question.preview)}\n\n{how}"
+        return f"{who}{printable(question.preview)}"
     lines = [f"**{who}{plain(question.title)}?**"]
     if is_elsewhere:
         lines.append(f"A guest's session asks ({plain(asked.chat.person)}).")
@@ -299,6 +300,12 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
         lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
-    words = ["yes", "no", *["always" for each in asked.choices if each.kind == "always"][:1]]
-    lines.append(f"Without buttons: `/approve {asked.id} {'|'.join(words)}`")
     return "\n\n".join(lines)
+
+
+def _how_of(asked: _Asked) -> str:
+    """Return how a question is answered."""
+    if asked.is_own:
+        return "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
+    words = ["yes", "no", *["always" for each in asked.choices if each.kind == "always"][:1]]
+    return f"Without buttons: `/approve {asked.id} {'|'.join(words)}`"

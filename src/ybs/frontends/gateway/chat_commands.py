@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
+from ybs.commands.models import MODE_WORDS
 from ybs.core.errors import YbsError
 from ybs.frontends.gateway.asking import Asking, plain
 from ybs.frontends.gateway.channel import Button, Incoming, Place
@@ -206,8 +207,8 @@ class ChatCommands:
     async def _of_session(self, incoming: Incoming, key: str, line: str) -> None:
         """Have the session carry a command out. Raises YbsError."""
         name, argument = command_in(line)
-        if name == "mode" and argument and (argument.isdigit() or argument in NOT_IN_CHATS):
-            raise YbsError(f"/mode {argument[:40]} is not possible in a chat; /mode lists what is.")
+        if name == "mode" and argument and not _is_mode_of_chats(argument):
+            raise YbsError("There is no such mode in a chat; /mode lists those that there are.")
         session = await self._chats.session(key)
         if session.commands is None:
             raise YbsError("This session has no commands.")
@@ -239,6 +240,12 @@ def _label(item: MenuItem) -> str:
     return f"{sign}{item.label}{f': {item.detail}' if item.detail else ''}"
 
 
+def _is_mode_of_chats(argument: str) -> bool:
+    """Return whether a word is a mode: not the number of one, and none that chats do not have."""
+    word = " ".join(argument.lower().split())
+    return word in MODE_WORDS and word not in NOT_IN_CHATS
+
+
 def _may_be_sent(line: str) -> bool:
     name, argument = command_in(line)
-    return name in (*_OF_SESSIONS, "project") and not (name == "mode" and argument in NOT_IN_CHATS)
+    return name in (*_OF_SESSIONS, "project") and (name != "mode" or _is_mode_of_chats(argument))

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -29,6 +29,14 @@ from ybs.session.session import Session
 MOST_OPEN: Final = 256
 #: A session that nothing happens in is closed after so long.
 IDLE_SECONDS: Final = 900.0
+#: What counts in chats, whatever the settings say: nothing that was allowed to a person at a terminal.
+_REDUCED: Final[Mapping[str, Any]] = {
+    "safety.mode": "ask",
+    "safety.allow": [],
+    "safety.outside_sandbox": [],
+    "safety.sandbox_network": False,
+    "incognito.enabled": False,
+}
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
 _PROGRAMS: Final = ("run_shell", "shell_job", "git")
 
@@ -205,7 +213,7 @@ class Chats:
         given = asdict(self._options)
         for name in ("loaded", "resume", "fork", "output_schema", "confirm", "host", "commands"):
             del given[name]
-        overrides = {**given.pop("overrides"), "safety.mode": "ask", "incognito.enabled": False}
+        overrides = {**given.pop("overrides"), **_REDUCED}
         given |= {"folder": folder, "overrides": overrides, "sandbox": True, "allow": ()}
         given |= {"tools": (*self._options.tools, *self._tools(key, place))}
         return given | {"hooks": (*self._options.hooks, beginning)}

@@ -26,7 +26,7 @@ class _Bucket:
         """Return how many seconds it takes until there is a token."""
         self.tokens = min(self.size, self.tokens + (now - self.at) * self.rate)
         self.at = now
-        return max(0.0, (1 - self.tokens) / self.rate)
+        return round(max(0.0, (1 - self.tokens) / self.rate), 3)
 
 
 class Rates:

@@ -1,7 +1,9 @@
 """What becomes of a message that the inbox keeps: it is refused, answered here, or a turn."""
 
+import asyncio
 import math
 from typing import Final
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, update
 
@@ -37,9 +39,18 @@ class Reception:
         self._rates = Rates(settings.per_minute)
         self._commands = ChatCommands(asking, budget, chats, turns)
         self._waiting = set[tuple[Place, str]]()
+        self._locks = WeakValueDictionary[tuple[Place, str], asyncio.Lock]()
 
     async def take(self, incoming: Incoming) -> None:
-        """Decide about a message whose row in the inbox is new. A second time, after a kill, nothing is done twice. Raises StoreError."""
+        """Decide about a message whose row in the inbox is new. A second time, after a kill, nothing is done twice. Raises StoreError.
+
+        The messages of a person in a chat are taken one after the other, in the order in which they came.
+        """
+        lock = self._locks.setdefault((incoming.place, incoming.person), asyncio.Lock())
+        async with lock:
+            await self._take(incoming)
+
+    async def _take(self, incoming: Incoming) -> None:
         if incoming.is_addressed or incoming.button:
             admission = await self._asking.people.admit(incoming)
             if admission.say or not admission.role:

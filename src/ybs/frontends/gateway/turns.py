@@ -208,7 +208,8 @@ class Turns:
 
 
 async def _result_of(session: Session, words: str, images: tuple[Image, ...]) -> Outcome | Reply:
-    return await session.inbox.result_of(words, images=images, is_for_model=True)
+    """Send words, in which no file is looked for: `@~/.netrc` in a chat would attach it unasked."""
+    return await session.inbox.result_of(words, typed="", images=images, is_for_model=True)
 
 
 def _words_of(outcome: Outcome) -> str:
