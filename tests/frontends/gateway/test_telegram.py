@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from chat_platform import BOT, TOKEN, ChatPlatform
 
+from chat_platform import BOT, TOKEN, ChatPlatform
 from ybs.core.errors import YbsError
 from ybs.frontends.gateway.channel import (
     BadSettingsError,

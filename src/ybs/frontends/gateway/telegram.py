@@ -6,12 +6,12 @@ address: no error, and no line of a log, holds one.
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
-from warnings import catch_warnings
 
 import httpx
 from msgspec import Struct
@@ -104,6 +104,8 @@ _BAD_REQUESTS: Final[tuple[tuple[str, type[ChannelError]], ...]] = (
     ("group chat was deactivated", ChatGoneError),
     ("peer_id_invalid", ChatGoneError),
 )
+#: Times are `timedelta`s: the library warns of each that is not, with its next version in mind.
+os.environ.setdefault("PTB_TIMEDELTA", "true")
 _NOT_UNDERSTOOD: Final = "Telegram's answer could not be understood."
 _SAID: Final[dict[type[TelegramError], tuple[type[ChannelError], str]]] = {
     InvalidToken: (
@@ -394,8 +396,7 @@ def _request() -> HTTPXRequest:
 def _translated(error: TelegramError) -> ChannelError:
     """Return the error of the gateway that one of the library is; only words of Telegram's own get into it."""
     if isinstance(error, RetryAfter):
-        with catch_warnings(action="ignore"):  # it will be a timedelta some day
-            after = error.retry_after
+        after = error.retry_after
         return WaitError(after.total_seconds() if isinstance(after, timedelta) else after)
     if isinstance(error, BadRequest):
         words = error.message.lower()
