@@ -72,8 +72,7 @@ async def asked(
     (project / "a").write_text("text")
     script = call("delete_file", path="a") if script is None else script
     async with session_of(project, script, "done") as session, chatting(tmp_path, session) as chat:
-        if who != OWNER:
-            await chat.write("hello", OWNER)  # now it is known where the owner is reached
+        await chat.write("hello", OWNER)  # now it is known where the owner is reached
         place = chat.place(who, group)
         leave = chat.asking.follow(f"telegram:bot:group:{GROUP}::{who}", place, session)
         turn = asyncio.create_task(session.send("go"))
@@ -204,6 +203,7 @@ async def test_where_a_question_cannot_be_posted_the_answer_is_no(tmp_path: Path
             async def full(*_: Any, **__: Any) -> None:
                 raise YbsError("the disk is full")
 
+            await chat.write("hello", OWNER)
             chat.ledger.post = full
             leave = chat.asking.follow("key", chat.place(OWNER), session)
             await session.send("go")
