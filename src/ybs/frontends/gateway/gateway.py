@@ -74,9 +74,9 @@ class Gateway:
         folder = GatewayFolder(options.host)
         self._channels, self._say = channels, say
         self._store = store = folder.store()
-        self.outbox = outbox = Outbox(store, channels)
-        policies = {n: Policy.of(n, settings.channels[n]) for n in channels}
-        asking = Asking(outbox, People(store, policies))
+        people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
+        self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
+        asking = Asking(outbox, people)
         self._hub = Hub(open_chat, options.host)
         budget = Budget(store, settings.usd_per_day)
         self.chats = Chats(
