@@ -68,6 +68,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "serve",
         ),
     ),
+    "gateway": (
+        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it",
+        ("status", "start", "pair", "channels", "logs", "doctor"),
+    ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
     "acp": (
@@ -519,6 +523,26 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
     ]
 
 
+def add_gateway(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `gateway` takes, and return its options."""
+    code_text = "of pair: the code of who is let in (default: list who waits)"
+    parser.add_argument("code", nargs="?", default="", metavar="CODE", help=code_text)
+    options: list[Action] = []
+    for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
+        name, help_text = f"--{role}", f"of pair: let them in as {text}"
+        add = parser.add_argument
+        options.append(add(name, dest="role", action="store_const", const=role, help=help_text))
+    return options
+
+
+def check_gateway(arguments: "Namespace") -> None:
+    """Fail where an action has words or options that it does not take."""
+    if arguments.action != "pair" and (arguments.code or arguments.role):
+        fail("only `ybs gateway pair` takes a code and a role")
+    if arguments.role and not arguments.code:
+        fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
+
+
 def add_attach(parser: "ArgumentParser") -> list["Action"]:
     """Add what `attach` takes, and return its options."""
     help_text = (
@@ -575,6 +599,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "sessions": add_sessions,
     "serve": add_serve,
     "attach": add_attach,
+    "gateway": add_gateway,
     "learn": add_learn,
     "map": add_map,
     "mcp": add_mcp,
@@ -586,6 +611,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "config": check_config,
+    "gateway": check_gateway,
     "models": check_models,
     "router": check_router,
     "sessions": check_sessions,

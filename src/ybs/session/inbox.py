@@ -204,14 +204,21 @@ class Inbox:
             self._task.add_done_callback(report)
 
     async def result_of(
-        self, text: str, *, typed: str | None = None, is_for_model: bool = False
+        self,
+        text: str,
+        *,
+        typed: str | None = None,
+        images: tuple[Image, ...] = (),
+        is_for_model: bool = False,
     ) -> Reply | Outcome:
         """Take a line when it is its turn, and return what comes of it; cancelled, the line is taken back or stopped.
 
         Raises the YbsError that came of it, and Stopped where it was given back.
         """
         waiting = _Waiting()
-        line = Line(text=text, sender=waiting, typed=typed, is_for_model=is_for_model)
+        line = Line(
+            text=text, sender=waiting, typed=typed, images=images, is_for_model=is_for_model
+        )
         self.queue(line)
         task = self._task
         try:
