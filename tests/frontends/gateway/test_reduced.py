@@ -13,9 +13,9 @@ from chat_parts import GUEST
 from hosts import this_host
 from ybs.config.schema import Gateway
 from ybs.frontends.gateway.channel import Place
-from ybs.frontends.gateway.chats import Chats, open_chat
+from ybs.frontends.gateway.chats import Chats
 from ybs.frontends.gateway.store import Store, sqlite_engine
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
 from ybs.session.questions import NO
 from ybs.session.session import Session
@@ -44,7 +44,7 @@ async def chat(
     given = {"host": this_host(), "model": ScriptedModel(script), "allow": ("run_shell(touch *)",)}
     store = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
     try:
-        async with Hub(open_chat, this_host()) as hub:
+        async with HostedSessions(this_host(), tmp_path / "open.json").hub as hub:
             chats = Chats(
                 store,
                 hub,
