@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Chat:
     async def noted(self) -> None:
         """Wait until the first message has not been sent, for a reason that is noted."""
         async with asyncio.timeout(5):
-            for _ in iter(int, 1):
+            for _ in count():
                 if (await self.rows())[0].error:
                     return
                 await asyncio.sleep(0.01)
