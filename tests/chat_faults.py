@@ -18,6 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from msgspec.structs import replace
+
 from chat_kills import POINTS
 from chat_platform import ChatPlatform, Sent
 from ybs.testing import OpenAIServer, answer, call
@@ -115,10 +117,11 @@ def reply(request: RecordedRequest):
     if not found:
         return "hello"
     number = found[-1][1]
-    begun = [m for m in messages for c in m.get("tool_calls") or () if f"id{number}" in c["id"]]
+    begun = [m for m in messages for c in m.get("tool_calls") or () if c["id"] == f"id{number}"]
     if begun:
         return f"done {number}."
-    return answer(call("run_shell", f"id{number}", command=f"echo {number} >> effects"))
+    made = call("run_shell", command=f"echo {number} >> effects")
+    return answer(replace(made, id=f"id{number}"))
 
 
 class Run:
@@ -198,7 +201,8 @@ class Run:
 
     def _problems(self) -> list[str]:
         found: list[str] = []
-        effects = Counter(self.process.shop.joinpath("effects").read_text().split())
+        file = self.process.shop / "effects"
+        effects = Counter(file.read_text().split() if file.exists() else ())
         found += [f"{n} ran {times} times" for n, times in effects.items() if times > 1]
         sessions = self.process.home / ".config" / "ybs" / "sessions"
         said = Counter[str]()

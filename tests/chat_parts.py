@@ -194,7 +194,7 @@ class Chatting:
     async def state(self, incoming: Incoming) -> str:
         """Return what the inbox says of an event."""
         query = select(inbox.c.state).where(inbox.c.id == incoming.id)
-        return await self.store.do(lambda c: c.execute(query).scalar_one())
+        return await self.store.do(lambda c: c.execute(query).scalar_one_or_none()) or "forgotten"
 
     def last(self) -> Posted:
         """Return what was posted last."""

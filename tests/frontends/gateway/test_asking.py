@@ -1,10 +1,16 @@
 """Questions in a chat: who may answer them, with which buttons and words, and what does nothing."""
 
 import asyncio
+import html
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from chat_parts import (
     GUEST,
@@ -20,10 +26,16 @@ from ybs.core.errors import YbsError
 from ybs.core.open_question import OpenQuestion
 from ybs.frontends.gateway.asking import NO_LONGER, OWNER_ONLY, plain, reduced
 from ybs.frontends.gateway.buttons import Buttons
+from ybs.security.unicode import printable
 from ybs.session.reply import Outcome
 from ybs.testing import call
 
 GROUP = "-100"
+
+
+@cache
+def reader() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 class Asked:
@@ -60,8 +72,7 @@ async def asked(
     (project / "a").write_text("text")
     script = call("delete_file", path="a") if script is None else script
     async with session_of(project, script, "done") as session, chatting(tmp_path, session) as chat:
-        if who != OWNER:
-            await chat.write("hello", OWNER)  # now it is known where the owner is reached
+        await chat.write("hello", OWNER)  # now it is known where the owner is reached
         place = chat.place(who, group)
         leave = chat.asking.follow(f"telegram:bot:group:{GROUP}::{who}", place, session)
         turn = asyncio.create_task(session.send("go"))
@@ -192,6 +203,7 @@ async def test_where_a_question_cannot_be_posted_the_answer_is_no(tmp_path: Path
             async def full(*_: Any, **__: Any) -> None:
                 raise YbsError("the disk is full")
 
+            await chat.write("hello", OWNER)
             chat.ledger.post = full
             leave = chat.asking.follow("key", chat.place(OWNER), session)
             await session.send("go")
@@ -252,6 +264,16 @@ async def test_a_long_change_goes_along_as_a_file_that_has_all_of_it(tmp_path: P
 def test_names_and_titles_are_no_markup():
     assert plain("*a* [b](c)\n<d> `e` @all") == r"\*a\* \[b\]\(c\) \<d\> \`e\` \@all"
     assert plain("\u202eesrever\u200b") == r"\<U\+202E\>esrever\<U\+200B\>"
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=80)
+    | st.text("*_`[]()<>!#+-.~|\\\\&;:=>1aA /@\n", max_size=40)
+)
+def test_whatever_somebody_is_called_is_shown_as_it_is(text: str):
+    shown = reader().render(f"x {plain(text)}")
+    said = " ".join(printable(f"x {text}").split())
+    assert html.unescape(shown.removeprefix("<p>").removesuffix("</p>\n")) == said
 
 
 def test_no_answer_of_a_chat_holds_for_the_project_or_leads_outside_the_sandbox():

@@ -22,7 +22,7 @@ async def test_words_of_those_who_may_speak_are_turns_and_all_else_is_settled(tm
         for each in words:
             await chat.take(each)
         assert chat.turns.queued == [each.id for each in words if each is not words[2]]
-        assert await chat.state(words[2]) == "done"
+        assert await chat.state(words[2]) == "forgotten"
 
 
 @pytest.mark.parametrize("who", [OWNER, GUEST, STRANGER])
@@ -31,7 +31,7 @@ async def test_in_a_group_what_is_not_said_to_the_bot_is_nothing_to_it(tmp_path:
         for text in ("hello", "/stop", "/mode auto"):
             incoming = chat.incoming(text, who, GROUP, is_addressed=False)
             assert await chat.take(incoming) == []
-            assert await chat.state(incoming) == "done"
+            assert await chat.state(incoming) == "forgotten"
         assert chat.turns.queued == []
 
 

@@ -90,6 +90,12 @@ class _Asked:
         """What is asked, in one line of Markdown."""
         return plain(self.question.preview if self.is_own else self.question.title)[:300]
 
+    def is_of(self, incoming: Incoming) -> bool:
+        """Return whether it is the model's own question, to the person who sends this."""
+        is_here = self.is_own and _is_same(incoming.place, self.chat.place)
+        is_private = self.chat.place.kind == "private"
+        return is_here and (is_private or incoming.person == self.chat.person)
+
     def answer(self, answer: Answer, said: str, by: Incoming) -> bool:
         """Answer it, and return whether it was open."""
         if not self.chat.session.questions.answer(self.question.id, answer):
@@ -168,10 +174,11 @@ class Asking:
     async def _places(self, asked: _Asked) -> list[Place]:
         """Return where a question is posted: in the chat, or to the owners where it is a guest's private one."""
         here = asked.chat.place
-        is_here = asked.is_own or here.kind == "group"
-        if is_here or await self.people.is_owner(here.channel, here.account, asked.chat.person):
+        if asked.is_own or here.kind == "group":
             return [here]
         places = await self.people.places_of_owners(here.channel, here.account)
+        if here in places:
+            return [here]
         if places:
             waits = f"{asked.title}\n\nThis needs the owner's approval; they were asked."
             await self.outbox.post(here, waits, id=f"ask:{asked.id}:waits")
@@ -223,7 +230,7 @@ class Asking:
     async def say(self, incoming: Incoming, words: str) -> bool:
         """Answer the model's oldest own question in this chat in words; return whether there was one for this person."""
         for asked in self._open_in(incoming.place):
-            if asked.is_own and incoming.person == asked.chat.person:
+            if asked.is_of(incoming):
                 return asked.answer(Answer(is_allowed=True, reason=words), words[:200], incoming)
         return False
 
@@ -254,7 +261,7 @@ class Asking:
         ]
 
     async def _may_answer(self, asked: _Asked, incoming: Incoming) -> bool:
-        if asked.is_own and incoming.person == asked.chat.person:
+        if asked.is_of(incoming):
             return True
         place = incoming.place
         return await self.people.is_owner(place.channel, place.account, incoming.person)

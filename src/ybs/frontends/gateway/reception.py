@@ -5,12 +5,13 @@ import math
 from typing import Final
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, Delete, Update, delete, update
 
 from ybs.config.schema import Gateway
 from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
 from ybs.frontends.gateway.channel import Incoming, Place
 from ybs.frontends.gateway.chat_commands import ChatCommands, OpenChats, RunningTurns, command_in
+from ybs.frontends.gateway.people import Admission
 from ybs.frontends.gateway.rates import Budget, Rates
 from ybs.frontends.gateway.store import Store, inbox
 
@@ -51,15 +52,16 @@ class Reception:
             await self._take(incoming)
 
     async def _take(self, incoming: Incoming) -> None:
-        if incoming.is_addressed or incoming.button:
-            admission = await self._asking.people.admit(incoming)
-            if admission.say or not admission.role:
-                await self._commands.say(incoming, admission.say)
-            else:
-                is_owner = admission.role == "owner"
-                if await self._may_come(incoming, is_owner=is_owner):
-                    await self._decide(incoming, is_owner=is_owner)
-        await self._done(incoming)
+        is_said_here = incoming.is_addressed or bool(incoming.button)
+        admission = await self._asking.people.admit(incoming) if is_said_here else Admission("")
+        if admission.say or not admission.role:
+            await self._commands.say(incoming, admission.say)
+            await self._settle(incoming, delete(inbox))  # what others write is not kept
+            return
+        is_owner = admission.role == "owner"
+        if await self._may_come(incoming, is_owner=is_owner):
+            await self._decide(incoming, is_owner=is_owner)
+        await self._settle(incoming, update(inbox).values(state="done"))
 
     async def _may_come(self, incoming: Incoming, *, is_owner: bool) -> bool:
         """Return whether a message is not one too many; the first one that is, is answered."""
@@ -130,11 +132,10 @@ class Reception:
         else:
             await self._turns.enqueue(incoming, key)
 
-    async def _done(self, incoming: Incoming) -> None:
-        """Write down that a message is settled, unless it has become a turn."""
+    async def _settle(self, incoming: Incoming, statement: Update | Delete) -> None:
+        """Do something with the row of a message, unless that has become a turn."""
         is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
-        done = update(inbox).where(is_new).values(state="done")
-        await self._store.do(lambda connection: connection.execute(done))
+        await self._store.do(lambda connection: connection.execute(statement.where(is_new)))
 
 
 def _begin(connection: Connection, incoming: Incoming) -> bool:
