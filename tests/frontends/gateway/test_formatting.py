@@ -142,6 +142,7 @@ def test_an_address_is_not_cut_before_its_sign() -> None:
             assert not text.startswith("@")
 
 
+@pytest.mark.integration
 def test_a_giant_text_is_sent_without_being_parsed() -> None:
     texts = html("**x** " * 50_000)
     assert sum(map(len, texts)) > 290_000
@@ -161,6 +162,7 @@ BLOCKS = st.one_of(
 MARKDOWN = st.lists(BLOCKS, max_size=8).map("\n\n".join)
 
 
+@pytest.mark.integration
 @settings(max_examples=50, deadline=None)
 @given(markdown=MARKDOWN, length=st.integers(80, 700))
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -175,6 +177,7 @@ def test_every_message_fits_and_is_valid(markdown: str, length: int, dialect: st
             assert _squeezed(Markup(message.text).words) == _squeezed(message.plain)
 
 
+@pytest.mark.integration
 @settings(max_examples=50, deadline=None)
 @given(markdown=MARKDOWN, length=st.integers(80, 700))
 def test_no_text_is_lost_by_cutting(markdown: str, length: int) -> None:

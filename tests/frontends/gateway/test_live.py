@@ -18,6 +18,8 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.store import Store, sqlite_engine
 from ybs.frontends.gateway.telegram import CAPABILITIES, make_channel
 
+pytestmark = pytest.mark.integration
+
 HOME = Place(channel="telegram", account=str(BOT["id"]), kind="private", chat="1")
 READ = ToolStarted(id="1", name="read_file", arguments=Raw(b"{}"), title="Read a_b.py")
 

@@ -17,6 +17,8 @@ from ybs.frontends.gateway.outbox import MARK, MOST_AGE_SECONDS, MOST_TRIES, Out
 from ybs.frontends.gateway.store import Store, chats, ledger, sqlite_engine
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
+pytestmark = pytest.mark.integration
+
 NOTED = MARK.strip()
 
 

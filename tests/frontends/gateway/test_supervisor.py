@@ -14,6 +14,8 @@ from ybs.frontends.gateway.channel import Incoming
 from ybs.frontends.gateway.supervisor import Supervisor, Timing
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
+pytestmark = pytest.mark.integration
+
 
 class Watched:
     """A supervisor over a bot, and what came of it."""

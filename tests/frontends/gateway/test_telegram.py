@@ -29,6 +29,8 @@ from ybs.frontends.gateway.channel import (
 )
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
+pytestmark = pytest.mark.integration
+
 ACCOUNT = str(BOT["id"])
 HOME = Place(channel="telegram", account=ACCOUNT, kind="private", chat="1")
 HELLO = Outgoing(text="<b>hello</b>", plain="hello")

@@ -32,8 +32,10 @@ _log = logging.getLogger("ybs.gateway.supervisor")
 
 
 class Timing(Struct, frozen=True):
-    """In seconds: how often a sign of life is asked for; the first wait before a channel begins again, each next one twice as long; and
-    after how long without trouble the waits begin with the shortest again.
+    """Times in seconds.
+
+    `probe` is how often a sign of life is asked for. `first_wait` goes before a channel begins again, and each next wait is twice as
+    long. After `steady` without trouble the waits begin with the shortest again.
     """
 
     probe: float = 90.0
