@@ -8,7 +8,7 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Table, func, select
 
 from ybs.commands.figures import age
 from ybs.config import private_file
@@ -126,14 +126,7 @@ async def _status(
     arguments: "Namespace", options: Options, settings: Settings, store: Store
 ) -> int:
     def counted(connection: Connection) -> tuple[Counter[str], Counter[str]]:
-        return tuple(  # pyright: ignore[reportReturnType] - there are two
-            Counter(
-                dict(
-                    connection.execute(select(t.c.state, func.count()).group_by(t.c.state)).tuples()
-                )
-            )
-            for t in (inbox, ledger)
-        )
+        return _states_in(connection, inbox), _states_in(connection, ledger)
 
     came, sent = await store.do(counted)
     facts: dict[str, Any] = {
@@ -153,6 +146,12 @@ async def _status(
     for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
         write(f"{name.replace('_', ' ')}: {facts[name]}")
     return 0
+
+
+def _states_in(connection: Connection, table: Table) -> Counter[str]:
+    """Return how many rows have each state."""
+    found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+    return Counter(dict(found.tuples().all()))
 
 
 async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:
