@@ -65,8 +65,9 @@ class GatewayProcess:
     async def start(self, point: str = "-", count: int = 1) -> None:
         """Start it, to be killed at a point."""
         words = (sys.executable, "-m", "chat_kills", point, str(count), "gateway", "start")
-        pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": (self.home / "stderr").open("ab")}
-        self.process = await asyncio.create_subprocess_exec(*words, env=self.environ, **pipes)
+        with (self.home / "stderr").open("ab") as stderr:
+            pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": stderr}
+            self.process = await asyncio.create_subprocess_exec(*words, env=self.environ, **pipes)
 
     async def run(self, *words: str) -> str:
         """Run another command of the gateway and return what it prints."""
