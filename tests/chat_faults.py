@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from chat_kills import POINTS
 from chat_platform import ChatPlatform, Sent
 from ybs.testing import OpenAIServer, answer, call
+from ybs.testing.script import Entry
 from ybs.testing.servers.http import RecordedRequest
 
 TESTS = Path(__file__).parent
@@ -33,7 +34,9 @@ CHATS = range(1, 7)
 class GatewayProcess:
     """A gateway with a scripted model and platform, which may be killed and started again."""
 
-    def __init__(self, home: Path, platform: ChatPlatform, model: OpenAIServer) -> None:
+    def __init__(
+        self, home: Path, platform: ChatPlatform, model: OpenAIServer, owners: Iterable[int]
+    ) -> None:
         self.home, self.platform, self.model = home, platform, model
         self.shop = home / "shop"
         self.shop.mkdir()
@@ -44,7 +47,7 @@ class GatewayProcess:
             "token": platform.token,
             "base_url": f"{platform.url}/bot",
             "base_file_url": f"{platform.url}/file/bot",
-            "owners": [str(chat) for chat in CHATS],
+            "owners": [str(each) for each in owners],
         }
         text = {
             "llm": {"provider": "openai", "model": "m", "endpoint": model.url},
@@ -65,15 +68,19 @@ class GatewayProcess:
     async def start(self, point: str = "-", count: int = 1) -> None:
         """Start it, to be killed at a point."""
         words = (sys.executable, "-m", "chat_kills", point, str(count), "gateway", "start")
-        with (self.home / "stderr").open("ab") as stderr:
-            pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": stderr}
-            self.process = await asyncio.create_subprocess_exec(*words, env=self.environ, **pipes)
+        with (self.home / "stderr").open("ab") as said:
+            self.process = await asyncio.create_subprocess_exec(
+                *words, env=self.environ, stdout=said, stderr=said
+            )
 
     async def run(self, *words: str) -> str:
         """Run another command of the gateway and return what it prints."""
         command = (sys.executable, "-m", "ybs", "gateway", *words)
         process = await asyncio.create_subprocess_exec(
-            *command, env=self.environ, stdout=asyncio.subprocess.PIPE
+            *command,
+            env=self.environ,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
         out, _ = await process.communicate()
         return out.decode()
@@ -97,20 +104,20 @@ class GatewayProcess:
 
 
 @asynccontextmanager
-async def gateway() -> AsyncGenerator[GatewayProcess]:
-    """Set a gateway up that has not been started."""
+async def gateway(owners: Iterable[int] = CHATS) -> AsyncGenerator[GatewayProcess]:
+    """Set a gateway up that has not been started; `owners` are persons whom the settings name."""
     with TemporaryDirectory(prefix="ybs-") as home:
-        async with ChatPlatform() as platform:
-            async with OpenAIServer([reply], is_repeated=True) as model:
-                process = GatewayProcess(Path(home), platform, model)
-                try:
-                    yield process
-                finally:
-                    if process.process is not None:
-                        await process.kill()
+        model = OpenAIServer([reply], is_repeated=True)
+        async with ChatPlatform() as platform, model:
+            process = GatewayProcess(Path(home), platform, model, owners)
+            try:
+                yield process
+            finally:
+                if process.process is not None:
+                    await process.kill()
 
 
-def reply(request: RecordedRequest):
+def reply(request: RecordedRequest) -> Entry:
     """Answer as a model that runs a command for each task, once, and then says that it is done."""
     messages = request.body["messages"]
     tasks = [re.search(r"task (\d+)", str(m["content"])) for m in messages if m["role"] == "user"]
@@ -201,27 +208,33 @@ class Run:
         return [each for each in self.platform.sent if re.search(rf"\bdone {number}\.", each.text)]
 
     def _problems(self) -> list[str]:
-        found: list[str] = []
         file = self.process.shop / "effects"
         effects = Counter(file.read_text().split() if file.exists() else ())
-        found += [f"{n} ran {times} times" for n, times in effects.items() if times > 1]
-        sessions = self.process.home / ".config" / "ybs" / "sessions"
+        found = [f"{n} ran {times} times" for n, times in effects.items() if times > 1]
+        turns = self._turns()
+        for number in self.tasks:
+            if turns[str(number)] != 1:
+                found.append(f"{number} is {turns[str(number)]} turns")
+            found += self._problems_of(number)
+        return found
+
+    def _turns(self) -> Counter[str]:
+        """Count how many times each task was said in a transcript."""
         said = Counter[str]()
+        sessions = self.process.home / ".config" / "ybs" / "sessions"
         for file in sessions.rglob("*.jsonl"):
-            for line in file.read_text().splitlines():
-                record = json.loads(line)
+            for record in map(json.loads, file.read_text().splitlines()):
                 if record.get("type") == "user" and record.get("origin", "person") == "person":
                     said.update(re.findall(r"^task (\d+)", str(record.get("content"))))
-        for number, chat in self.tasks.items():
-            if said[str(number)] != 1:
-                found.append(f"{number} is {said[str(number)]} turns")
-            answers = self._answers(number)
-            if not answers:
-                found.append(f"{number} has no answer")
-            if len([each for each in answers if MARK not in each.text]) > 1:
-                found.append(f"{number} has {len(answers)} answers without a mark")
-            if any(each.chat != chat for each in answers):
-                found.append(f"{number} was answered in another chat")
+        return said
+
+    def _problems_of(self, number: int) -> list[str]:
+        answers = self._answers(number)
+        found = [] if answers else [f"{number} has no answer"]
+        if len([each for each in answers if MARK not in each.text]) > 1:
+            found.append(f"{number} has {len(answers)} answers, of which two have no mark")
+        if any(each.chat != self.tasks[number] for each in answers):
+            found.append(f"{number} was answered in another chat")
         return found
 
 

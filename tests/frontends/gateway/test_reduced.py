@@ -45,7 +45,14 @@ async def chat(
     store = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
     try:
         async with Hub(open_chat, this_host()) as hub:
-            chats = Chats(store, hub, Options.of(home, {**given, **options}), Gateway())
+            chats = Chats(
+                store,
+                hub,
+                Options.of(home, {**given, **options}),
+                Gateway(),
+                tools=lambda _key, _place: (),
+                follow=lambda _key, _place, _session: lambda: None,
+            )
             key = await chats.enter(Place("telegram", "bot", "private", GUEST), GUEST)
             yield await chats.session(key)
             await chats.close(key)

@@ -93,8 +93,8 @@ class Chats:
         options: Options,
         settings: Gateway,
         *,
-        tools: Callable[[str, Place], tuple[Tool, ...]] = lambda *_: (),
-        follow: Callable[[str, Place, Session], Callable[[], None]] = lambda *_: lambda: None,
+        tools: Callable[[str, Place], tuple[Tool, ...]],
+        follow: Callable[[str, Place, Session], Callable[[], None]],
     ) -> None:
         self._store, self._hub, self._options, self._settings = store, hub, options, settings
         self._tools, self._follow = tools, follow
@@ -146,7 +146,12 @@ class Chats:
             rows = select(chats).where(chats.c.key == key)
             if (row := connection.execute(rows).first()) is None:
                 place = msgspec.json.encode(place_of(key))
-                values = {"key": key, "place": place, "settings": {}, "used_at": time.time()}
+                values: dict[str, Any] = {
+                    "key": key,
+                    "place": place,
+                    "settings": {},
+                    "used_at": time.time(),
+                }
                 connection.execute(insert(chats).values(**values))
                 row = connection.execute(rows).one()
             return row
