@@ -307,6 +307,8 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
         lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
+    if any(each.kind == "always" for each in asked.choices):  # a button may show only its beginning
+        lines.append(f"Always would allow {plain(question.grant)} in this session\\.")
     return "\n\n".join(lines)
 
 
@@ -314,5 +316,7 @@ def _how_of(asked: _Asked) -> str:
     """Return how a question is answered."""
     if asked.is_own:
         return "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
-    words = ["yes", "no", *["always" for each in asked.choices if each.kind == "always"][:1]]
+    words = ["yes", "no"]
+    words += ["always"] if any(each.kind == "always" for each in asked.choices) else []
+    words += ["network"] if any(each.answer.with_network for each in asked.choices) else []
     return f"Without buttons: `/approve {asked.id} {'|'.join(words)}`"

@@ -190,8 +190,8 @@ class Gateway:
             with suppress(YbsError):
                 await channel.close()
         if not self.turns.count:  # else the next start goes on with what this process leaves
-            await self.turns.close()
             await self._hub.aclose()
+            await self.turns.close()  # its end takes the loop's threads along
         self._store.close()
 
 
