@@ -163,7 +163,8 @@ class Run:
 
     async def _fault(self, point: str) -> None:
         """Start, have people write, and let the process die at a point, or at some moment."""
-        await self.process.start(point or "-", self.random.randint(1, 3))
+        count = self.random.randint(1, 40 if point in ("writing", "written") else 3)
+        await self.process.start(point or "-", count)
         for _ in range(self.random.randint(1, 2)):
             number, chat = len(self.tasks) + 1, self.random.choice(CHATS)
             self.tasks[number] = chat

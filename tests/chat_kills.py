@@ -19,12 +19,13 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "taken": (f"{GATEWAY}.turns", "Turns.run", "before"),
     "beginning": (f"{GATEWAY}.chats", "Beginning.before_turn", "before"),
     "begun": (f"{GATEWAY}.chats", "Beginning.before_turn", "after"),
-    "answered": (f"{GATEWAY}.turns", "Turns._finish", "before"),
+    "answered": (f"{GATEWAY}.outbox", "Outbox.post", "before"),
     "posted": (f"{GATEWAY}.outbox", "Outbox.post", "after"),
-    "finished": (f"{GATEWAY}.turns", "Turns._finish", "after"),
-    "attempting": (f"{GATEWAY}.outbox", "Outbox._deliver", "before"),
-    "sent": (f"{GATEWAY}.outbox", "Outbox._deliver", "after"),
-    "delivered": (f"{GATEWAY}.outbox", "Outbox._send", "after"),
+    "sending": (f"{GATEWAY}.telegram", "Telegram.send", "before"),
+    "sent": (f"{GATEWAY}.telegram", "Telegram.send", "after"),
+    "edited": (f"{GATEWAY}.telegram", "Telegram.edit", "after"),
+    "writing": (f"{GATEWAY}.store", "Store.do", "before"),
+    "written": (f"{GATEWAY}.store", "Store.do", "after"),
     **{
         kind: ("ybs.session.session", "Session.emit", kind)
         for kind in (

@@ -23,7 +23,7 @@ EXCEPTIONS = {
     ("security/commands/writers.py", "--write|-w"): "options of formatters",
     (
         "security/commands/writers.py",
-        "--version --help -n --dry-run --check --diff",
+        "--version --help -V -n -nd --dry-run --check --check-only --diff",
     ): "options of many",
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",

@@ -474,12 +474,18 @@ def check_mcp(arguments: "Namespace") -> None:
 
 def add_web(parser: "ArgumentParser") -> list["Action"]:
     """Add what `web` takes, and return its options."""
+    port_text = "default: %(default)s; 0: any"
+    port = parser.add_argument("--port", type=int, default=8707, metavar="N", help=port_text)
+    return [port, *_add_page(parser)]
+
+
+def _add_page(parser: "ArgumentParser") -> list["Action"]:
+    """Add what says where the page is, and return its options."""
     add = parser.add_argument
-    host_text = "the address to listen on (default: %(default)s, this machine alone)"
+    host_text = "the address of the page (default: %(default)s, this machine alone)"
     name_text = "a name by which browsers find the page, with --host (repeatable)"
     proxy_text = "the page's address at a proxy on this machine that encrypts"
     return [
-        add("--port", type=int, default=8707, metavar="N", help="default: %(default)s; 0: any"),
         add("--host", default="127.0.0.1", metavar="ADDRESS", help=host_text),
         add("--name", action="append", default=[], metavar="HOST", help=name_text),
         add("--cert", metavar="FILE", help="the certificate for TLS, with its chain"),
@@ -490,8 +496,10 @@ def add_web(parser: "ArgumentParser") -> list["Action"]:
 
 def check_web(arguments: "Namespace") -> None:
     """Fail where the port is none."""
-    if not 0 <= arguments.port < 65_536:
-        fail(f"--port {arguments.port} is not a port; those are 1 to 65535")
+    serves = arguments.subcommand == "serve"
+    name, port = ("--web", arguments.web or 0) if serves else ("--port", arguments.port)
+    if not 0 <= port < 65_536:
+        fail(f"{name} {port} is not a port; those are 1 to 65535")
 
 
 def add_trust(parser: "ArgumentParser") -> list["Action"]:
@@ -504,10 +512,13 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
     """Add what `serve` takes, and return its options."""
     add = parser.add_argument
     socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
+    web_text = "serve the page of `ybs web` on the same sessions, too; 0: at any port"
     tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
     return [
         add("--socket", metavar="PATH", help=socket_text),
         add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
+        add("--web", type=int, metavar="PORT", help=web_text),
+        *_add_page(parser),
         add("--schema", action="store_true", help="print the schema of the protocol, and end"),
     ]
 
@@ -608,5 +619,6 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "plugin": check_plugin,
     "mcp": check_mcp,
     "web": check_web,
+    "serve": check_web,
     "setup": check_setup,
 }

@@ -18,7 +18,15 @@ from ybs.config.plugin import PluginFolder
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
 from ybs.config.schema import Config, planned_in
-from ybs.config.shape import Fitting, annotation_at, current_of, fits, missing_from, suggest
+from ybs.config.shape import (
+    Fitting,
+    annotation_at,
+    current_of,
+    fits,
+    missing_from,
+    split_key,
+    suggest,
+)
 from ybs.config.tree import (
     DEFAULT,
     Layer,
@@ -246,7 +254,7 @@ class _Loading:
         for key, value in overrides.items():
             if value is not None:
                 origin = Origin("option", "option")
-                _add_text(layer, tuple(key.split(".")), value, origin, _refuse, name=key)
+                _add_text(layer, split_key(key), value, origin, _refuse, name=key)
         self._lay(layer)
 
     def finish(self) -> Loaded:

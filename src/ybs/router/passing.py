@@ -7,6 +7,7 @@ from ybs.core.events import (
     AssistantSaid,
     Event,
     Noticed,
+    PromptRead,
     RequestRetried,
     RequestStarted,
     TextStreamed,
@@ -16,7 +17,7 @@ from ybs.providers.http.failures import NotServed
 from ybs.router.requests import BYTES
 
 #: What may come before anything of an answer is shown.
-_NOT_YET: Final = (Noticed, RequestRetried, RequestStarted)
+_NOT_YET: Final = (Noticed, PromptRead, RequestRetried, RequestStarted)
 #: For room in a pool, and for models that rest, a request waits no longer than this in all, in seconds.
 MOST_WAIT_SECONDS: Final = 60.0
 

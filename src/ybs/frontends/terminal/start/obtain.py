@@ -72,12 +72,12 @@ async def install_starter_here(host: Host) -> Path:
         say("")
 
 
-def ask_key(host: Host, read: Read) -> Settings | None:
-    """Ask for a provider and its key, and try the key there. None: the person went back."""
+def ask_key(host: Host, read: Read, name: str = "") -> Settings | None:
+    """Ask for a provider, unless one is named, and for its key; try the key there. None: the person went back."""
     from ybs.config.schema import Config
     from ybs.providers.registry import chosen_provider, find_provider
 
-    if not (name := _name_of_provider(read)):
+    if not (name := name or _name_of_provider(read)):
         return None
     endpoint = ""
     if name not in PRESETS or not PRESETS[name].address_variable:

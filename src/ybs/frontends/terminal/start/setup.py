@@ -42,6 +42,8 @@ No model was found on this machine. There are three ways to get one:
   A provider with a key: choose it below, or set {keys}.
 """
 KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
+#: The name of the offer to take a provider with a key.
+_ANY_PROVIDER = "a provider\u2026"
 _QUIT = ("q", "quit", "exit")
 
 
@@ -89,7 +91,7 @@ def choose(
     try:
         while True:
             offers = find_offers(host, is_incognito=is_incognito, only_here=only_here)
-            if (done := _Choice(offers, read, using).run()) is not None:
+            if (done := _Choice(host, offers, read, using).run()) is not None:
                 return done
     except (EOFError, KeyboardInterrupt):
         say("")
@@ -159,9 +161,7 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
     if not only_here:
         names = f"{', '.join(CLOUD[:4])} or another"
         others.append(
-            Offer(
-                name="a provider\u2026", detail=f"{names}, with a key", ask=partial(ask_key, host)
-            )
+            Offer(name=_ANY_PROVIDER, detail=f"{names}, with a key", ask=partial(ask_key, host))
         )
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
@@ -176,8 +176,8 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
 class _Choice:
     """One list on the screen and the answer to it."""
 
-    def __init__(self, offers: Sequence[Offer], read: Read, using: str) -> None:
-        self._offers, self._read, self._using = offers, read, using
+    def __init__(self, host: Host, offers: Sequence[Offer], read: Read, using: str) -> None:
+        self._host, self._offers, self._read, self._using = host, offers, read, using
         self._shown = 0
         self._has_ready = offers[0].is_ready
 
@@ -210,6 +210,10 @@ class _Choice:
     def _named(self, word: str) -> Offer | None:
         offers = self._offers
         place = meant(word, [each.name for each in offers], [each.detail for each in offers])
+        name = word.casefold()
+        if name in CLOUD and (place is None or offers[place].name == _ANY_PROVIDER):
+            keyed = (each for each in offers if each.detail.startswith(f"{name}, key"))
+            return next(keyed, Offer(name=name, ask=partial(ask_key, self._host, name=name)))
         return None if place is None else offers[place]
 
     def _take(self, offer: Offer) -> Settings | None:
