@@ -18,6 +18,7 @@ from ybs.commands.open import open_session
 from ybs.config.schema import Gateway
 from ybs.core.errors import YbsError
 from ybs.core.ports import Tool
+from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Place
 from ybs.frontends.gateway.store import Store, chats
 from ybs.security.policy.confirm import nobody
@@ -84,7 +85,10 @@ class Beginning(TurnHook):
 
 
 class Chats:
-    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `follow` is told of each session that is opened."""
+    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `asking` asks what they ask.
+
+    In all but the private chats of owners the model is not told what the person wrote about themselves.
+    """
 
     def __init__(
         self,
@@ -94,10 +98,10 @@ class Chats:
         settings: Gateway,
         *,
         tools: Callable[[str, Place], tuple[Tool, ...]],
-        follow: Callable[[str, Place, Session], Callable[[], None]],
+        asking: Asking,
     ) -> None:
         self._store, self._hub, self._options, self._settings = store, hub, options, settings
-        self._tools, self._follow = tools, follow
+        self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
         self._has_sandbox: bool | None = None
         self._locks: dict[str, asyncio.Lock] = {}
@@ -161,6 +165,7 @@ class Chats:
     async def _open(self, row: "Row[Any]") -> Opened:
         place, beginning = msgspec.json.decode(row.place, type=Place), Beginning()
         options = self._options_of(row.key, self._folder(row), place, beginning)
+        options["is_shared"] = not await self._asking.people.is_owners(place)
         if not await self._is_held(options):
             options["deny"] = (*options["deny"], *_PROGRAMS)
         try:
@@ -172,7 +177,7 @@ class Chats:
                 row.key, session=""
             )  # its transcript is gone: the chat goes on with a new one
             shared = await asyncio.to_thread(self._opening, options, "")
-        leave = self._follow(row.key, place, shared.session)
+        leave = self._asking.follow(row.key, place, shared.session)
         return Opened(row.key, place, shared, beginning, time.monotonic(), leave)
 
     async def _is_held(self, options: dict[str, Any]) -> bool:

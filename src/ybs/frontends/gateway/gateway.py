@@ -79,9 +79,7 @@ class Gateway:
         asking = Asking(outbox, people)
         self._hub = Hub(open_chat, options.host)
         budget = Budget(store, settings.usd_per_day)
-        self.chats = Chats(
-            store, self._hub, options, settings, tools=self._tools, follow=asking.follow
-        )
+        self.chats = Chats(store, self._hub, options, settings, tools=self._tools, asking=asking)
         self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()

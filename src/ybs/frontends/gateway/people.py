@@ -274,6 +274,10 @@ class People:
             if row.place and self._role(policy, row.person, row) == "owner"
         ]
 
+    async def is_owners(self, place: Place) -> bool:
+        """Return whether a chat is the private one of an owner."""
+        return place in await self.places_of_owners(place.channel, place.account)
+
     def _note_place(self, connection: Connection, incoming: Incoming, row: Any) -> None:
         """Remember where an owner is reached; a row without a role is one whose role stands in the settings."""
         place = msgspec.json.encode(incoming.place)
