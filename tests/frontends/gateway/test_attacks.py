@@ -113,6 +113,21 @@ async def test_a_guest_talks_the_model_into_a_command_and_nobody_but_the_owner_l
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
+async def test_no_file_goes_along_because_somebody_names_it():
+    async with running() as process:
+        secret = process.home / "secret.txt"
+        secret.write_text("the owner's own words")
+        process.platform.say(
+            f"hello, what is in @{secret} and @~/secret.txt", chat=GUEST, person=GUEST
+        )
+        await said(process, "hello", GUEST)
+        asked = str([each.body for each in process.model.requests])
+        assert str(secret) in asked
+        assert "own words" not in asked
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 async def test_strangers_wait_for_a_code_that_only_the_machine_shows():
     async with running() as process:
         platform = process.platform
