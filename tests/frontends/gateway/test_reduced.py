@@ -106,11 +106,12 @@ async def test_what_the_owner_wrote_about_themselves_is_told_in_their_own_chat_a
     tmp_path: Path, home: Path, who: str
 ):
     own = home / ".config" / "ybs"
-    own.mkdir(parents=True)
+    (own / "memories").mkdir(parents=True)
+    (own / "memories" / "2026-11-01-tea.md").write_text("# Likes Barry's tea\n")
     (own / "HUMAN.md").write_text("I am Ada, born in Thurles.")
     async with chat(tmp_path, home, "done", who=who) as session:
         (session.folder / "AGENTS.md").write_text("Write in Irish.")
         await session.send("hello")
         system = session.conversation.system
         assert "Write in Irish." in system
-        assert ("Thurles" in system) == (who == OWNER)
+        assert [word in system for word in ("Thurles", "Barry")] == [who == OWNER] * 2
