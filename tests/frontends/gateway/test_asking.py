@@ -262,7 +262,7 @@ async def test_a_long_change_goes_along_as_a_file_that_has_all_of_it(tmp_path: P
 
 
 def test_names_and_titles_are_no_markup():
-    assert plain("*a* [b](c)\n<d> `e` @all") == r"\*a\* \[b\]\(c\) \<d\> \`e\` \@all"
+    assert plain("*a* [b](c)\n<d> `e` @all") == r"\*a\* \[b\]\(c\) \<d\> \`e\` @all"
     assert plain("\u202eesrever\u200b") == r"\<U\+202E\>esrever\<U\+200B\>"
 
 
