@@ -85,6 +85,9 @@ class Sender:
     def hear_line(self, text: str, what: Literal["taken", "read"]) -> None:
         """Hear what became of a line that another frontend sent."""
 
+    def hear_reply(self, line: "Line", reply: Reply) -> None:
+        """Hear what a command of another frontend answered, where it is for all."""
+
     def changed(self) -> None:
         """Hear that other lines wait than before, or another one is being worked on."""
 
@@ -329,6 +332,9 @@ class Inbox:
                 self._give_back_unread(unsent=[Line(text=done.unsent, sender=line.sender)])
             else:
                 self._give_back_unread()
+        if isinstance(done, Reply) and done.is_for_all:
+            for each in self._others_than(line):
+                each.hear_reply(line, done)
         await line.sender.done(line, done)
 
     async def _sent(self, line: Line) -> Reply | Outcome:
@@ -381,9 +387,11 @@ class Inbox:
         self._tell()
 
     def _tell_others(self, line: Line, what: Literal["taken", "read"]) -> None:
-        for each in self._senders:
-            if each is not line.sender:
-                each.hear_line(line.text, what)
+        for each in self._others_than(line):
+            each.hear_line(line.text, what)
+
+    def _others_than(self, line: Line) -> list[Sender]:
+        return [each for each in self._senders if each is not line.sender]
 
     def _tell(self, sender: Sender | None = None) -> None:
         if sender is not None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
@@ -51,11 +52,10 @@ class RequestRefused(Exception):
 
 
 class _Waiting(Struct, frozen=True, eq=False):
-    """A line that nothing has come of: which, the number of the request that it came with, and its name."""
+    """A line that nothing has come of: which, and the number of the request that it came with."""
 
     line: Line
     number: wire.RequestId | UnsetType
-    name: str
 
 
 class Seat(Watcher):
@@ -119,7 +119,9 @@ class Seat(Watcher):
             raise RequestRefused(wire.TOO_MANY)
         fields = {name: getattr(sending, name) for name in ("text", "typed", "is_choice")}
         line = Line(sender=self, is_for_model=sending.is_for_model, **fields)
-        self._lines.append(_Waiting(line, number, sending.line))
+        self._lines.append(_Waiting(line, number))
+        if sending.ran is not None:
+            self.held.session.own_commands.last = sending.ran
         (self._inbox.queue if sending.waits else self._inbox.submit)(line)
 
     def steer(self, text: str) -> bool:
@@ -142,9 +144,8 @@ class Seat(Watcher):
 
     def take(self, line: Line) -> None:
         """Tell that a line is taken."""
-        self.hear_line(
-            line.text, "taken", next((e.name for e in self._lines if e.line is line), "")
-        )
+        number = next((each.number for each in self._lines if each.line is line), UNSET)
+        self.hear_line(line.text, "taken", number)
 
     async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
         """Answer the request that the line came with; where it holds words that no turn came to read, the requests of those."""
@@ -161,8 +162,8 @@ class Seat(Watcher):
     def give_back(self, lines: list[str]) -> None:
         """Tell that nobody has read these."""
         for text in lines:
-            name = self._settled(text, wire.Sent(was_returned=True))
-            self.hear_line(text, "returned", name)
+            number = self._settled(text, wire.Sent(was_returned=True))
+            self.hear_line(text, "returned", number)
 
     def taken_back(self, line: Line) -> None:
         """Answer the request that the line came with."""
@@ -182,19 +183,32 @@ class Seat(Watcher):
             )
             self._client.tell("inbox", told)
 
-    def hear_line(self, text: str, what: Any, name: str = "") -> None:
+    def hear_line(
+        self,
+        text: str,
+        what: Any,
+        number: wire.RequestId | UnsetType = UNSET,
+        *,
+        reply: wire.ReplyTold | None = None,
+    ) -> None:
         """Tell of a line, where lines are asked for."""
         if self._hears_lines:
-            session = self.held.session.id
-            told = wire.LineTold(session=session, text=text, what=what, line=name)
+            session, request = self.held.session.id, None if number is UNSET else number
+            told = wire.LineTold(
+                session=session, text=text, what=what, request=request, reply=reply
+            )
             self._client.tell("line", told)
 
-    def _settled(self, text: str, sent: wire.Sent) -> str:
-        """Answer the request of the oldest line with this text, and return its name."""
+    def hear_reply(self, line: Line, reply: Reply) -> None:
+        """Tell what a command of another frontend answered; a menu opens there alone."""
+        self.hear_line(line.text, "answered", reply=_told(replace(reply, menu=None)))
+
+    def _settled(self, text: str, sent: wire.Sent) -> wire.RequestId | UnsetType:
+        """Answer the request of the oldest line with this text, and return its number."""
         oldest = next((each for each in self._lines if each.line.text == text), None)
         if oldest is not None:
             self._settle(oldest, sent)
-        return oldest.name if oldest else ""
+        return oldest.number if oldest else UNSET
 
     def _settle(self, waiting: _Waiting, result: "wire.Sent | RequestRefused") -> None:
         self._lines.remove(waiting)
