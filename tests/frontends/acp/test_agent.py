@@ -430,6 +430,30 @@ async def test_what_the_person_types_meanwhile_is_not_overwritten(clients: Any, 
     assert "changed" in model.requests[-1].messages[-1].output
 
 
+async def test_a_prompt_that_is_stopped_while_the_editor_is_asked_for_its_file_is_not_sent(
+    clients: Any, project: Path
+):
+    (project / "a.txt").write_text("text")
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    class Slow(clients.Editor):
+        async def read_text_file(self, session_id: str, path: str, **more: Any) -> Any:
+            is_asked.set()
+            await may_answer.wait()
+            return await super().read_text_file(session_id, path, **more)
+
+    editor, model = Slow(**{"a.txt": "text"}), ScriptedModel(["Hello."])
+    async with clients.edited(project, model=model, editor=editor, offers=clients.ALL):
+        session = await editor.new(project)
+        turn = asyncio.create_task(editor.say(session, link(clients.acp, project / "a.txt")))
+        await is_asked.wait()
+        await editor.agent.cancel(session_id=session)
+        assert (await turn).stop_reason == "cancelled"
+        may_answer.set()
+        assert (await editor.say(session, "hi")).stop_reason == "end_turn"
+    assert len(model.requests) == 1
+
+
 async def test_a_secret_in_unsaved_text_is_masked(clients: Any, project: Path):
     secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA2bC4"
     (project / "a.txt").write_text("saved\n")
