@@ -313,10 +313,7 @@ class EditorSession:
         if state.steps != before.steps:
             await self._tell(plan_of(state.steps))
         if before.mode and state.mode != before.mode:
-            kind = "current_mode_update"
-            await self._tell(
-                schema.CurrentModeUpdate(session_update=kind, current_mode_id=state.mode)
-            )
+            await self._tell(helpers.update_current_mode(state.mode))
         chosen = [(each.mode, each.model, each.provider) for each in (before, state)]
         if before.mode and chosen[0] != chosen[1]:
             await self._tell_choices()

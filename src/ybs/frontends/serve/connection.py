@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -338,7 +338,7 @@ class ClientConnection:
         elif request.method == "subscribe":
             await self._subscribe(request, params)
         else:
-            result = await self.METHODS[request.method](self, params)
+            result = await getattr(self, f"_on_{request.method}")(params)
             self.answer(request.id, result)
 
     def _seat(self, params: wire.InSession) -> Seat:
@@ -359,7 +359,7 @@ class ClientConnection:
         self.answer(request.id, result)
         await seat.subscribe(params.after, lines=params.lines)
 
-    async def _greet(self, hello: wire.Hello) -> wire.Greeting:
+    async def _on_hello(self, hello: wire.Hello) -> wire.Greeting:
         if self._token and not hmac.compare_digest(hello.token.encode(), self._token.encode()):
             raise RequestRefused(wire.NOT_GREETED, "The token is missing or wrong.")
         if hello.version != wire.VERSION:
@@ -367,42 +367,44 @@ class ClientConnection:
         self._is_greeted = True
         return wire.Greeting(version=wire.VERSION, ybs=YBS_VERSION, pid=os.getpid())
 
-    async def _open(self, params: wire.Opening) -> wire.SessionEntry:
+    async def _on_open(self, params: wire.Opening) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=False).facts
 
-    async def _fork(self, params: wire.Resuming) -> wire.SessionEntry:
+    _on_resume = _on_open
+
+    async def _on_fork(self, params: wire.Resuming) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=True).facts
 
-    async def _list(self, params: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
+    async def _on_list(self, params: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
         return self._sessions.listed(params)
 
-    async def _close_session(self, params: wire.InSession) -> wire.Done:
+    async def _on_close(self, params: wire.InSession) -> wire.Done:
         await self._sessions.close(self._sessions.find(params.session), "It was closed.")
         return wire.Done(done=True)
 
-    async def _steer(self, params: wire.SteeringWords) -> wire.Done:
+    async def _on_steer(self, params: wire.SteeringWords) -> wire.Done:
         return wire.Done(done=self._seat(params).steer(params.text))
 
-    async def _cancel(self, params: wire.InSession) -> wire.Done:
+    async def _on_cancel(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).stop())
 
-    async def _take_back(self, params: wire.InSession) -> wire.Done:
+    async def _on_take_back(self, params: wire.InSession) -> wire.Done:
         text = self._seat(params).take_back()
         return wire.Done(done=bool(text), text=text)
 
-    async def _answer(self, params: wire.Answering) -> wire.Done:
+    async def _on_answer(self, params: wire.Answering) -> wire.Done:
         answer = msgspec.convert(params, Answer, from_attributes=True)
         questions = self._sessions.find(params.session).session.questions
         return wire.Done(done=questions.answer(params.question, answer))
 
-    async def _set_mode(self, params: wire.ModeChange) -> wire.Done:
+    async def _on_set_mode(self, params: wire.ModeChange) -> wire.Done:
         self._sessions.find(params.session).session.mode = params.mode
         return wire.Done(done=True)
 
-    async def _status(self, params: wire.InSession) -> Struct:
+    async def _on_status(self, params: wire.InSession) -> Struct:
         return self._sessions.find(params.session).session.status()
 
-    async def _commands(self, params: wire.InSession) -> list[wire.CommandFacts]:
+    async def _on_commands(self, params: wire.InSession) -> list[wire.CommandFacts]:
         from ybs.commands.registry import commands_of  # few ask
 
         session = self._sessions.find(params.session).session
@@ -416,25 +418,8 @@ class ClientConnection:
             for each in commands_of(session)
         ]
 
-    async def _unsubscribe(self, params: wire.InSession) -> wire.Done:
+    async def _on_unsubscribe(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).unsubscribe())
-
-    METHODS: Final[dict[str, Callable[["ClientConnection", Any], Awaitable[Any]]]] = {
-        "hello": _greet,
-        "open": _open,
-        "resume": _open,
-        "fork": _fork,
-        "list": _list,
-        "close": _close_session,
-        "steer": _steer,
-        "take_back": _take_back,
-        "cancel": _cancel,
-        "answer": _answer,
-        "set_mode": _set_mode,
-        "status": _status,
-        "commands": _commands,
-        "unsubscribe": _unsubscribe,
-    }
 
 
 def _decoded(data: bytes | Raw | None, kind: type[Any], code: int) -> Any:
