@@ -40,7 +40,7 @@ git config --list
 git branch --contains HEAD
 git tag -l && git describe --always
 git worktree list; git remote get-url origin; git submodule status
-git add -n . && git clean -nd
+git clean -nd
 ls -la
 cat main.py
 sed -n 1,5p main.py
