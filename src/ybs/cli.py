@@ -60,9 +60,10 @@ def prepare_process(words: Sequence[str]) -> None:
     gc.set_threshold(*GARBAGE)
     atexit.register(gc.freeze)  # else Python's own end would look through every object for garbage
     if words != VERSION:  # nothing is imported for that
-        from ybs.finder import install
+        from ybs.finder import install, load_msgspec
 
         install()
+        load_msgspec()
         sys.addaudithook(judge_start)
 
 

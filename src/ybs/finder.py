@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 # `importlib.util` has it too, and loads what few starts need.
 from importlib._bootstrap_external import MAGIC_NUMBER
+from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from marshal import loads
 from types import CodeType, ModuleType
@@ -27,6 +28,17 @@ def install() -> None:
     sys.meta_path.insert(0, Finder())
 
 
+def load_msgspec() -> None:
+    """Load msgspec without typing_extensions: Python's own `typing` has all that it takes from there, and is loaded already."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType] - Python's way to say that there is none
+    try:
+        import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
+
+
 class Finder:
     """A meta path finder for the modules of ybs: `ybs.x.y` is the file `y.py` in the folder of the package `ybs.x`."""
 
@@ -37,29 +49,33 @@ class Finder:
         del target
         if not path or not name.startswith("ybs."):
             return None
-        source = f"{path[0]}/{name.rpartition('.')[2]}.py"
+        module = name.rpartition(".")[2]
+        source = f"{path[0]}/{module}.py"
         try:
             status = os.stat(source)  # noqa: PTH116 - 290 times in a start
         except OSError:
             return None
-        spec = ModuleSpec(name, Loader(name, source, status), origin=source)
+        compiled = f"{path[0]}/__pycache__/{module}{_ENDING}" if _is_usual() else None
+        spec = ModuleSpec(name, Loader(name, source, compiled, status), origin=source)
         spec.has_location = True
+        if compiled is not None:
+            spec.cached = compiled  # else Python takes the path of the source to pieces
         return spec
 
 
 class Loader(SourceFileLoader):
     """Python's loader, but for the compiled file of a source whose status has just been taken."""
 
-    def __init__(self, name: str, path: str, status: os.stat_result) -> None:
+    def __init__(self, name: str, path: str, compiled: str | None, status: os.stat_result) -> None:
         super().__init__(name, path)
-        self._status: os.stat_result | None = status
+        self._compiled, self._status = compiled, status if compiled is not None else None
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the module's code."""
         status, self._status = self._status, None  # a reload looks again
-        if status is not None and IS_PLAIN and sys.pycache_prefix is None:
+        if self._compiled is not None and status is not None:
             try:
-                code = _compiled(self.path, status)
+                code = _current(self._compiled, status)
             except (OSError, EOFError, ValueError, TypeError):
                 code = None  # there is none, or it is damaged: Python knows what to do
             # In a tree that was moved it names another source, which Python puts right.
@@ -68,12 +84,14 @@ class Loader(SourceFileLoader):
         return super().get_code(fullname)
 
 
-def _compiled(source: str, status: os.stat_result) -> object:
-    """Return what the compiled file of a source holds; None where it is not current. Raises what reading raises."""
-    folder, _, name = source.rpartition("/")
-    handle = os.open(
-        f"{folder}/__pycache__/{name.removesuffix('.py')}{_ENDING}", os.O_RDONLY | os.O_CLOEXEC
-    )
+def _is_usual() -> bool:
+    """Return whether compiled files are where they mostly are."""
+    return IS_PLAIN and sys.pycache_prefix is None
+
+
+def _current(compiled: str, status: os.stat_result) -> object:
+    """Return what a compiled file holds; None where it is of another source. Raises what reading raises."""
+    handle = os.open(compiled, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(handle, os.fstat(handle).st_size)
     finally:
