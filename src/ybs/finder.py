@@ -7,10 +7,10 @@ See https://docs.python.org/3/reference/import.html#the-meta-path and https://pe
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 # `importlib.util` has it too, and loads what few starts need.
 from importlib._bootstrap_external import MAGIC_NUMBER
-from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from marshal import loads
 from types import CodeType, ModuleType
@@ -26,6 +26,11 @@ IS_PLAIN = not sys.flags.optimize
 def install() -> None:
     """Look for ybs's modules this way first from now on, in the whole process."""
     sys.meta_path.insert(0, Finder())
+
+
+def is_installed() -> bool:
+    """Return whether the process is ybs's own, and looks this way."""
+    return any(isinstance(each, Finder) for each in sys.meta_path)
 
 
 def load_msgspec() -> None:
