@@ -50,22 +50,32 @@ class Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where the module is; None for packages and for all that is not ybs's, which Python finds."""
+        """Return where the module or the package is; None for all that is not ybs's, which Python finds."""
         del target
         if not path or not name.startswith("ybs."):
             return None
         module = name.rpartition(".")[2]
-        source = f"{path[0]}/{module}.py"
-        try:
-            status = os.stat(source)  # noqa: PTH116 - 290 times in a start
-        except OSError:
-            return None
-        compiled = f"{path[0]}/__pycache__/{module}{_ENDING}" if _is_usual() else None
-        spec = ModuleSpec(name, Loader(name, source, compiled, status), origin=source)
-        spec.has_location = True
-        if compiled is not None:
-            spec.cached = compiled  # else Python takes the path of the source to pieces
-        return spec
+        return _spec(name, path[0], module) or _spec(name, f"{path[0]}/{module}", "__init__")
+
+
+def _spec(name: str, folder: str, module: str) -> ModuleSpec | None:
+    """Return the module of a name, which is a file in the folder; None where there is none."""
+    source = f"{folder}/{module}.py"
+    try:
+        status = os.stat(source)  # noqa: PTH116 - 290 times in a start
+    except OSError:
+        return None
+    compiled = f"{folder}/__pycache__/{module}{_ENDING}" if _is_usual() else None
+    is_package = module == "__init__"
+    spec = ModuleSpec(
+        name, Loader(name, source, compiled, status), origin=source, is_package=is_package
+    )
+    if spec.submodule_search_locations is not None:
+        spec.submodule_search_locations.append(folder)
+    spec.has_location = True
+    if compiled is not None:
+        spec.cached = compiled  # else Python takes the path of the source to pieces
+    return spec
 
 
 class Loader(SourceFileLoader):

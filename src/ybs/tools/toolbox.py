@@ -400,19 +400,15 @@ class LocalToolbox(Toolbox):
         """Run the hooks before a change; return notes for the model where one failed."""
         if not self._hooks or not ready.changes:
             return ()
-        from ybs.tools.calls.hooks import before_change
-
         effect, paths = ready.tool.effect, ready.subject.paths
-        return await before_change(self._hooks, ready.call, effect, paths)
+        return await _hooks().before_change(self._hooks, ready.call, effect, paths)
 
     async def _look_after(self, ready: Ready, *, has_result: bool) -> None:
         """Run the hooks after a change. They come to their end; a call that has its result is not cancelled meanwhile."""
         if not self._hooks or not ready.changes:
             return
-        from ybs.tools.calls.hooks import after_change
-
         try:
-            await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
+            await _hooks().after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
         except asyncio.CancelledError:
             if not has_result:
                 raise
@@ -425,14 +421,22 @@ class LocalToolbox(Toolbox):
         return await awaited(act, tool.name, limit)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
-        from ybs.tools.calls.results import result_of  # not before the first call
-
-        return result_of(call, output, notes, most_chars=self._most_chars)
+        return _results().result_of(call, output, notes, most_chars=self._most_chars)
 
     def _failed(self, call: ToolCall, message: str, summary: str = "") -> ToolResult:
-        from ybs.tools.calls.results import failed
+        return _results().failed(call, message, summary, most_chars=self._most_chars)
 
-        return failed(call, message, summary, most_chars=self._most_chars)
+
+def _results():  # noqa: ANN202 - the module, whose type has no name
+    from ybs.tools.calls import results  # not before the first call
+
+    return results
+
+
+def _hooks():  # noqa: ANN202 - likewise
+    from ybs.tools.calls import hooks  # not before the first change
+
+    return hooks
 
 
 def _preview_of(tool: Tool, arguments: Any) -> Preview:
