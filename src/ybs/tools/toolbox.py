@@ -277,7 +277,8 @@ class LocalToolbox(Toolbox):
         live = LiveOutput(call.id, emit)
 
         async def act() -> ToolOutput:
-            output = live.left = await tool.run(ready.decoded.value, live)
+            output = await tool.run(ready.decoded.value, live)
+            live.leave(output)
             return output  # a cancellation that comes just now changes nothing about it
 
         try:
@@ -408,7 +409,9 @@ class LocalToolbox(Toolbox):
         if not self._hooks or not ready.changes:
             return
         try:
-            await _hooks().after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
+            await _hooks().after_change(
+                self._hooks, ready.call, ready.tool.effect, ready.subject.paths
+            )
         except asyncio.CancelledError:
             if not has_result:
                 raise

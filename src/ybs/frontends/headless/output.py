@@ -88,13 +88,17 @@ class Output(Protocol):
 class Pipe:
     """Standard output, which whoever reads it may close at any time, or which may be a full disk.
 
-    `on_close` is called once when that happens; from then on nothing is written. A reader that has gone
+    What `when_closed` was given is called once when that happens; from then on nothing is written. A reader that has gone
     is no trouble; everything else is told.
     """
 
     def __init__(self) -> None:
         self.is_closed = False
-        self.on_close: Callable[[], object] = lambda: None
+        self._on_close: Callable[[], object] = lambda: None
+
+    def when_closed(self, act: Callable[[], object]) -> None:
+        """Have this called, and nothing else, when it happens."""
+        self._on_close = act
 
     def write_text(self, text: str) -> None:
         """Write plain text through the gate, and flush."""
@@ -113,7 +117,7 @@ class Pipe:
             self.is_closed = True
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
                 tell(f"ybs: cannot write: {error.strerror}")
-            self.on_close()
+            self._on_close()
 
 
 class TextOutput:
