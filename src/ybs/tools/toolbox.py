@@ -179,6 +179,11 @@ class LocalToolbox(Toolbox):
 
         return find(name, self._tools) is not None
 
+    def effect_of(self, name: str) -> str:
+        """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""
+        found = self._found(name)
+        return "" if found is None else found.tool.effect
+
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools in the order they were given; the list stays the same as long as they do."""
         if self._specs is None:
@@ -189,8 +194,7 @@ class LocalToolbox(Toolbox):
 
     def is_read_only(self, call: ToolCall) -> bool:
         """Return whether the call changes nothing."""
-        found = self._found(call)
-        return found is not None and found.tool.effect == "read"
+        return self.effect_of(call.name) == "read"
 
     def check(self, call: ToolCall) -> None:
         """Raise ToolError where no tool has just this name, or the arguments do not fit it."""
@@ -360,15 +364,15 @@ class LocalToolbox(Toolbox):
             call = replace(call, name=tool.name, arguments=arguments, invalid="")
         return Ready(tool, call, decoded, preview, subject)
 
-    def _found(self, call: ToolCall) -> "Found | None":
+    def _found(self, name: str) -> "Found | None":
         from ybs.tools.calls.tool_names import find
 
-        return find(call.name, self._tools)
+        return find(name, self._tools)
 
     def _understood(self, call: ToolCall) -> tuple[Tool, Decoded]:
         from ybs.tools.calls.tool_names import unknown
 
-        found = self._found(call)
+        found = self._found(call.name)
         if found is None:
             raise ToolError(unknown(call.name, self._tools))
         tool = found.tool
