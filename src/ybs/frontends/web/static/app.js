@@ -14,11 +14,27 @@ let refs = new Map(), pictures = new Map();
 const seenDone = new Set();
 const log = new Log($('log'), { activity, picture, older });
 class Gone extends Error {}
+// Another program may have taken the port of a server that ended. It is told the token only when it has shown that it knows the login.
+let isKnown = false;
+const hex = buffer => [...new Uint8Array(buffer)].map(byte => byte.toString(16).padStart(2, '0')).join('');
+async function know(token) {
+  const { subtle } = crypto, nonce = crypto.randomUUID(), encoded = text => new TextEncoder().encode(text);
+  const secret = encoded(hex(await subtle.digest('SHA-256', encoded(token))));
+  const key = await subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const answer = await fetch(`/api/proof?nonce=${nonce}`);
+  if (answer.status === 401) { showLogin(); throw new Gone('not logged in'); }
+  isKnown = await answer.text() === hex(await subtle.sign('HMAC', key, encoded(nonce)));
+  if (!isKnown) throw new Error('Another program answers in place of ybs.');
+}
+async function call(path, options = {}) {
+  const token = store.getItem('ybs-token') || '';
+  try {
+    if (token && !isKnown) await know(token);
+    return await fetch(`/api/${path}`, { ...options, headers: { 'x-ybs-token': token, 'content-type': 'application/json' } });
+  } catch (error) { isKnown &&= error.name === 'AbortError'; throw error; }
+}
 async function api(path, body) {
-  const options = { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' } };
-  if (body !== undefined) Object.assign(options, { method: 'POST', body: JSON.stringify(body) });
-  if (body !== undefined) options.headers['content-type'] = 'application/json';
-  const answer = await fetch(`/api/${path}`, options);
+  const answer = await call(path, body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) });
   if (answer.status === 401 && path !== 'enter') { showLogin(); throw new Gone('not logged in'); }
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(data.error || `The server says ${answer.status}.`), data);
@@ -42,6 +58,7 @@ function showLogin(why) {
   if (why) $('loginwhy').textContent = why;
 }
 async function enter(given) {
+  store.removeItem('ybs-token');
   const { token } = await api('enter', given);
   store.setItem('ybs-token', token); $('login').hidden = true; await start();
 }
@@ -70,14 +87,13 @@ async function follow() {
     try {
       const query = new URLSearchParams({ tab });
       if (current && log.last !== null) query.set('after', log.last);
-      const path = current ? on(`stream?${query}`) : `stream?${query}`;
-      const answer = await fetch(`/api/${path}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' }, signal: own.signal });
+      const answer = await call(current ? on(`stream?${query}`) : `stream?${query}`, { signal: own.signal });
       if (answer.status === 401) return showLogin();
       if (answer.status === 400) { await recover(own); continue; }
       if (!answer.ok) throw new Error('the server is busy');
       online(true); wait = 200; await read(answer.body.getReader(), own);
-    } catch (error) { if (own.signal.aborted) return; }
-    online(false);
+    } catch (error) { if (own.signal.aborted || error instanceof Gone) return; }
+    online(false); isKnown = false;
     await new Promise(done => setTimeout(done, wait));
     wait = Math.min(wait * 2, 5000);
   }
@@ -141,8 +157,7 @@ async function older() {
 }
 async function picture(path) {
   if (!pictures.has(path)) {
-    pictures.set(path, fetch(`/api/${on(`pictures/${path}`)}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') } })
-      .then(answer => { if (!answer.ok) throw new Error('no picture'); return answer.blob(); }).then(blob => URL.createObjectURL(blob)));
+    pictures.set(path, call(on(`pictures/${path}`)).then(answer => { if (!answer.ok) throw new Error('no picture'); return answer.blob(); }).then(blob => URL.createObjectURL(blob)));
   }
   return pictures.get(path);
 }
@@ -342,10 +357,8 @@ const recall = doing(async () => {
 async function attach(files) {
   for (const file of files) {
     if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      let text = '';
-      for (let at = 0; at < bytes.length; at += 32768) text += String.fromCharCode(...bytes.subarray(at, at + 32768));
-      attached.push({ name: file.name, type: file.type, data: btoa(text) });
+      const address = await new Promise(done => { const reader = new FileReader(); reader.onload = () => done(reader.result); reader.readAsDataURL(file); });
+      attached.push({ name: file.name, type: file.type, data: address.split(',')[1] });
     } else {
       const text = await file.text();
       if (text.includes('\0')) throw new Error(`${file.name} is not text. Name it with @ if it lies on the machine that ybs runs on.`);
