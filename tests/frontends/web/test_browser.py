@@ -2,6 +2,7 @@
 
 import random
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -730,6 +731,8 @@ def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
     bad = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     name = "<img src=x onerror=alert(1)>.py"
     (project / name).write_text("x\n")
+    branch = "<img/src=x/onerror=alert(1)>"
+    subprocess.run(["git", "init", "-q", "-b", branch], cwd=project, check=True)
     served, seen = (
         serve(
             said(thought(bad), bad, call("read_file", path=name)),
@@ -749,7 +752,9 @@ def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
             page.wait_for_timeout(400)
     page.wait_for_selector(".end")
     assert page.title() != "owned"
-    assert page.locator("#log img, #log svg, #log script").count() == 0
+    assert branch in page.inner_text("#where")
+    assert bad[:20] in page.inner_text("#title")
+    assert page.locator("#app img, #log svg, #app script, [onerror], [onload]").count() == 0
     assert page.locator("#log a:not([href^='http'])").count() == 0
 
 

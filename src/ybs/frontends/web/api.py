@@ -24,7 +24,7 @@ from ybs.frontends.web.completing import Completions
 from ybs.frontends.web.drawing import PICTURES, Record
 from ybs.frontends.web.following import Followed, Sent, Tab
 from ybs.frontends.web.gate import NOT_LOGGED_IN, Place, TooMuch, address_of
-from ybs.frontends.web.pages import Pages, needs_copy
+from ybs.frontends.web.pages import Pages
 from ybs.security.unicode import printable
 
 _STATIC: Final = Path(__file__).parent / "static"
@@ -452,7 +452,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         return _json({"error": str(error)}, 413)
     said: Record = {"error": printable(told(error) if isinstance(error, YbsError) else str(error))}
     if isinstance(error, YbsError):
-        said["copy"] = needs_copy(error.remedies)
+        said["copy"] = any(each.kind == "fork_session" for each in error.remedies)
     return _json(said, 400)
 
 
