@@ -92,7 +92,7 @@ export function drawBoard(root, data, about) {
   const parts = [];
   const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);
   const input = total('input');
-  const tiles = [['Spent', `$${total('usd').toFixed(2)}`], ['Tokens in', short(input)], ['Tokens out', short(total('output'))],
+  const tiles = [['Spent', total('unpriced') && !total('usd') ? '–' : `$${total('usd').toFixed(2)}`], ['Tokens in', short(input)], ['Tokens out', short(total('output'))],
     ['From the cache', input ? `${Math.round(total('cached') / input * 100)} %` : '–'], ['Answers', short(total('answers'))], ['Running now', String(data.running.length)]];
   parts.push(make('dl', { class: 'tiles' }, ...tiles.map(([name, value]) => make('div', {}, make('dt', { text: name }), make('dd', { text: value })))));
   if (total('unpriced')) parts.push(make('p', { class: 'dim', text: `The price of ${short(total('unpriced'))} answers is not known; they are not in what was spent.` }));
