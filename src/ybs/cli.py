@@ -194,10 +194,6 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.web.command import web
 
         return web(arguments, options)
-    if arguments.subcommand == "router" and arguments.action == "simulate":
-        from ybs.frontends.headless.router_simulate import simulate
-
-        return simulate(arguments)
     if arguments.subcommand == "router":
         from ybs.frontends.headless.router_stats import router
 

@@ -211,14 +211,6 @@ def test_no_library_starts_a_program_of_the_project(trap: Trap) -> None:
     assert trap.sprung == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(60)
-def test_the_processes_of_a_simulation_import_nothing_of_the_project(trap: Trap) -> None:
-    ran = trap.ybs("router", "simulate", "--seeds", "2", "--decisions", "501")
-    assert "Targets of the router" in ran.stdout
-    assert trap.sprung == []
-
-
 @pytest.mark.integration
 @pytest.mark.timeout(60)
 def test_an_agent_of_the_persons_finds_its_interpreter_outside_of_the_project(

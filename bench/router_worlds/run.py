@@ -13,11 +13,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from router_worlds.policies import POLICIES, Policy
+from router_worlds.scenarios import Column
+from router_worlds.world import ARM_COUNT, REQUEST, Step, world
 from ybs.router.penalties import Situation
 from ybs.router.selection import Router
-from ybs.router.simulator.policies import POLICIES, Policy
-from ybs.router.simulator.scenarios import Column
-from ybs.router.simulator.world import ARM_COUNT, REQUEST, Step, world
 
 #: Seeds that settings may be tuned with, and those that figures are reported of.
 TUNING_SEEDS: Final = 5_000
@@ -47,7 +47,7 @@ class Score(Struct, frozen=True, kw_only=True):
 def regret_of(steps: Sequence[Step], policy: Policy, seed: int) -> float:
     """Return by how much expected utility a policy falls behind the best usable arm of each step."""
     now = 0
-    router = policy.router(lambda: now, Random(f"{policy.name} {seed}"))  # noqa: S311 - a simulation
+    router = policy.router(lambda: now, Random(f"{policy.name} {seed}"))
     index = {arm.name: k for k, arm in enumerate(steps[0].arms)}
     due: dict[int, list[tuple[str, float]]] = {}
     regret = 0.0
@@ -57,7 +57,7 @@ def regret_of(steps: Sequence[Step], policy: Policy, seed: int) -> float:
         has_any = step.empty or step.pressure
         situation = Situation(empty=step.empty, pressure=step.pressure) if has_any else _OPEN
         decision = router.choose(REQUEST, step.kind, step.arms, situation)
-        assert decision.arm is not None  # noqa: S101 - a world leaves at least one
+        assert decision.arm is not None
         k = index[decision.arm]
         regret += max(step.utilities[each] for each in step.usable) - step.utilities[k]
         if (reward := _heard(router, step, k, decision.arm)) is None:

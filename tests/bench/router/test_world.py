@@ -2,9 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-
-from ybs.router.simulator.scenarios import ABRUPT, FULL, HARDER, STATIONARY, Scenario
-from ybs.router.simulator.world import Step, world
+from router_worlds.scenarios import ABRUPT, FULL, HARDER, STATIONARY, Scenario
+from router_worlds.world import Step, world
 
 SEED = 5_000
 

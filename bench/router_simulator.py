@@ -1,18 +1,16 @@
-"""`ybs router simulate`: how the router compares with other ways to choose, in made-up worlds. It needs no model."""
+"""Compares the router with other ways to choose a model, in made-up worlds: `python bench/router_simulator.py [--seeds N] [--decisions N]`."""
 
 import os
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from router_worlds.report import Figures, Report, report
 
 from ybs.core.wording import plural
-from ybs.frontends.headless.output import write, write_json
+from ybs.flags import whole_number
 from ybs.frontends.layout import in_columns
-from ybs.router.simulator.report import Figures, Report, report
-from ybs.security.gate import put, put_over
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 #: So many columns of the table stand beside each other.
 _COLUMNS = 4
@@ -20,10 +18,15 @@ _COLUMNS = 4
 _SHORT = 1_000
 
 
-def simulate(arguments: "Namespace") -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Simulate, and print mean regrets by policy and scenario; exit code 1 where a target is missed."""
-    # Its processes are Python's own to start: so they look for no module in the folder that they stand in.
-    os.environ["PYTHONSAFEPATH"] = "1"
+    parser = ArgumentParser(description="Compare the router with other ways to choose a model.")
+    add = parser.add_argument
+    add("--seeds", type=whole_number, default=64, help="made-up worlds of each scenario")
+    add("--decisions", type=whole_number, default=1_000, help="decisions in each world")
+    add("--tuning", action="store_true", help="the worlds that settings are tuned with")
+    add("--format", choices=("text", "json"), default="text")
+    arguments = parser.parse_args(words)
     is_long = arguments.seeds * arguments.decisions > _SHORT
     found = report(
         arguments.seeds,
@@ -33,16 +36,14 @@ def simulate(arguments: "Namespace") -> int:
         progress=_progress if sys.stderr.isatty() else None,
     )
     if arguments.format == "json":
-        write_json(found)
+        print(msgspec.json.encode(found).decode())
     else:
-        write("\n".join(_lines(found)))
+        print("\n".join(_lines(found)))
     return int(found.missed > 0)
 
 
 def _progress(done: int, count: int) -> None:
-    put_over(f"{done} of {count} worlds", sys.stderr)
-    if done == count:
-        put("", sys.stderr)
+    print(f"\r{done} of {count} worlds", end="\n" if done == count else "", file=sys.stderr)
 
 
 def _lines(found: Report) -> Iterator[str]:
@@ -80,3 +81,7 @@ def _table(columns: tuple[Figures, ...]) -> list[str]:
         for at in range(len(columns[0].policies))
     ]
     return in_columns([head, *rows])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

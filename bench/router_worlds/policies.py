@@ -7,10 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
-from ybs.router.breaker import Breaker
-from ybs.router.selection import Router
-from ybs.router.simulator.baselines import (
+from router_worlds.baselines import (
     DiscountedWindowThompson,
     EpsilonGreedy,
     OneModel,
@@ -19,6 +16,9 @@ from ybs.router.simulator.baselines import (
     UpperConfidence,
     WindowThompson,
 )
+from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
+from ybs.router.breaker import Breaker
+from ybs.router.selection import Router
 
 #: Of the breaker, in decisions.
 _FIRST_REST: Final = 4

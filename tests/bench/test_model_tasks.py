@@ -1,4 +1,4 @@
-"""`ybs bench tasks`: the tasks themselves, how they are judged, and what is printed."""
+"""`python bench/model_tasks.py`: the tasks themselves, how they are judged, and what is printed."""
 
 import re
 from collections.abc import Sequence
@@ -6,21 +6,30 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import model_tasks
 import msgspec
 import pytest
+from model_tasks import (
+    GUIDE,
+    Measured,
+    Task,
+    bench_tasks,
+    consent_in,
+    load_tasks,
+    main,
+    problem_of,
+    read_files,
+    run_task,
+    summary,
+    write_project,
+)
 from msgspec.structs import replace
 
 import ybs
 from hosts import this_host
 from rows import every_row
-from ybs import cli
 from ybs.core.errors import AuthError, ModelError, ProviderDown, YbsError
 from ybs.core.ports import Effect, Preview, Question
-from ybs.frontends.headless.bench import command
-from ybs.frontends.headless.bench.command import bench_tasks, summary
-from ybs.frontends.headless.bench.judging import problem_of, read_files
-from ybs.frontends.headless.bench.running import Measured, consent_in, run_task
-from ybs.frontends.headless.bench.tasks import GUIDE, Task, load_tasks, write_project
 from ybs.frontends.headless.run import code_of
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -278,7 +287,7 @@ def test_what_was_measured_before_it_is_interrupted_is_summed_up(
             raise KeyboardInterrupt
         return await run_task(task, *others)
 
-    monkeypatch.setattr(command, "run_task", interrupted)
+    monkeypatch.setattr(model_tasks, "run_task", interrupted)
     opener = opening(["7342"])
     with pytest.raises(KeyboardInterrupt):
         bench_tasks(options_in(project), half=None, names=(), is_json=False, opener=opener)
@@ -299,5 +308,5 @@ def test_a_half_without_the_named_task_runs_nothing(
 
 
 def test_the_command_line_knows_the_options(capsys: pytest.CaptureFixture[str]):
-    assert cli.main(["bench", "tasks", "--half", "held", "--only", "nothing"]) == 1
+    assert main(["--half", "held", "--only", "nothing", "-m", "any"]) == 1
     assert "There is no task 'nothing'" in capsys.readouterr().err

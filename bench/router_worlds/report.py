@@ -5,9 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.router.simulator.policies import PLAIN, POLICIES, ROUND_ROBIN, ROUTER
-from ybs.router.simulator.run import HELD_OUT_SEEDS, TUNING_SEEDS, Job, Score, scores, simulate
-from ybs.router.simulator.scenarios import FULL, HARDER, LIMITS, MAIN
+from router_worlds.policies import PLAIN, POLICIES, ROUND_ROBIN, ROUTER
+from router_worlds.run import HELD_OUT_SEEDS, TUNING_SEEDS, Job, Score, scores, simulate
+from router_worlds.scenarios import FULL, HARDER, LIMITS, MAIN
 
 #: The most that the router's regret may be, as a share of another's, in the full scenario.
 _OF_ROUND_ROBIN: Final = 0.25

@@ -1,15 +1,15 @@
 """Policies in made-up worlds, and the report of their regrets."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-
-from ybs.router.simulator.policies import PLAIN, POLICIES, ROUND_ROBIN, ROUTER, Policy
-from ybs.router.simulator.report import report
-from ybs.router.simulator.run import (
+from router_worlds.policies import PLAIN, POLICIES, ROUND_ROBIN, ROUTER, Policy
+from router_worlds.report import report
+from router_worlds.run import (
     BEST_ARM,
     BEST_BY_KIND,
     TUNING_SEEDS,
@@ -20,8 +20,10 @@ from ybs.router.simulator.run import (
     scores,
     simulate,
 )
-from ybs.router.simulator.scenarios import FULL, HARDER, LIMITS, MAIN, STATIONARY, Column
-from ybs.router.simulator.world import world
+from router_worlds.scenarios import FULL, HARDER, LIMITS, MAIN, STATIONARY, Column
+from router_worlds.world import world
+
+BENCH = Path(__file__).parents[3] / "bench"
 
 
 def total(policy: Policy, decisions: int, seeds: int) -> float:
@@ -91,8 +93,8 @@ def test_several_processes_come_to_the_same_as_one() -> None:
 
 KILLED = """
 import os
-from ybs.router.simulator.run import Job, simulate
-from ybs.router.simulator.scenarios import FULL, Column
+from router_worlds.run import Job, simulate
+from router_worlds.scenarios import FULL, Column
 if __name__ == "__main__":
     jobs = [Job(column=Column(scenario=FULL), seed=seed, decisions=10) for seed in range(9)]
     simulate(jobs, processes=2, progress=lambda done, count: os._exit(7))
@@ -105,7 +107,8 @@ def test_a_simulation_that_is_killed_leaves_no_process_behind(tmp_path: Path) ->
     program = tmp_path / "program.py"
     program.write_text(KILLED)
     # Its processes have its standard output: as long as one of them lives, that does not end.
-    done = subprocess.run([sys.executable, program], capture_output=True, timeout=50)
+    paths = {**os.environ, "PYTHONPATH": str(BENCH)}
+    done = subprocess.run([sys.executable, program], capture_output=True, timeout=50, env=paths)
     assert done.returncode == 7
 
 

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from router_worlds.scenarios import Scenario
 from ybs.router.arms import Arm
 from ybs.router.classifier import TASK_KINDS, Features, TaskKind
-from ybs.router.simulator.scenarios import Scenario
 
 ARM_COUNT: Final = 8
 KINDS: Final[tuple[TaskKind, ...]] = TASK_KINDS[:6]
@@ -50,7 +50,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 def world(scenario: Scenario, seed: int, decisions: int) -> list[Step]:
     """Return the course of events of a seed. What is heard of results is drawn apart, so that it changes nothing else."""
-    rng, hearing = Random(f"world {seed}"), Random(f"results {seed}")  # noqa: S311 - a simulation
+    rng, hearing = Random(f"world {seed}"), Random(f"results {seed}")
     truth = _Truth(scenario, rng, decisions)
     arms = _arms(truth, rng)
     mix = _shares(rng, len(KINDS), 0.9)
