@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from hosts import this_host
+from scripted import OpenAIServer
 from timing import takes_at_most
 from trusting import give_trust, is_trusted, write
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.session.options import Options
 from ybs.session.session import Session
-from ybs.testing.servers import OpenAIServer
 from ybs.trust.decision import give
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of

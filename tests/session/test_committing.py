@@ -11,6 +11,7 @@ import pytest
 from hostile_git import needs_git
 from hosts import this_host
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import FilesChanged, Noticed
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
@@ -18,7 +19,7 @@ from ybs.git import committable
 from ybs.git.consent import recall
 from ybs.security.policy.confirm import Unattended, nobody
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = [pytest.mark.integration, needs_git]
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from scripted import Entry, HttpError, OpenAIServer
 from ybs.core.errors import ConfigError
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
-from ybs.testing import Entry, HttpError, OpenAIServer, RecordedEvents, answer, call
+from ybs.testing import RecordedEvents, answer, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 SCHEMA: dict[str, Any] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scripted.faults import Interrupted
 from web_pages import (
     PHONE,
     SCRIPT,
@@ -26,8 +27,8 @@ from web_pages import (
     until,
     web,
 )
-from ybs.testing.script import Interrupted, call, thought
 from ybs.testing.script import answer as said
+from ybs.testing.script import call, thought
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 Serve = Callable[..., Web]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
+from scripted import OpenAIServer
 from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError, ProviderDown
@@ -17,7 +18,6 @@ from ybs.core.ports import Request
 from ybs.providers.local import STARTER_NAME, model, process, server
 from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.registry import create_model
-from ybs.testing import OpenAIServer
 
 pytestmark = pytest.mark.integration
 

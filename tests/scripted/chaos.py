@@ -36,7 +36,7 @@ class ChaosModel(ModelWrapper):
         max_delay_seconds: float = 30,
     ) -> None:
         super().__init__(model)
-        self._random, self._rate = Random(seed), rate  # noqa: S311 - not for secrets
+        self._random, self._rate = Random(seed), rate
         self._faults, self._sleep, self._max_delay_seconds = faults, sleep, max_delay_seconds
         self.log: list[Fault | None] = []
 

@@ -6,20 +6,21 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
-from ybs.testing.script import Entry, HttpError, ScriptOver
-from ybs.testing.servers.anthropic import AnthropicWire
-from ybs.testing.servers.google import GoogleWire
-from ybs.testing.servers.http import (
+from scripted.anthropic import AnthropicWire
+from scripted.faults import Entry, HttpError
+from scripted.google import GoogleWire
+from scripted.http import (
     Connection,
     RecordedRequest,
     read_request,
     write_response,
 )
-from ybs.testing.servers.ollama import OllamaWire
-from ybs.testing.servers.openai import MistralWire, OpenAIWire
-from ybs.testing.servers.response import Asked, Response, respond
-from ybs.testing.servers.responses import ResponsesWire
-from ybs.testing.servers.wire import Wire, encode
+from scripted.ollama import OllamaWire
+from scripted.openai import MistralWire, OpenAIWire
+from scripted.response import Asked, Response, respond
+from scripted.responses import ResponsesWire
+from scripted.wire import Wire, encode
+from ybs.testing.script import ScriptOver
 
 #: An entry, or a function of the request that gives one.
 Cue: TypeAlias = Entry | Callable[[RecordedRequest], Entry]

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from rows import every_row
-from ybs.testing import (
+from scripted import (
     AnthropicServer,
     HttpError,
     Interrupted,
@@ -21,10 +21,10 @@ from ybs.testing import (
     RecordedRequest,
     Recut,
     ScriptedServer,
-    ScriptOver,
     ServerProcess,
 )
-from ybs.testing.servers.__main__ import main
+from scripted.__main__ import main
+from ybs.testing import ScriptOver
 
 SERVERS = [OpenAIServer, OllamaServer, AnthropicServer]
 each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)
@@ -203,13 +203,14 @@ def test_the_command_prints_its_endpoint_and_ends_when_told(tmp_path: Path):
     command = [
         sys.executable,
         "-m",
-        "ybs.testing.servers",
+        "scripted",
         "--wire",
         "anthropic",
         "--script",
         script,
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    tests = Path(__file__).parents[1]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tests) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)

@@ -1,21 +1,18 @@
 """ServerProcess: a scripted server in a process of its own, for tests that start the real command."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import PIPE, Popen
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import msgspec
 
-from ybs.security.launcher import environ_away, python, start
-from ybs.security.sandbox.launch import Launch
-from ybs.testing.script import Entry, ScriptOver
-from ybs.testing.servers.http import RecordedRequest
-
-if TYPE_CHECKING:
-    from subprocess import Popen
+from scripted.faults import Entry
+from scripted.http import RecordedRequest
+from ybs.testing.script import ScriptOver
 
 
 class ServerProcess:
@@ -36,13 +33,13 @@ class ServerProcess:
         self._script.write_bytes(msgspec.json.encode(script))
         self._record.write_bytes(b"")
         files = ("--script", str(self._script), "--record", str(self._record))
-        self._command = python("-m", "ybs.testing.servers", "--wire", wire, *files)
+        self._command = (sys.executable, "-m", "scripted", "--wire", wire, *files)
         self._options = options
         self._process: Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        launch = Launch((*self._command, *self._options), environ_away(os.environ, ()))
-        self._process = start(launch, stdout=PIPE, stderr=None, has_own_group=False)
+        paths = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        self._process = Popen([*self._command, *self._options], stdout=PIPE, env=paths)
         if self._process.stdout is not None:
             self.url = self._process.stdout.readline().decode().strip()
         if not self.url:

@@ -6,9 +6,9 @@ Sources: https://platform.openai.com/docs/api-reference/chat-streaming, https://
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scripted.wire import CREATED_AT_SECONDS, model_list
 from ybs.core.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage
 from ybs.testing.script import ScriptedAnswer
-from ybs.testing.servers.wire import CREATED_AT_SECONDS, model_list
 
 _FINISH: dict[StopReason, str] = {
     "end": "stop",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from scripted.wire import CREATED_AT_SECONDS, model_list
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -19,7 +20,6 @@ from ybs.core.messages import (
     Usage,
 )
 from ybs.testing.script import ScriptedAnswer
-from ybs.testing.servers.wire import CREATED_AT_SECONDS, model_list
 
 _WHY = {
     "length": "max_output_tokens",

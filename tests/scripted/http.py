@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ybs.testing.servers.response import Response
+from scripted.response import Response
 
 
 class RecordedRequest(Struct):

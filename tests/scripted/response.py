@@ -7,20 +7,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.core.messages import ToolCall
-from ybs.testing.script import (
+from scripted.faults import (
     Entry,
     Frames,
     HttpError,
     Interrupted,
     Joined,
     Recut,
-    ScriptedAnswer,
     StreamingRefused,
     Whole,
-    as_answer,
 )
-from ybs.testing.servers.wire import Wire, encode
+from scripted.wire import Wire, encode
+from ybs.core.messages import ToolCall
+from ybs.testing.script import ScriptedAnswer, as_answer
 
 
 class Response(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""python -m ybs.testing.servers: a scripted server in a process of its own, until it is told to end.
+"""python -m scripted: a scripted server in a process of its own, until it is told to end.
 
 It prints its endpoint on one line, then serves. Requests are appended to `--record`, one JSON object a line.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from ybs.testing.script import ScriptOver, read_script
-from ybs.testing.servers.http import RecordedRequest
-from ybs.testing.servers.server import (
+from scripted.faults import read_script
+from scripted.http import RecordedRequest
+from scripted.server import (
     AnthropicServer,
     GoogleServer,
     MistralServer,
@@ -23,7 +23,8 @@ from ybs.testing.servers.server import (
     ResponsesServer,
     ScriptedServer,
 )
-from ybs.testing.servers.wire import encode
+from scripted.wire import encode
+from ybs.testing.script import ScriptOver
 
 SERVERS: dict[str, type[ScriptedServer]] = {
     "anthropic": AnthropicServer,
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m ybs.testing.servers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m scripted", description=__doc__)
     parser.add_argument("--wire", choices=sorted(SERVERS), required=True)
     parser.add_argument("--script", type=Path, required=True, help="a JSON list of entries")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from rows import every_row
-from ybs.core.messages import Thinking, ToolCall
-from ybs.testing import (
+from scripted import (
     Entry,
     Frames,
     HttpError,
@@ -14,17 +13,20 @@ from ybs.testing import (
     Recut,
     StreamingRefused,
     Whole,
+    html_page,
+)
+from scripted.anthropic import AnthropicWire
+from scripted.ollama import OllamaWire
+from scripted.openai import OpenAIWire
+from scripted.response import Asked, Response, respond
+from scripted.wire import Wire
+from ybs.core.messages import Thinking, ToolCall
+from ybs.testing import (
     answer,
     broken_call,
     call,
-    html_page,
     thought,
 )
-from ybs.testing.servers.anthropic import AnthropicWire
-from ybs.testing.servers.ollama import OllamaWire
-from ybs.testing.servers.openai import OpenAIWire
-from ybs.testing.servers.response import Asked, Response, respond
-from ybs.testing.servers.wire import Wire
 
 WIRES: list[Wire] = [OpenAIWire(), OllamaWire(), AnthropicWire()]
 STREAMED = Asked({"stream": True, "model": "m"}, 1)
