@@ -367,7 +367,9 @@ def check_learn(arguments: "Namespace") -> None:
 
 def add_plugin(parser: "ArgumentParser") -> list["Action"]:
     """Add what `plugin` takes, and return its options."""
-    help_text = "of add: a folder, an archive or an address of git, and which plugin of several; of the others: NAME"
+    help_text = (
+        "of add: a folder or an address of git, and which plugin of several; of the others: NAME"
+    )
     parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
     return [parser.add_argument("--yes", action="store_true", help="agree without being asked")]
 
