@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import security_page
 
-from ybs.config.environment import PROFILE, SHORT_NAMES
+from ybs.config.layers import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 from ybs.core.schema import schema_of
 from ybs.frontends.serve.protocol import protocol_schema

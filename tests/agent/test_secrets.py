@@ -219,7 +219,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             {
                 "core/agent.py",
                 "core/call_ids.py",
-                "agent/small_models/guided.py",
+                "agent/small_models/support.py",
                 "core/unseen.py",
                 "agent/small_models/prefix.py",
                 "agent/small_models/read_ahead.py",

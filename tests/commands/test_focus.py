@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripted import OpenAIServer
-from ybs.commands.focus import focus
+from ybs.commands.project import focus
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents
 

@@ -18,8 +18,7 @@ from rows import every_row
 from timing import takes_at_most
 from ybs.security.firewall import decode
 from ybs.security.firewall.anchors import cores_in
-from ybs.security.firewall.decode import LEAST_BASE64, packed
-from ybs.security.firewall.dumps import MOST_LINES, SHARED_LINES, dumped
+from ybs.security.firewall.decode import LEAST_BASE64, MOST_LINES, SHARED_LINES, dumped, packed
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
 from ybs.security.marks import marked

@@ -19,7 +19,7 @@ from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.protocol import protocol_schema
 from ybs.frontends.serve.server import SessionServer
 from ybs.security.gate import put_json
-from ybs.trust.settings import load
+from ybs.trust.layer import load
 
 if TYPE_CHECKING:
     from argparse import Namespace
