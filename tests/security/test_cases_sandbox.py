@@ -173,7 +173,7 @@ def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     launch = sandboxed.backend.launch(
-        ("true",), project, os.environ, declared={"TOOL_MODE": "fast"}
+        ("true",), project, os.environ, Access(declared={"TOOL_MODE": "fast"})
     )
     for descriptor in launch.descriptors:
         os.close(descriptor)
