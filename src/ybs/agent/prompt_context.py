@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.thought import GOAL, thought_in
-from ybs.agent.todo import STEPS, steps_in
+from ybs.agent.notes import GOAL, STEPS, steps_in, thought_in
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
 from ybs.core.events import Noticed
@@ -205,9 +204,8 @@ class PromptContext(Guard):
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""
         from ybs.tools.builtin.memorize import Memorize
+        from ybs.tools.builtin.notes import SetThought, Todo
         from ybs.tools.builtin.repo_map import RepoMapTool
-        from ybs.tools.builtin.set_thought import SetThought
-        from ybs.tools.builtin.todo import Todo
         from ybs.tools.builtin.update_identity import UpdateIdentity
 
         workspace = self._environment.workspace
