@@ -23,7 +23,7 @@ EXCEPTIONS = {
     ("security/commands/writers.py", "--write|-w"): "options of formatters",
     (
         "security/commands/writers.py",
-        "--version --help -n --dry-run --check --diff",
+        "--version --help -V -n -nd --dry-run --check --check-only --diff",
     ): "options of many",
     ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
@@ -63,8 +63,6 @@ EXCEPTIONS = {
         "tools/builtin/run_shell.py",
         "a port of it is reached from outside only after /ports",
     ): "the same",
-    ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
-    ("testing/servers/__main__.py", "--port"): "the same",
 }
 OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
 #: Options of ybs that external tools have, too.

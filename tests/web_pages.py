@@ -28,9 +28,17 @@ PATIENCE = 15_000
 
 
 class Web:
-    """`ybs web` on a project; it can be killed and started again on the same port."""
+    """`ybs web`, or `ybs serve --web`, on a project; it can be killed and started again on the same port."""
 
-    def __init__(self, server: ScriptedServer, project: Path, home: Path, *words: str) -> None:
+    def __init__(
+        self,
+        server: ScriptedServer,
+        project: Path,
+        home: Path,
+        *words: str,
+        serves: bool = False,
+    ) -> None:
+        self._serves = serves
         self.server, self.project, self.home, self._words = server, project, home, words
         self.port, self.link = 0, ""
         self._process: subprocess.Popen[str] | None = None
@@ -42,11 +50,15 @@ class Web:
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
             "YBS_CONTEXT__MAX_TOKENS": "32768",
+            "YBS_PROVIDER": "openai",
+            "YBS_ENDPOINT": self.server.url,
+            "YBS_MODEL": "scripted",
+            "OPENAI_API_KEY": "k",
         }
-        where = ("--provider", "openai", "--endpoint", self.server.url, "--model", "scripted")
+        what = ("serve", "--web") if self._serves else ("web", "--port")
         command = str(Path(sys.executable).parent / "ybs")
         self._process = subprocess.Popen(
-            [command, "web", "--port", str(self.port), *where, *self._words],
+            [command, *what, str(self.port), *self._words],
             cwd=self.project,
             env=environ,
             stdout=subprocess.PIPE,
@@ -69,10 +81,12 @@ class Web:
 
 
 @contextmanager
-def web(script: Sequence[Any], project: Path, home: Path, *words: str) -> Iterator[Web]:
-    """Run `ybs web` on a scripted server."""
+def web(
+    script: Sequence[Any], project: Path, home: Path, *words: str, serves: bool = False
+) -> Iterator[Web]:
+    """Run `ybs web`, or `ybs serve --web`, on a scripted server."""
     with serving(script) as server:
-        made = Web(server, project, home, *words)
+        made = Web(server, project, home, *words, serves=serves)
         try:
             yield made
         finally:

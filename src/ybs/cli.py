@@ -190,10 +190,8 @@ def run_named(arguments: "Namespace") -> int:
         from ybs.frontends.mcp_server.command import serve
 
         return serve(options, arguments.tools)
-    if arguments.subcommand == "web":
-        from ybs.frontends.web.command import web
-
-        return web(arguments, options)
+    if arguments.subcommand in ("web", "gateway"):
+        return serve_people(arguments, options)
     if arguments.subcommand == "router":
         from ybs.frontends.headless.router_stats import router
 
@@ -201,6 +199,20 @@ def run_named(arguments: "Namespace") -> int:
     from ybs.frontends.headless.commands import run_subcommand
 
     return run_subcommand(arguments, options)
+
+
+def serve_people(arguments: "Namespace", options: "Options") -> int:
+    """Serve browsers or chats."""
+    if arguments.subcommand == "web":
+        from ybs.frontends.web.command import web
+
+        return web(arguments, options)
+    try:
+        from ybs.frontends.gateway.command import gateway
+    except ModuleNotFoundError as error:  # dbos, or what it stands on
+        complain(f"{error.name} is missing. Chats need the extra: pip install 'ybs[gateway]'")
+        return 1
+    return gateway(arguments, options)
 
 
 def use_server(arguments: "Namespace") -> int:

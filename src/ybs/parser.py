@@ -30,6 +30,7 @@ subcommands:
   mcp list|add|test|remove|serve|...   list and add MCP servers, or be one; ybs mcp --help lists all
   serve                         serve sessions at a socket to programs, and to `ybs attach`
   attach [SESSION]              show a session of the server on this terminal
+  gateway                       let chats such as Telegram reach ybs
   acp                           serve an editor (Zed, JetBrains, Neovim, Emacs)
   permissions list|allow|deny|remove   list and change what needs no question and what is refused
   sandbox exec -- COMMAND       run one command in the sandbox

@@ -67,6 +67,10 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "serve",
         ),
     ),
+    "gateway": (
+        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it",
+        ("status", "start", "pair", "channels", "logs", "doctor"),
+    ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
     "acp": (
@@ -446,12 +450,18 @@ def check_mcp(arguments: "Namespace") -> None:
 
 def add_web(parser: "ArgumentParser") -> list["Action"]:
     """Add what `web` takes, and return its options."""
+    port_text = "default: %(default)s; 0: any"
+    port = parser.add_argument("--port", type=int, default=8707, metavar="N", help=port_text)
+    return [port, *_add_page(parser)]
+
+
+def _add_page(parser: "ArgumentParser") -> list["Action"]:
+    """Add what says where the page is, and return its options."""
     add = parser.add_argument
-    host_text = "the address to listen on (default: %(default)s, this machine alone)"
+    host_text = "the address of the page (default: %(default)s, this machine alone)"
     name_text = "a name by which browsers find the page, with --host (repeatable)"
     proxy_text = "the page's address at a proxy on this machine that encrypts"
     return [
-        add("--port", type=int, default=8707, metavar="N", help="default: %(default)s; 0: any"),
         add("--host", default="127.0.0.1", metavar="ADDRESS", help=host_text),
         add("--name", action="append", default=[], metavar="HOST", help=name_text),
         add("--cert", metavar="FILE", help="the certificate for TLS, with its chain"),
@@ -462,8 +472,10 @@ def add_web(parser: "ArgumentParser") -> list["Action"]:
 
 def check_web(arguments: "Namespace") -> None:
     """Fail where the port is none."""
-    if not 0 <= arguments.port < 65_536:
-        fail(f"--port {arguments.port} is not a port; those are 1 to 65535")
+    serves = arguments.subcommand == "serve"
+    name, port = ("--web", arguments.web or 0) if serves else ("--port", arguments.port)
+    if not 0 <= port < 65_536:
+        fail(f"{name} {port} is not a port; those are 1 to 65535")
 
 
 def add_trust(parser: "ArgumentParser") -> list["Action"]:
@@ -476,12 +488,35 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
     """Add what `serve` takes, and return its options."""
     add = parser.add_argument
     socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
+    web_text = "serve the page of `ybs web` on the same sessions, too; 0: at any port"
     tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
     return [
         add("--socket", metavar="PATH", help=socket_text),
         add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
+        add("--web", type=int, metavar="PORT", help=web_text),
+        *_add_page(parser),
         add("--schema", action="store_true", help="print the schema of the protocol, and end"),
     ]
+
+
+def add_gateway(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `gateway` takes, and return its options."""
+    code_text = "of pair: the code of who is let in (default: list who waits)"
+    parser.add_argument("code", nargs="?", default="", metavar="CODE", help=code_text)
+    options: list[Action] = []
+    for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
+        name, help_text = f"--{role}", f"of pair: let them in as {text}"
+        add = parser.add_argument
+        options.append(add(name, dest="role", action="store_const", const=role, help=help_text))
+    return options
+
+
+def check_gateway(arguments: "Namespace") -> None:
+    """Fail where an action has words or options that it does not take."""
+    if arguments.action != "pair" and (arguments.code or arguments.role):
+        fail("only `ybs gateway pair` takes a code and a role")
+    if arguments.role and not arguments.code:
+        fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
 
 
 def add_attach(parser: "ArgumentParser") -> list["Action"]:
@@ -539,6 +574,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "sessions": add_sessions,
     "serve": add_serve,
     "attach": add_attach,
+    "gateway": add_gateway,
     "learn": add_learn,
     "map": add_map,
     "mcp": add_mcp,
@@ -550,6 +586,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
 #: What looks at the words of those that have several actions.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "config": check_config,
+    "gateway": check_gateway,
     "models": check_models,
     "router": check_router,
     "sessions": check_sessions,
@@ -557,5 +594,6 @@ _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
     "plugin": check_plugin,
     "mcp": check_mcp,
     "web": check_web,
+    "serve": check_web,
     "setup": check_setup,
 }

@@ -119,6 +119,7 @@ async def test_a_repository_that_a_command_makes_is_named_and_held_from_then_on(
 async def test_a_command_without_a_sandbox_is_looked_after_as_well(open_session: Open):
     said = await told(open_session, "echo x > .envrc", mode="bypass", sandbox=False)
     assert [named_in(each) for each in said] == [{".envrc"}]
+    assert said[0].startswith("A command left files")
 
 
 async def test_a_command_of_the_person_is_looked_after_as_well(open_session: Open):
@@ -143,7 +144,9 @@ async def test_what_a_background_command_makes_is_named_with_the_next_look(
             (project / "go").touch()
             assert await comes(lambda: (project / "made").exists())
             await session.send("and now")
-    assert [named_in(each) for each in notices(events)] == [{".envrc"}]
+    (said,) = notices(events)
+    assert named_in(said) == {".envrc"}
+    assert said.startswith("A command in the background, or somebody else meanwhile, left files")
 
 
 async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
@@ -165,7 +168,9 @@ async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
         session.subscribe(events_to(wait))
         async with session:
             await session.send("start it")
-    assert [named_in(each) for each in notices(events)] == [{".envrc"}]
+    (said,) = notices(events)
+    assert named_in(said) == {".envrc"}
+    assert said.startswith("A command in the background, or somebody else meanwhile, left files")
 
 
 def _waits_for(path: Path) -> bool:

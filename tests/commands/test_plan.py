@@ -35,6 +35,7 @@ async def test_a_plan_is_shown_and_going_ahead_changes_the_mode_and_does_it(
             assert not (project / "made.txt").exists()
             assert (await said(session, "/plan")).text == outcome.plan
             assert (await said(session, "/plan keep")).text.startswith("Say what the plan should")
+            assert (await said(session, "/plan go bypass")).is_error
             assert session.mode == "plan"
             done = await session.handle("/plan go")
             assert isinstance(done, Outcome)
@@ -51,10 +52,12 @@ async def test_a_plan_is_shown_and_going_ahead_changes_the_mode_and_does_it(
 async def test_a_plan_is_there_again_when_the_session_is_resumed_and_was_cleared(
     open_session: Open,
 ):
-    async with OpenAIServer([PLAN, "done"]) as server:
+    async with OpenAIServer([PLAN, "done", "done"]) as server:
         session, _ = open_session(server, mode="plan")
         async with session:
             await session.send("make it")
+            await session.handle("/plan go ask")
+            assert session.mode == "ask"
             await session.handle("/plan go auto")
             assert session.mode == "auto"
             await session.handle("/clear")

@@ -99,11 +99,17 @@ async def test_an_undo_takes_words_and_files_back_and_a_redo_does_them_again(
                 shown(await said(session, "/diff 3"))
                 == "There are only 2 turns that changed files."
             )
+            assert (await said(session, "/diff redo")).text == "No file would be changed."
+            ahead = (await said(session, "/diff undo")).diff
+            assert "-x = 1\n+x = 2" in ahead
             reply = await said(session, "/undo 2")
             assert shown(reply) == "Took back 2 turns. 1 file is as before: a.py."
             assert reply.terminal.draft == "write it"
             assert not (project / "a.py").exists()
             assert list(session.conversation.messages) == []
+            assert (await said(session, "/diff undo")).text == "No file would be changed."
+            again = (await said(session, "/diff redo")).diff
+            assert again.index("+x = 1") < again.index("-x = 1\n+x = 2")
             reply = await said(session, "/redo")
             assert shown(reply) == "Redone: a.py."
             assert (project / "a.py").read_text() == "x = 2\n"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rows import every_row
-from ybs.config.settings_file import fitting_value, write_settings
+from ybs.config.settings_file import fitting_value, is_set, write_settings
 from ybs.core.errors import ConfigError
 
 
@@ -124,3 +124,16 @@ def test_a_text_becomes_the_value_of_a_setting(key: str, text: str, value: objec
 def test_what_does_not_fit_the_schema_is_refused(key: str, text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         fitting_value(key, text)
+
+
+def test_a_models_name_may_have_dots(tmp_path: Path) -> None:
+    path, key = tmp_path / "config.json", "models.gpt-4.1.window"
+    assert not is_set(key, path)
+    write_settings({key: fitting_value(key, "65536"), "models.b.window": 1}, path)
+    assert msgspec.json.decode(path.read_bytes()) == {
+        "models": {"gpt-4.1": {"window": 65536}, "b": {"window": 1}}
+    }
+    assert is_set(key, path)
+    assert not is_set("models.gpt-4.window", path)
+    write_settings({key: None}, path)
+    assert not is_set(key, path)

@@ -193,7 +193,7 @@ def test_the_plain_terminal_asks_about_a_plan_in_words(start: Start, project: Pa
     screen.keys("make it\r")
     screen.sees(r"(?s)Go ahead with this plan\?.*1\. yes, in accept-edits.*Number[^\n]*:$")
     screen.stays(0.4)  # what comes sooner is not an answer
-    screen.keys("2\r")
+    screen.keys("3\r")
     screen.sees("all is done")
     assert (project / "made.txt").read_text() == "x"
     screen.sees(r"You:$")

@@ -14,6 +14,7 @@ from ybs.config.schema import Config, Context, Endpoint, Llm
 from ybs.core.events import Noticed
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Request
+from ybs.core.remedies import Remedy
 from ybs.providers.registry import create_model, find_provider, price_at
 from ybs.testing import answer
 
@@ -31,9 +32,9 @@ def made(endpoint: str, model: str = "odd", **more: Any) -> Any:
     return create_model(this_host(), config)
 
 
-async def notes_of(window: Window, model: Any) -> list[str]:
+async def notes_of(window: Window, model: Any) -> list[Noticed]:
     events = [event async for event in window.watching(model).stream(REQUEST)]
-    return [event.text for event in events if isinstance(event, Noticed)]
+    return [event for event in events if isinstance(event, Noticed)]
 
 
 async def test_it_is_said_once_the_server_was_asked_and_never_again():
@@ -43,8 +44,8 @@ async def test_it_is_said_once_the_server_was_asked_and_never_again():
         assert await notes_of(window, model) == []  # in time for nothing yet
         await window.ask()
         (note,) = await notes_of(window, model)
-        assert "window of odd is not known, so 32,768 tokens are assumed" in note
-        assert '"models": {"odd": {"window": N}}' in note
+        assert "window of odd is not known, so 32,768 tokens are assumed" in note.text
+        assert note.remedies == (Remedy("set_number", "models.odd.window"),)
         assert await notes_of(window, model) == []
         rebuilt = Window("own", model, tuple)
         await rebuilt.ask()
@@ -74,7 +75,7 @@ async def test_headless_it_is_said_when_a_request_takes_much_of_it():
 def test_what_the_person_or_the_catalog_knows_is_not_assumed(model: str, more: dict[str, Any]):
     made_model = made("http://127.0.0.1:9/v1", model, **dict(more))
     assert not made_model.assumes_window
-    assert made_model.assumption() == ""
+    assert made_model.assumption() is None
 
 
 @every_row(

@@ -6,7 +6,7 @@ from msgspec import Raw
 from raw_http import chunk
 
 from rows import every_row
-from ybs.core.events import TextStreamed, ThinkingStreamed
+from ybs.core.events import PromptRead, TextStreamed, ThinkingStreamed
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -43,6 +43,19 @@ def decode(*frames: dict, **quirks) -> tuple[AssistantMessage, list]:
     draft = Assembly("m", "openai", quirks=Quirks(**quirks))
     events = [event for frame in frames for event in ADAPTER.decode(frame, draft)]
     return draft.message(), events
+
+
+async def test_llama_cpp_tells_how_much_of_the_prompt_it_has_read():
+    frames = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}],
+         "prompt_progress": {"total": 900, "cache": 100, "processed": read, "time_ms": 7}}
+        for read in (356, 900)
+    ]  # fmt: skip
+    last = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    message, events = decode(*frames, {"prompt_progress": {"total": 0}}, last)
+    read = [event for event in events if isinstance(event, PromptRead)]
+    assert read == [PromptRead(read=356, total=900), PromptRead(read=900, total=900)]
+    assert message.text == "hi"
 
 
 # Requests

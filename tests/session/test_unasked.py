@@ -105,6 +105,33 @@ async def test_a_reader_is_not_asked_about_and_nothing_is_kept_for_undo(
 
 
 @both
+async def test_a_check_of_python_files_writes_its_caches_elsewhere(
+    open_session, make, project: Path
+) -> None:
+    (project / "main.py").write_text("x = 1\n")
+    session = open_session(make)
+    for command in ("python3 -m py_compile main.py", "python3 -m compileall -q ."):
+        result = await session.run(command)
+        assert (result.is_error, session.questions) == (False, []), result.output
+    assert not (project / "__pycache__").exists()
+    (project / "main.py").write_text("x = (\n")
+    assert "SyntaxError" in (await session.run("python3 -m py_compile main.py")).output
+
+
+@both
+async def test_where_no_path_is_known_the_question_has_the_line_that_was_printed(
+    open_session, make
+) -> None:
+    session = open_session(make)
+    session.answer = Answer(is_allowed=False)
+    await session.run("python3 -c \"open('/usr/made', 'w')\"")
+    (question,) = session.questions
+    wants = "it was refused something: " if make is landlock else "it wants to write: "
+    assert question.reason.startswith(wants)
+    assert "/usr/made" in question.reason
+
+
+@both
 async def test_always_stands_for_the_program(open_session, make, project: Path) -> None:
     session = open_session(make)
     (project / "sub").mkdir()  # in the reduced sandbox nothing can be made at the top

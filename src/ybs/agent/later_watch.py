@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 #: A notice names so many files.
 MOST_NAMED = 200
+#: Who it was: the command that just ended, or who was at work beside one in the background.
+_COMMAND, _BESIDE_JOB = "A command", "A command in the background, or somebody else meanwhile,"
 LEFT = (
-    "A command left files that other programs run by themselves, or that later sessions are told: {names}. "
+    "{who} left files that other programs run by themselves, or that later sessions are told: {names}. "
     "Look at them before you open this folder in an editor, enter it in a shell or commit."
 )
 MADE = (
-    "A command made or changed git repositories here: {names}. git runs what their hooks and config name; look at those "
+    "{who} made or changed git repositories here: {names}. git runs what their hooks and config name; look at those "
     "before you use git there. For commands in the sandbox they are read-only from now on."
 )
 UNSEEN = (
@@ -40,7 +42,7 @@ class LaterWatch:
         """Look at what there is; what changed since the last look was a job, if any ran."""
         changes = await self._look()
         if self._had_jobs:
-            self._tell(changes, emit)
+            self._tell(changes, emit, who=_BESIDE_JOB)
         if self._files is not None and self._files.unseen and not self._has_told_unseen:
             self._has_told_unseen = True
             names = self._named(self._files.unseen)
@@ -49,20 +51,23 @@ class LaterWatch:
 
     async def after(self, emit: Emit) -> None:
         """Name what appeared or changed since `before`."""
-        self._tell(await self._look(), emit)
-        self._had_jobs = self._has_jobs()
+        await self._tell_news(emit, who=_COMMAND)
 
     async def end_turn(self, emit: Emit) -> None:
         """Name what jobs did since."""
         if self._had_jobs:
-            await self.after(emit)
+            await self._tell_news(emit, who=_BESIDE_JOB)
+
+    async def _tell_news(self, emit: Emit, *, who: str) -> None:
+        self._tell(await self._look(), emit, who=who)
+        self._had_jobs = self._has_jobs()
 
     async def _look(self) -> list[Change]:
         if self._files is None:
             self._files = LaterFiles(self._roots.host, self._sandbox.opened)
         return await asyncio.to_thread(self._files.look)
 
-    def _tell(self, changes: Sequence[Change], emit: Emit) -> None:
+    def _tell(self, changes: Sequence[Change], emit: Emit, *, who: str) -> None:
         files = [change for change in changes if not change.is_repository]
         repositories = [change for change in changes if change.is_repository]
         for text, some in ((LEFT, files), (MADE, repositories)):
@@ -73,7 +78,7 @@ class LaterWatch:
                     for word, is_new in parts
                     if (paths := [each.path for each in some if each.is_new is is_new])
                 )
-                emit(Noticed(level="warning", text=text.format(names="; ".join(named))))
+                emit(Noticed(level="warning", text=text.format(who=who, names="; ".join(named))))
 
     def _named(self, paths: Iterable[str]) -> str:
         shown = [self._roots.show(Path(path)) for path in paths]

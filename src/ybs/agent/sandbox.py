@@ -48,11 +48,18 @@ _REFUSED = lazy(r"Permission denied|Operation not permitted|\bEACCES\b|\bEPERM\b
 #: What is refused where mounts hold writes: unix sockets, which mounts cannot hold.
 _SOCKET_REFUSED = lazy(r"Operation not permitted|\bEPERM\b")
 _MOST_NAMED = 3
+_LONGEST_LINE = 160
 #: What a model can do where the sandbox is in the way.
 _OUTSIDE = (
     "with outside: true the person is asked to run it outside the sandbox, as in their own shell"
 )
 _FOR_KEYS = ", with outside: true for their keys and logins, too"
+
+
+def _line_at(text: str, place: int) -> str:
+    """Return the line around a place in a text, shortened."""
+    line = text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0].strip()
+    return line if len(line) <= _LONGEST_LINE else f"…{line[1 - _LONGEST_LINE :]}"
 
 
 def _holds_something(folder: Path) -> bool:
@@ -310,11 +317,13 @@ class Sandbox:
         is_held_by_mounts = self.backend.name == "bubblewrap"
         if exit_code and is_held_by_mounts and _SOCKET_REFUSED().search(said):
             return Need("it wants to reach a server of this session")
-        is_refused = _WRITE_REFUSED().search(said) or (
-            exit_code and not is_held_by_mounts and _REFUSED().search(said)
+        refused = _WRITE_REFUSED().search(said) or (
+            _REFUSED().search(said) if exit_code and not is_held_by_mounts else None
         )
-        is_blind = not attempts.is_watching
-        return Need("it wants to write") if is_refused and (exit_code or is_blind) else None
+        if refused and (exit_code or not attempts.is_watching):
+            wants = "it wants to write" if is_held_by_mounts else "it was refused something"
+            return Need(f"{wants}: {_line_at(said, refused.start())}")
+        return None
 
     def _named(self, paths: Sequence[str]) -> str:
         """Write paths as the person knows them, a few of them."""

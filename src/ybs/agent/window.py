@@ -12,6 +12,7 @@ from ybs.core.unseen import without_unseen
 from ybs.providers.watched import WatchedModel
 
 if TYPE_CHECKING:
+    from ybs.core.events import Noticed
     from ybs.providers.registry import ProviderModel
     from ybs.providers.tokens.estimate import TokenCounter
 
@@ -79,15 +80,15 @@ class Window:
         self.counter.learn(_sent(request), usage)
         self._fills = usage.input_tokens >= _FAR_BELOW * self.room
 
-    async def _ask_in_time(self) -> str:
+    async def _ask_in_time(self) -> "Noticed | None":
         """Ask the server once the size should be certain; return what the person should know of it, once it was asked."""
         if self._fills:
             await self.ask()
         if not self._has_asked:
-            return ""
+            return None
         from ybs.providers.remote import RemoteModel  # loaded with the first one
 
-        return self._model.assumption() if isinstance(self._model, RemoteModel) else ""
+        return self._model.assumption() if isinstance(self._model, RemoteModel) else None
 
     async def ask(self) -> None:
         """Ask the model's server how large the window is, and what else it tells, once. Never fails."""

@@ -16,6 +16,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_model": "choose a model: /model",
     "change_model": "choose another model: /model",
     "enlarge_window": "choose a model with a larger window: /model",
+    "set_number": "set it with `ybs config set {} N`",
     "choose_provider": "choose a provider: /provider",
     "change_provider": "choose another provider: /provider",
     "choose_local_model": "choose a model on this machine: /provider NAME MODEL",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
 from ybs.core.errors import YbsError
+from ybs.core.events import FilesChanged
 from ybs.core.wording import plural
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -13,7 +14,6 @@ from ybs.tools.editing.diff import diff_of_change
 
 if TYPE_CHECKING:
     from ybs.core.changes import FileChange
-    from ybs.core.events import FilesChanged
     from ybs.session.changes import TurnChanges
 
 NOTHING = "No file was changed in this session."
@@ -22,10 +22,12 @@ _MORE = "Commands ran too; their changes are not listed here (git diff shows the
 
 
 async def show_diff(session: Session, argument: str) -> Reply:
-    """Show what the last turn changed in files, the N-th last one that did, or all turns."""
+    """Show what the last turn changed in files, the N-th last one that did, or all turns; or what /undo or /redo would change."""
+    if argument in ("undo", "redo"):
+        return await _ahead(session, argument)
     is_all, number = argument.lower() == "all", number_in(argument or "1")
     if not (is_all or number):
-        return Reply(text="Usage: /diff, /diff N or /diff all", is_error=True)
+        return Reply(text="Usage: /diff [N|all|undo|redo]", is_error=True)
     kept = session.journal.replay.checkpoints
     running = [session.changes.running] * (session.is_busy and bool(session.changes.running.files))
     if not kept or (running and number == 1):
@@ -37,6 +39,21 @@ async def show_diff(session: Session, argument: str) -> Reply:
     if is_all:
         return await _kept(session, kept, running, title)
     return await _kept(session, [kept[-place]], [], title)
+
+
+async def _ahead(session: Session, way: str) -> Reply:
+    """Show the changes that /undo would take back, or that /redo would make again."""
+    if way == "undo":
+        wanted = [each.changed for each in session.history.turns[-1:] if each.changed is not None]
+    else:
+        wanted = [
+            FilesChanged(checkpoint=name, paths=tuple(sorted(each.paths)))
+            for each in session.history.undone[-1:]
+            for name in reversed(each.checkpoints)
+        ]
+    if not wanted:
+        return Reply(text="No file would be changed.")
+    return await _kept(session, wanted, [], f"/{way} is about these changes:")
 
 
 def _title(number: int, *, is_all: bool) -> str:

@@ -42,18 +42,10 @@ def learning_of(session: Session) -> "Learning":
 def _answered(session: Session, argument: str) -> Reply:
     if session.environment.incognito.is_on:
         return Reply(text="Incognito: nothing is learned from this session, and nothing is shown.")
-    action, _, rest = argument.partition(" ")
-    word, _, where = rest.strip().partition(" ")
     learning = learning_of(session)
-    if action in ("", "list"):
-        return learning.listed()
-    if action == "forget":
-        return learning.forget(word)
-    if word.startswith("p") and action == "accept":
-        return _keep(session, learning.statement(word))
-    if action == "accept" and where:
-        return learning.accept(number_of(word), in_project=where == "project")
-    return learning.answer("show" if action == "accept" else action, word)
+    if argument.startswith("accept p"):
+        return _keep(session, learning.statement(argument.removeprefix("accept ").strip()))
+    return learning.take(argument)
 
 
 def _keep(session: Session, text: str) -> Reply:
@@ -67,6 +59,18 @@ class Learning:
     def __init__(self, host: Host, sessions: Path, folder: Path) -> None:
         self._host, self._sessions, self._folder = host, sessions, folder
         self.store = LearningStore(host)
+
+    def take(self, argument: str) -> Reply:
+        """Do what stands behind `/learn`, but for keeping statements, which needs a session. Raises YbsError and OSError."""
+        action, _, rest = argument.partition(" ")
+        word, _, where = rest.strip().partition(" ")
+        if action in ("", "list"):
+            return self.listed()
+        if action == "forget":
+            return self.forget(word)
+        if action == "accept" and where:
+            return self.accept(number_of(word), in_project=where == "project")
+        return self.answer("show" if action == "accept" else action, word)
 
     def answer(self, action: str, word: str) -> Reply:
         """Do what is the same for `/learn` and `ybs learn`: show, explain, schedule or dismiss a task. Raises YbsError and OSError."""

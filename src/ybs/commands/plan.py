@@ -10,23 +10,27 @@ from ybs.transcripts.plans import proposed_plan
 
 NONE = "There is no plan. In the mode plan (Shift-Tab, or /mode plan) the model only reads, and ends with one."
 KEEP = "Say what the plan should change; the mode stays plan."
-USAGE = "Usage: /plan, /plan go, /plan go auto or /plan keep"
-_CHOICES: tuple[tuple[str, Mode], ...] = (("", "accept-edits"), (" auto", "auto"))
+USAGE = "Usage: /plan, /plan go, /plan go ask, /plan go auto or /plan keep"
+_CHOICES: tuple[tuple[str, Mode], ...] = (("", "accept-edits"), (" ask", "ask"), (" auto", "auto"))
+_MODE_OF: dict[str, Mode] = {"ask": "ask", "auto": "auto"}
 
 
 async def show_plan(session: Session, argument: str) -> Reply:
-    """Show the plan, or go ahead with it: with edits accepted, or in auto."""
+    """Show the plan, or go ahead with it: with edits accepted, in ask or in auto."""
     plan = _plan_of(session)
     match argument.lower().split():
         case []:
-            notes = ("", "/plan go carries it out with edits accepted, /plan go auto in auto.")
+            notes = (
+                "",
+                "/plan go carries it out with edits accepted, /plan go ask in ask, /plan go auto in auto.",
+            )
             return Reply(text=plan or NONE, notes=notes if plan else ())
         case ["keep"]:
             return Reply(text=KEEP)
-        case ["go", *rest] if rest in ([], ["accept-edits"], ["auto"]):
+        case ["go"] | ["go", "accept-edits" | "ask" | "auto"] as words:
             if not plan:
                 return Reply(text=NONE, is_error=True)
-            session.mode = "auto" if rest == ["auto"] else "accept-edits"
+            session.mode = _MODE_OF.get(words[-1], "accept-edits")
             return Reply(shared=UserMessage.of(GO_AHEAD + plan))
         case _:
             return Reply(text=USAGE, is_error=True)

@@ -271,7 +271,11 @@ GROUPS = (
         ),
         SlashCommand(("cost",), "", "show the tokens and the cost of each turn", show_cost),
         SlashCommand(
-            ("diff",), "[N|all]", "show the changes made to files", show_diff, choices=words("all")
+            ("diff",),
+            "[N|all|undo|redo]",
+            "show the changes made to files, or what a way back would change",
+            show_diff,
+            choices=words("all", "undo", "redo"),
         ),
         SlashCommand(
             names=("agents",),

@@ -27,6 +27,7 @@ from ybs.config.shape import (
     fits,
     is_section,
     missing_from,
+    split_key,
     suggest,
 )
 from ybs.config.tree import (
@@ -255,7 +256,7 @@ class _Loading:
         for key, value in overrides.items():
             if value is not None:
                 origin = Origin("option", "option")
-                _add_text(layer, tuple(key.split(".")), value, origin, _refuse, name=key)
+                _add_text(layer, split_key(key), value, origin, _refuse, name=key)
         self._lay(layer)
 
     def finish(self) -> Loaded:

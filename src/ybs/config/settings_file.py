@@ -1,6 +1,6 @@
 """Writes a few settings into the user's own file and leaves everything else in it as it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 
 from ybs.config import private_file
 from ybs.config.files import open_regular
-from ybs.config.shape import Fitting, annotation_at, is_section, suggest
+from ybs.config.shape import Fitting, annotation_at, is_section, split_key, suggest
 from ybs.config.tree import is_list, is_object
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
@@ -23,7 +23,7 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> Path:
     path = path.resolve()
     tree = _read(path)
     for key, value in settings.items():
-        _put(tree, key.split("."), value)
+        _put(tree, split_key(key), value)
     try:
         private_file.replace(path, msgspec.json.format(msgspec.json.encode(tree), indent=2) + b"\n")
     except OSError as error:
@@ -35,13 +35,23 @@ def change_list(key: str, entry: str, *, is_wanted: bool, path: Path) -> bool:
     """Add an entry to a list in the file, or remove it; return whether that changed anything. Raises ConfigError."""
     path = path.resolve()
     inner: Any = _read(path)
-    for name in key.split("."):
+    for name in split_key(key):
         inner = inner.get(name) if is_object(inner) else None
     entries: list[Any] = list(inner) if is_list(inner) else []
     if (entry in entries) == is_wanted:
         return False
     others = [each for each in entries if each != entry]
     write_settings({key: [*others, entry] if is_wanted else others or None}, path)
+    return True
+
+
+def is_set(key: str, path: Path) -> bool:
+    """Return whether the file has something at a dotted key, whatever it is. Raises ConfigError."""
+    inner: Any = _read(path.resolve())
+    for name in split_key(key):
+        if not is_object(inner) or name not in inner:
+            return False
+        inner = inner[name]
     return True
 
 
@@ -61,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
+def _put(tree: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     *sections, name = keys
     for section in sections:
         inner = tree.setdefault(section, {})
@@ -78,7 +88,7 @@ def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
 
 def refuse_unknown(key: str) -> Any:
     """Return the type of a setting. Raises ConfigError where there is none of that name."""
-    path = tuple(key.split("."))
+    path = split_key(key)
     annotation = annotation_at(path)
     if annotation is None or not all(path):
         guess = suggest(path)
@@ -91,7 +101,7 @@ def fitting_value(key: str, text: str) -> Any:
 
     Raises ConfigError where there is no such setting, or the value does not fit it.
     """
-    annotation, path = refuse_unknown(key), tuple(key.split("."))
+    annotation, path = refuse_unknown(key), split_key(key)
     if path[-1] == "api_key":
         raise ConfigError(
             "A key on the command line would stay in the history of your shell.",

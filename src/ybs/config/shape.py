@@ -62,6 +62,13 @@ def annotation_at(path: Iterable[str]) -> Any:
     return kind
 
 
+def split_key(key: str) -> tuple[str, ...]:
+    """Return the way to a setting by its dotted key; a name within may have dots itself (`models.gpt-4.1.window`)."""
+    first, *rest = key.split(".")
+    ways = ((first, ".".join(rest[:end]), *rest[end:]) for end in range(1, len(rest)))
+    return next((way for way in ways if annotation_at(way) is not None), (first, *rest))
+
+
 class Fitting:
     """One source of values: how its texts are read, and who hears of what does not fit.
 

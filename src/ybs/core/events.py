@@ -1,7 +1,7 @@
 """What happens: one closed union of events, and `Emit`, which an agent is handed to tell them.
 
 The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use `match` with
-`assert_never`: a new one fails the type check until all handle it. `…Streamed`, `…Printed` and `StateChanged` are never stored.
+`assert_never`: a new one fails the type check until all handle it. `…Streamed`, `…Printed`, `PromptRead` and `StateChanged` are never stored.
 """
 
 from collections.abc import Callable
@@ -89,6 +89,13 @@ class RequestRetried(Struct, frozen=True, kw_only=True, tag="request_retry"):
     pause: Literal["backoff", "asked", "loading"] = "backoff"
 
 
+class PromptRead(Struct, frozen=True, kw_only=True, tag="prompt_progress"):
+    """A server that reads slowly tells how far it is: tokens of the prompt, those in its cache included."""
+
+    read: int
+    total: int
+
+
 class TextStreamed(Struct, frozen=True, kw_only=True, tag="text_delta"):
     """A piece of the answer."""
 
@@ -109,6 +116,11 @@ class ToolCallStreamed(Struct, frozen=True, kw_only=True, tag="tool_call_delta")
     text: str
 
 
+#: The fields that an `AssistantSaid` shares with its message, and a `ToolFinished` with its result.
+_OF_ANSWER = ("stop_reason", "model", "usage", "stop_detail")
+_OF_RESULT = tuple(set(ToolResult.__struct_fields__) - {"call_id", "is_error"})
+
+
 class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="assistant"):
     """The model finished a message, or it was cut off and what had come is kept.
 
@@ -125,25 +137,16 @@ class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     @classmethod
     def of(cls, message: AssistantMessage) -> "AssistantSaid":
         """Make the event of a message."""
-        return cls(
-            content=message.text,
-            parts=() if all(isinstance(p, Text) for p in message.content) else message.content,
-            stop_reason=message.stop_reason,
-            model=message.model,
-            usage=message.usage,
-            stop_detail=message.stop_detail,
-        )
+        is_text = all(isinstance(part, Text) for part in message.content)
+        shared: dict[str, Any] = {name: getattr(message, name) for name in _OF_ANSWER}
+        return cls(content=message.text, parts=() if is_text else message.content, **shared)
 
     @property
     def message(self) -> AssistantMessage:
         """The whole message."""
-        return AssistantMessage(
-            content=self.parts or ((Text(text=self.content),) if self.content else ()),
-            stop_reason=self.stop_reason,
-            model=self.model,
-            usage=self.usage,
-            stop_detail=self.stop_detail,
-        )
+        content = self.parts or ((Text(text=self.content),) if self.content else ())
+        shared: dict[str, Any] = {name: getattr(self, name) for name in _OF_ANSWER}
+        return AssistantMessage(content=content, **shared)
 
 
 class ConfirmationAsked(Struct, frozen=True, kw_only=True, tag="confirmation_request"):
@@ -187,10 +190,6 @@ class ToolPrinted(Struct, frozen=True, kw_only=True, tag="tool_output"):
 
     id: str
     text: str
-
-
-#: The fields that a `ToolFinished` shares with its `ToolResult`.
-_OF_RESULT = tuple(set(ToolResult.__struct_fields__) - {"call_id", "is_error"})
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_result"):
@@ -321,6 +320,7 @@ Event: TypeAlias = (
     | UserSaid
     | RequestStarted
     | RequestRetried
+    | PromptRead
     | TextStreamed
     | ThinkingStreamed
     | ToolCallStreamed

@@ -17,6 +17,7 @@ RemedyKind: TypeAlias = Literal[
     "choose_model",
     "change_model",
     "enlarge_window",
+    "set_number",  # the setting
     "choose_provider",
     "change_provider",
     "choose_local_model",

@@ -12,7 +12,7 @@ from typing import Final
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError, ProviderDown, RateLimited, YbsError
-from ybs.core.events import Event, Noticed, RequestRetried, RequestStarted
+from ybs.core.events import Event, Noticed, PromptRead, RequestRetried, RequestStarted
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed, Unavailable
 from ybs.providers.registry import ProviderModel, chosen_name, chosen_provider, create_model
@@ -24,7 +24,7 @@ COOL_DOWN_SECONDS: Final = 60.0
 LONGEST_PAUSE_SECONDS: Final = 2.0
 _LONGEST_REASON: Final = 200
 #: What may come before anything of an answer is shown.
-_NOT_YET: Final = (Noticed, RequestRetried, RequestStarted)
+_NOT_YET: Final = (Noticed, PromptRead, RequestRetried, RequestStarted)
 
 
 class Link:

@@ -15,6 +15,7 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
+from ybs.core.remedies import Remedy
 from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
 from ybs.providers.facts import fitted, fitting_temperature, guided
 from ybs.providers.http import failures
@@ -146,15 +147,14 @@ class RemoteModel:
         """Whether nobody has said how large the window is: neither the person, nor the server, nor the catalog."""
         return self._terms.assumes_window
 
-    def assumption(self) -> str:
+    def assumption(self) -> Noticed | None:
         """Return, once, what the person should know of a window that is assumed; else nothing."""
         if self._has_told or not self.assumes_window:
-            return ""
+            return None
         self._has_told = True
-        return (
-            f"The context window of {self.name} is not known, so {self.window:,} tokens are assumed. "
-            f'Say how large it is in your settings: "models": {{"{self.name}": {{"window": N}}}}.'
-        )
+        text = f"The context window of {self.name} is not known, so {self.window:,} tokens are assumed."
+        remedy = Remedy("set_number", f"models.{self.name}.window")
+        return Noticed(level="info", text=text, remedies=(remedy,))
 
     @property
     def billions(self) -> float | None:

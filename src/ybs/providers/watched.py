@@ -16,7 +16,7 @@ class WatchedModel(ModelWrapper):
         self,
         model: Model,
         learn: Callable[[Request, Usage], None],
-        before: Callable[[], Awaitable[str]] | None = None,
+        before: Callable[[], Awaitable[Noticed | None]] | None = None,
     ) -> None:
         super().__init__(model)
         self._learn, self._before = learn, before
@@ -24,7 +24,7 @@ class WatchedModel(ModelWrapper):
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the wrapped model's answer."""
         if self._before is not None and (note := await self._before()):
-            yield Noticed(level="info", text=note)
+            yield note
         sent = Request(request.system, tuple(request.messages), request.tools)
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:

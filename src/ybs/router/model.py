@@ -13,6 +13,7 @@ from ybs.core.events import (
     AssistantSaid,
     Event,
     Noticed,
+    PromptRead,
     RequestRetried,
     RequestStarted,
     TextStreamed,
@@ -355,7 +356,7 @@ def _first(routing: Routing) -> tuple[Arm, ProviderModel]:
 
 
 #: What may come before anything of an answer is shown.
-_NOT_YET: Final = (Noticed, RequestRetried, RequestStarted)
+_NOT_YET: Final = (Noticed, PromptRead, RequestRetried, RequestStarted)
 #: For room in a pool, and for models that rest, a request waits no longer than this in all, in seconds.
 MOST_WAIT_SECONDS: Final = 60.0
 

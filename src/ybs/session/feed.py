@@ -11,6 +11,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import (
     AssistantSaid,
     Event,
+    PromptRead,
     RequestStarted,
     StateChanged,
     TextStreamed,
@@ -24,7 +25,7 @@ from ybs.core.events import (
 #: So many events may wait for a listener; one that is further behind is dropped.
 MOST_WAITING: Final = 10_000
 #: Events that others make whole: a listener that comes later gets those alone.
-_PIECES = (TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
+_PIECES = (PromptRead, TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
 
 
 class Telling:

@@ -41,6 +41,8 @@ class Hub:
     ) -> None:
         self._open_session, self._host = open_session, host or this_host()
         self._sessions: dict[str, Shared] = {}
+        #: Called when a session was opened or closed.
+        self.changed: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,6 +67,7 @@ class Hub:
                     return shared
         session = self._open_session(folder, **{"confirm": by_id, "host": self._host, **options})
         shared = self._sessions[session.id] = Shared(session)
+        self.changed()
         return shared
 
     def find(self, session_id: str) -> Shared:
@@ -90,6 +93,7 @@ class Hub:
         """End a session, whoever holds it. Raises YbsError where there is none of this id."""
         shared = self.find(session_id)
         del self._sessions[session_id]
+        self.changed()
         try:
             await shared.session.close()
         finally:

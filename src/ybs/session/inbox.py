@@ -6,7 +6,7 @@ Any number of frontends send; each hears of its own lines. What nobody has read 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -78,6 +78,12 @@ class Sender:
 
     def give_back(self, lines: list[str]) -> None:
         """Take back what nobody has read."""
+
+    def taken_back(self, line: "Line") -> None:
+        """Hear that a line was taken back while it waited, by whichever frontend."""
+
+    def hear_line(self, text: str, what: Literal["taken", "read"]) -> None:
+        """Hear what became of a line that another frontend sent."""
 
     def changed(self) -> None:
         """Hear that other lines wait than before, or another one is being worked on."""
@@ -198,14 +204,21 @@ class Inbox:
             self._task.add_done_callback(report)
 
     async def result_of(
-        self, text: str, *, typed: str | None = None, is_for_model: bool = False
+        self,
+        text: str,
+        *,
+        typed: str | None = None,
+        images: tuple[Image, ...] = (),
+        is_for_model: bool = False,
     ) -> Reply | Outcome:
         """Take a line when it is its turn, and return what comes of it; cancelled, the line is taken back or stopped.
 
         Raises the YbsError that came of it, and Stopped where it was given back.
         """
         waiting = _Waiting()
-        line = Line(text=text, sender=waiting, typed=typed, is_for_model=is_for_model)
+        line = Line(
+            text=text, sender=waiting, typed=typed, images=images, is_for_model=is_for_model
+        )
         self.queue(line)
         task = self._task
         try:
@@ -241,12 +254,13 @@ class Inbox:
 
     def recall(self) -> str:
         """Take back the newest line that waits; "" where none does."""
-        if self._lines:
-            text = self._lines.pop().text
-        elif (text := self._session.take_back()) and self._steering:
-            self._steering.pop()
+        line, text = (self._lines.pop(), "") if self._lines else (None, self._session.take_back())
+        if text and self._steering:
+            line = self._steering.pop()
+        if line is not None:
+            line.sender.taken_back(line)
         self._tell()
-        return text
+        return line.text if line is not None else text
 
     def hear(self, sender: Sender) -> None:
         """Tell a frontend what waits, though it has sent nothing."""
@@ -300,6 +314,7 @@ class Inbox:
 
     async def _take(self, line: Line) -> None:
         line.sender.take(line)
+        self._tell_others(line, "taken")
         try:
             done = await self._sent(line)
         except YbsError as error:
@@ -336,6 +351,7 @@ class Inbox:
         ):
             line = self._steering.popleft()
             line.sender.read(line.text)
+            self._tell_others(line, "read")
             self._tell()
 
     def _send_unread(self, sender: Sender) -> None:
@@ -363,6 +379,11 @@ class Inbox:
         for sender in {id(line.sender): line.sender for line in back}.values():
             sender.give_back([line.text for line in back if line.sender is sender])
         self._tell()
+
+    def _tell_others(self, line: Line, what: Literal["taken", "read"]) -> None:
+        for each in self._senders:
+            if each is not line.sender:
+                each.hear_line(line.text, what)
 
     def _tell(self, sender: Sender | None = None) -> None:
         if sender is not None:

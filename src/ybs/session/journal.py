@@ -13,6 +13,7 @@ from ybs.core.events import (
     Emit,
     Event,
     Noticed,
+    PromptRead,
     RequestStarted,
     Rewound,
     SessionEnded,
@@ -44,6 +45,7 @@ PASSING = (
     ThinkingStreamed,
     ToolCallStreamed,
     ToolPrinted,
+    PromptRead,
     RequestStarted,
     StateChanged,
 )

@@ -18,6 +18,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -144,6 +145,7 @@ class Replay(SessionFacts):
                 | ToolPrinted()
                 | RequestStarted()
                 | RequestRetried()
+                | PromptRead()
                 | ConfirmationAsked()
                 | ConfirmationAnswered()
                 | Noticed()

@@ -111,3 +111,14 @@ def test_one_setting_is_printed_bare_and_a_section_by_its_names(
     assert "not-a-key" not in printed(capsys, "config", "get", "providers.x")
     assert cli.main(["config", "get", "llm.modle"]) == 3
     assert "There is no setting 'llm.modle'" in capsys.readouterr().err
+
+
+def test_a_setting_is_set_and_removed_and_one_that_is_not_there_is_no_success(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "models.gpt-4.1.window"
+    assert f"{key} is set in" in printed(capsys, "config", "set", key, "65536")
+    assert printed(capsys, "config", "get", key) == "65536\n"
+    assert f"{key} was removed from" in printed(capsys, "config", "unset", key)
+    assert cli.main(["config", "unset", key]) == 3
+    assert f"{key} is not set in" in capsys.readouterr().err

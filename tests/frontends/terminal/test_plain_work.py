@@ -205,6 +205,15 @@ async def test_the_work_is_told_whole_where_that_is_wanted(talking: Open) -> Non
     assert '  {"path":"a.py","offset":3}\n  row 1\n  row 2\n' in talk.text
 
 
+async def test_the_words_at_which_other_programs_leave_are_no_prompt(talking: Open) -> None:
+    session = FakeSession(says("never"))
+    async with talking(session) as talk:
+        talk.types("exit\n")
+        assert talk.task is not None
+        await talk.until(talk.task.done)
+    assert session.sent == []
+
+
 async def test_a_command_that_shows_something_answers_beside_the_turn_but_leaving_waits(
     talking: Open,
 ) -> None:

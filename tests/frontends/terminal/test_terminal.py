@@ -80,11 +80,20 @@ async def test_a_command_is_answered_without_a_turn() -> None:
         await stage.sees("✗ answer to /wrong")
 
 
-async def test_quit_leaves_with_zero() -> None:
+@pytest.mark.parametrize("word", ["/quit", "exit", "Quit ", ":q"])
+async def test_quit_leaves_with_zero(word: str) -> None:
     async with staged(FakeSession()) as stage:
-        stage.keys("/quit\r")
+        stage.keys(f"{word}\r")
         await stage.until(lambda: not stage.terminal.window.app.is_running)
     assert stage.code == 0
+
+
+async def test_a_sentence_that_begins_so_is_for_the_model() -> None:
+    session = FakeSession(says("ok"))
+    async with staged(session) as stage:
+        stage.keys("exit codes, please\r")
+        await stage.sees("1.2k in")
+        assert session.lines == ["exit codes, please"]
 
 
 @pytest.mark.parametrize("new_line", [ALT_ENTER, "\n", "\\\r"])

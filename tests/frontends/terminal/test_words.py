@@ -128,7 +128,10 @@ def test_words_are_kept_together_and_no_character_is_lost() -> None:
 @every_row(
     ("message", "reason"),
     [
-        ("it does not answer (connection refused).\nCheck it.", "connection refused"),
+        (
+            "it does not answer (connection refused).\nCheck it.",
+            "it does not answer (connection refused)",
+        ),
         (
             "x has received too many requests (429): busy\nTry again",
             "x has received too many requests (429): busy",

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from commands.test_learn import WORDS as RECURRING
+from learning.past_sessions import CHANGELOG, turn, write
+from screen import Screen
 from scripted.faults import Interrupted
 from web_pages import (
     PHONE,
@@ -48,7 +51,11 @@ def browser() -> Iterator[Any]:
 def serve(project: Path, home: Path) -> Iterator[Serve]:
     """Return a function that runs `ybs web` on a script."""
     with ExitStack() as stack:
-        yield lambda *script, words=(): stack.enter_context(web(script, project, home, *words))
+
+        def run(*script: Any, words: tuple[str, ...] = (), serves: bool = False) -> Web:
+            return stack.enter_context(web(script, project, home, *words, serves=serves))
+
+        yield run
 
 
 @pytest.fixture
@@ -216,6 +223,7 @@ def test_what_a_turn_changed_is_undone_and_redone(serve: Serve, look: Any, proje
     assert (project / "a.py").read_text() == "x = 1\n"
     page.fill("#prompt", "")
     page.click("#redo")
+    page.wait_for_selector("dialog[open] .diff .add >> text=x = 2")
     page.click("dialog[open] button.primary")
     page.wait_for_selector(".user >> text=Make it two")
     assert (project / "a.py").read_text() == "x = 2\n"
@@ -240,12 +248,145 @@ def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: 
     page.evaluate(paste, list(PNG))
     page.wait_for_selector("#attached >> text=pasted.png")
     page.click("[aria-label='Do not attach pasted.png']")
+    drop = """() => {
+      const files = new DataTransfer();
+      files.items.add(new File(['dropped words'], 'dropped.txt', { type: 'text/plain' }));
+      for (const kind of ['dragover', 'drop']) document.querySelector('#log').dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+    }"""
+    page.evaluate(drop)
+    page.wait_for_selector("#attached >> text=dropped.txt")
     send(page, "What is this?")
     page.wait_for_selector("text=A picture.")
     until(page, "document.querySelector('.user img').naturalWidth === 2")
     told = str(served.server.requests[-1].body)
     assert "image/png" in told
     assert "remember" in told
+    assert "dropped words" in told
+    assert page.locator("#attached li").count() == 0
+
+
+def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(
+    serve: Serve, look: Any, project: Path
+):
+    for name in "ab":
+        (project / name).write_text("text")
+    steps = [call("delete_file", path="a"), call("delete_file", path="b"), "Gone."]
+    served, seen = serve(*steps), look()
+    seen.context.add_init_script("""
+      globalThis.shown = [];
+      globalThis.Notification = class { constructor(title, { body }) { globalThis.shown.push(body); } static permission = 'granted'; };
+      Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway || false });
+    """)
+    page = seen.enter(served)
+    send(page, "Delete it")
+    page.wait_for_selector(".question")
+    assert page.evaluate("shown") == []  # somebody looks
+    page.evaluate("globalThis.isAway = true")
+    answer(page, "y")
+    until(page, "shown.length === 1")
+    assert page.evaluate("shown")[0].endswith(" asks")
+    assert page.title().startswith("(asks)")
+    answer(page, "y")
+    page.wait_for_selector(".end")
+    until(page, "shown.length === 2")
+    assert page.evaluate("shown")[1].endswith(": done")
+    assert page.title().startswith("(done)")
+
+
+def test_a_task_that_recurs_is_shown_accepted_and_dismissed_on_the_board(
+    serve: Serve, look: Any, home: Path
+):
+    folder = home / ".config/ybs/sessions"
+    for week, words in enumerate(RECURRING):
+        write(folder, f"changelog-{week}", week * 7, turn(words, CHANGELOG))
+    served, seen = serve("unused"), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    page.keyboard.press("b")
+    row = page.locator(".learned li")
+    assert "4 times on 4 days" in row.inner_text()
+    row.get_by_text("Why").click()
+    page.wait_for_selector("dialog[open] >> text=changelog for version 1.4.1 please")
+    page.keyboard.press("Escape")
+    row.get_by_text("Make a command").click()
+    page.wait_for_selector("dialog[open] .diff .add")
+    assert page.locator("dialog .choices button").count() == 2
+    page.click("dialog .choices button >> nth=0")
+    page.wait_for_selector("dialog[open] >> text=Written:")
+    assert (home / ".config/ybs/commands/changelog-version.md").exists()
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".learned >> text=accepted")
+    row.get_by_text("Dismiss").click()
+    page.wait_for_selector("dialog[open] >> text=is not offered again")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".learned >> text=dismissed")
+
+
+def test_a_terminal_and_the_page_hold_one_session_of_the_server(
+    serve: Serve, look: Any, project: Path, home: Path
+):
+    for name in "ab":
+        (project / name).write_text("text")
+    served, seen = (
+        serve(
+            call("delete_file", path="a"),
+            "The first is gone.",
+            call("delete_file", path="b"),
+            "The second is gone.",
+            Interrupted(how="stall", answer="Slow. " * 9, after_frames=3),
+            "Read that.",
+            serves=True,
+        ),
+        look(),
+    )
+    page = seen.enter(served)
+    with Screen("attach", environ={"HOME": str(home)}) as screen:
+        screen.sees(r"› *\n")
+        send(page, "from the page")
+        screen.sees(r"› from the page\n[\s\S]*\[y\] yes")
+        answer(page, "y")
+        screen.sees(r"The first is gone\.[\s\S]*› *\n")
+        screen.keys("from the terminal\r")
+        page.wait_for_selector(".user >> text=from the terminal")
+        page.wait_for_selector(".question")
+        screen.sees(r"delete_file wants to delete b[\s\S]*\[y\] yes")
+        screen.stays(0.5)  # keys that come before a question can be read are none
+        screen.keys("y")
+        page.wait_for_selector("text=The second is gone.")
+        page.wait_for_selector(".question", state="detached")
+        assert not (project / "b").exists()
+        send(page, "be slow")
+        page.wait_for_selector(".answer.live")
+        screen.keys("steered by the terminal\r")
+        page.wait_for_selector("#waiting >> text=steered by the terminal")
+        page.click("text=Take back the newest")
+        page.wait_for_selector("#waiting li", state="detached")
+        send(page, "steered by the page")
+        screen.sees("steered by the page")
+        served.server.resume()
+        screen.sees(r"Read that\.[\s\S]*› *\n")
+        page.wait_for_selector("text=Read that.")
+        screen.keys("/mode plan\r")
+        until(page, "document.querySelector('#mode').value === 'plan'")
+        page.click("#close")
+        screen.sees("It was closed on the page")
+    page.wait_for_selector("#welcome:not([hidden])")
+    assert page.locator("#open .session").count() == 0
+
+
+def test_a_session_that_begins_elsewhere_in_the_server_is_listed(
+    serve: Serve, look: Any, home: Path
+):
+    served, seen = serve("Hello.", serves=True), look()
+    page = seen.page
+    page.goto(served.link)
+    page.wait_for_selector("body.ready")
+    model = ("--provider", "openai", "--endpoint", served.server.url, "--model", "scripted")
+    with Screen("--background", "hi", *model, environ={"HOME": str(home)}) as screen:
+        screen.sees("works in the background")
+    page.click("#open .session")
+    page.wait_for_selector("text=Hello.")
 
 
 def test_two_tabs_and_a_late_one_show_the_same(serve: Serve, look: Any, project: Path):

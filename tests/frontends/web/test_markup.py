@@ -1,9 +1,11 @@
 """Nothing that models, files and tools say becomes more than text in the page."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,6 +131,15 @@ def test_code_is_coloured_by_classes_and_keeps_its_text():
     assert 'class="h-' in html
     assert "style=" not in html
     assert "&lt;b&gt;" in html
+    for line, language in (
+        ("def f(x): return 12  # it's <odd>", "python"),
+        ("let s: &'a str = f(`x\\``); /* not\ndone", "rust"),
+        ("SELECT 'a', \"b\" FROM t -- why", "sql"),
+        ('<p class="a">it\'s</p><!-- x', "x.html"),
+        ("no & colours", "unheard-of"),
+    ):
+        assert unescape(re.sub("<[^>]*>", "", markup.code(line, language))) == line
+    assert markup.code("f(1)", "x.py") == '<span class="h-f">f</span>(<span class="h-n">1</span>)'
 
 
 def test_a_diff_has_both_sides_their_numbers_and_the_words_that_differ():
@@ -145,17 +156,39 @@ def test_a_diff_has_both_sides_their_numbers_and_the_words_that_differ():
     )
 )
 def test_blocks_that_are_whole_end_at_an_empty_line_or_a_fence(pieces: list[str]):
+    growing = markup.Growing()
+    html = "".join(filter(None, map(growing.add, pieces)))
     text = "".join(pieces)
-    end = markup.whole_blocks(text)
-    assert 0 <= end <= len(text)
-    assert end == 0 or text[end - 1] == "\n"
-    fences = [line for line in text[:end].splitlines() if line.strip() == "```"]
-    assert len(fences) % 2 == 0
+    assert text.endswith(growing.rest)
+    whole = text.removesuffix(growing.rest)
+    assert whole == "" or whole[-1] == "\n"
+    assert len([line for line in whole.splitlines() if line.strip() == "```"]) % 2 == 0
+    assert growing.html == html
+    assert re.sub(r"<.*?>|\s", "", html) == re.sub(r"<.*?>|\s", "", markup.markdown(whole))
 
 
 def test_a_code_block_that_is_being_written_waits_for_its_end():
-    assert markup.whole_blocks("words\n\n```\ncode\n\nmore") == len("words\n\n")
-    assert markup.whole_blocks("```\ncode\n```\nrest") == len("```\ncode\n```\n")
+    growing = markup.Growing()
+    assert growing.add("words\n\n```\ncode\n\nmo") == "<p>words</p>\n"
+    assert growing.add("re\n``") is None
+    assert "more" in str(growing.add("`\nrest"))
+    assert growing.rest == "rest"
+
+
+@pytest.mark.timeout(8)
+def test_what_a_model_writes_to_be_slow_is_drawn_all_the_same():
+    growing = markup.Growing()
+    growing.add("```\n")
+    for _ in range(6_000):
+        growing.add("a line of code that goes on\n")
+    assert growing.rest.count("\n") == 6_001
+    old, new = "a " * 200, "a " * 199 + "b "
+    lines = "\n".join([*[f"-{old}"] * 2_000, *[f"+{new}"] * 2_000])
+    assert markup.diff(f"--- a\n+++ a\n@@ -1,2000 +1,2000 @@\n{lines}").count("<mark>") == 100
+    hostile = ("a", "a.", "\n", "a \n", "'\\", "\"'", "/*", "<!--", "--", "# ", '"""', "1.", "`\\")
+    for language in ("py", "c", "sql", "html"):
+        for words in hostile:
+            assert markup.code(words * 20_000, language)
 
 
 def test_much_output_keeps_its_beginning_and_its_end():

@@ -6,18 +6,20 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
-from scripted import OpenAIServer
+from scripted import Frames, OpenAIServer
 from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError, ProviderDown
-from ybs.core.events import AssistantSaid, Noticed
+from ybs.core.events import AssistantSaid, Noticed, PromptRead
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import STARTER_NAME, model, process, server
+from ybs.providers.local.facts import FACTS
 from ybs.providers.local.model import LlamaCppModel
-from ybs.providers.registry import create_model
+from ybs.providers.registry import create_model, open_model
 
 pytestmark = pytest.mark.integration
 
@@ -163,6 +165,19 @@ def test_without_the_starter_model_the_message_says_how_to_get_it():
     with pytest.raises(ConfigError, match="not installed") as caught:
         create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
     assert "`ybs models download starter`" in told(caught.value)
+
+
+async def test_the_server_is_asked_how_much_of_the_prompt_it_has_read():
+    reading = {"choices": [], "prompt_progress": {"total": 9, "cache": 0, "processed": 5}}
+    said = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    async with OpenAIServer([Frames.of(reading, said)]) as other:
+        at = replace(FACTS, endpoint=other.url, make=None)
+        local = open_model(this_host(), at, Config(), model="m")
+        events = [event async for event in local.stream(ASK)]
+        await local.aclose()
+        assert other.requests[0].body["return_progress"] is True
+    assert PromptRead(read=5, total=9) in events
+    assert isinstance(events[-1], AssistantSaid)
 
 
 async def test_with_an_endpoint_no_server_is_managed():

@@ -109,6 +109,18 @@ def test_the_server_gets_what_the_job_says(
     assert (got.n_ctx, got.cpuparams.n_threads, got.cpuparams_batch.n_threads) == (1024, 1, 2)
     assert got.slot_save_path == f"{job.slots_folder}/"
     assert got.chat_template == served
+    assert got.n_batch == serve.BATCH  # so that it tells how far it is
+
+
+def test_a_graphics_processor_reads_as_much_at_a_time_as_it_likes(
+    job: ServerArguments, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
+    on_gpu = replace(job, gpu_layers=9)
+    assert not hasattr(serve.start(on_gpu), "n_batch")
+    for given in (job, on_gpu):
+        words = serve.program_arguments(replace(given, template="", program="x"))
+        assert ("--batch-size" in words) is (given is job)
 
 
 @pytest.mark.integration

@@ -42,7 +42,7 @@ _LIVE_SECONDS: Final = 0.1
 #: So long an editor has to give or take a file.
 _FILE_SECONDS: Final = 2.0
 _SETUP: Final = frozenset({"set_up", "set_key", "save_key", "choose_provider"})
-_PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go auto` in auto; or say what to change."
+_PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go ask` in ask, `/plan go auto` in auto; or say what to change."
 _CUT_SHORT: Final = "ybs ended in the midst of the last turn; /retry goes on with it."
 #: Commands that open another session: the editor does that, and what the person does instead.
 NOT_HERE: Final = {

@@ -71,7 +71,7 @@ class OutgoingFile(Struct, frozen=True, kw_only=True):
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):
-    """One message, short enough for the platform. `text` is in its dialect; `plain` says the same without any markup.
+    """One message, short enough for the platform. `text` is in its dialect, empty where `plain` alone is to be sent, which has no markup.
 
     `nonce` is the same for each try to send this message; a platform that can tells doubles by it.
     """
@@ -113,6 +113,10 @@ class WaitError(ChannelError):
         self.seconds = seconds
 
 
+class UnreachableError(ChannelError):
+    """There was no connection to the platform, so nothing was sent."""
+
+
 class MaybeSentError(ChannelError):
     """The connection broke after a message was sent off: it may have arrived or not."""
 
@@ -125,8 +129,8 @@ class MessageGoneError(ChannelError):
     """The message that was to be edited does not exist, or cannot be edited (any more)."""
 
 
-class MarkupError(ChannelError):
-    """The platform did not accept the markup of `text`; `plain` may do."""
+class RefusedError(ChannelError):
+    """The platform did not accept a message, perhaps for its markup: `plain` alone may do. The same again does not help."""
 
 
 class RivalError(ChannelError):

@@ -26,14 +26,17 @@ from sqlalchemy import (
     create_engine,
     event,
 )
+from sqlalchemy.exc import DBAPIError
 
 from ybs.config import private_file
+from ybs.core.errors import YbsError
 
 T = TypeVar("T")
 metadata: Final = MetaData()
 
 #: Events of platforms. `body` is the Incoming as JSON. `state`: new (kept, nothing decided), waiting (a turn is queued), done.
-#: `session` and `lines` are where the turn began: the transcript's name, and how many lines it had then.
+#: `session` and `turns` are where the turn began: the transcript's name, and how many turns had begun in it before.
+#: `tries` counts how many times a turn was begun; `message` is the platform's id of the message that shows its progress.
 inbox: Final = Table(
     "inbox",
     metadata,
@@ -43,7 +46,9 @@ inbox: Final = Table(
     Column("at", Float, nullable=False),
     Column("state", String, index=True, nullable=False),
     Column("session", String, nullable=False, default=""),
-    Column("lines", Integer, nullable=False, default=0),
+    Column("turns", Integer, nullable=False, default=0),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("message", String, nullable=False, default=""),
 )
 
 #: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
@@ -64,7 +69,7 @@ ledger: Final = Table(
     Column("error", Text, nullable=False, default=""),
 )
 
-#: Who was let in. `role`: owner, guest, or refused.
+#: Who was let in. `role`: owner, guest, refused, or "" where the settings say it. `place` is where an owner is reached, as JSON.
 people: Final = Table(
     "people",
     metadata,
@@ -74,6 +79,7 @@ people: Final = Table(
     Column("name", String, nullable=False),
     Column("role", String, nullable=False),
     Column("at", Float, nullable=False),
+    Column("place", LargeBinary, nullable=False, default=b""),
 )
 
 #: Who asked to be let in. `tries` counts wrong codes.
@@ -103,14 +109,14 @@ chats: Final = Table(
     Column("is_dead", Boolean, nullable=False, default=False),
 )
 
-#: What a button stands for. A token is used once, in its own chat.
-buttons: Final = Table(
-    "buttons",
+#: What the channels of the running gateway do. `state` is a word of `supervisor.py`, `error` says why in a sentence.
+channel_states: Final = Table(
+    "channel_states",
     metadata,
-    Column("token", String, primary_key=True),
-    Column("key", String, nullable=False),
-    Column("question", String, index=True, nullable=False),
-    Column("choice", Integer, nullable=False),
+    Column("name", String, primary_key=True),
+    Column("account", String, nullable=False, default=""),
+    Column("state", String, nullable=False),
+    Column("error", Text, nullable=False, default=""),
     Column("at", Float, nullable=False),
 )
 
@@ -137,21 +143,38 @@ def sqlite_engine(path: Path) -> Engine:
     return engine
 
 
+class StoreError(YbsError):
+    """The database cannot be used. Nothing has changed, and nothing was put in its place."""
+
+    def __init__(self, engine: Engine, error: DBAPIError) -> None:
+        where = engine.url.render_as_string()
+        super().__init__(
+            f"The gateway's database {where} cannot be used: {error.orig}. It was left as it is."
+        )
+
+
 class Store:
     """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done."""
 
     def __init__(self, engine: Engine) -> None:
+        """Raise StoreError where the file is no database, or a damaged one: who may speak is not to be forgotten unseen."""
         self._engine = engine
+        try:
+            metadata.create_all(engine)
+        except DBAPIError as error:
+            raise StoreError(engine, error) from error
         self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
-        metadata.create_all(engine)
 
     async def do(self, work: Callable[[Connection], T]) -> T:
-        """Run statements in one transaction and return what `work` does. Raises what it does, and then nothing has changed."""
+        """Run statements in one transaction and return what `work` does. Raises what it does, and StoreError; then nothing has changed."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
 
     def _done(self, work: Callable[[Connection], T]) -> T:
-        with self._engine.begin() as connection:
-            return work(connection)
+        try:
+            with self._engine.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            raise StoreError(self._engine, error) from error
 
     def close(self) -> None:
         """Let go of the database, when what was asked is done."""

@@ -14,6 +14,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "choose_model": "name one with --model NAME (or llm.model)",
     "change_model": "choose another model with --model NAME",
     "enlarge_window": "choose a model with a larger window with --model NAME",
+    "set_number": "set it with `ybs config set {} N`",
     "choose_provider": "name one with --provider NAME (or llm.provider)",
     "change_provider": "choose another provider with --provider NAME",
     "choose_local_model": "choose one that does: --provider llamacpp, or --provider ollama --model NAME",

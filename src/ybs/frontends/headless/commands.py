@@ -181,11 +181,15 @@ def get_setting(loaded: "Loaded", key: str, *, is_json: bool) -> int:
 def change_setting(options: "Options", key: str, text: str | None) -> int:
     """Set one setting in the user's own file, or remove it (None), and say what is in force then. Raises ConfigError."""
     from ybs.config.report import show
-    from ybs.config.settings_file import fitting_value, write_settings
+    from ybs.config.settings_file import fitting_value, is_set, write_settings
+    from ybs.core.errors import ConfigError
 
     value = None if text is None else fitting_value(key, text)
+    path = options.host.user_config_file
+    if text is None and not is_set(key, path):
+        raise ConfigError(f"{key} is not set in {path}.")
     _refuse_what_stops(options, key, value)
-    path = write_settings({key: value}, options.host.user_config_file)
+    path = write_settings({key: value}, path)
     write(f"{key} {'was removed from' if text is None else 'is set in'} {path}.")
     loaded = settings(options)
     row = next((row for row in show(loaded) if row.key == key), None)

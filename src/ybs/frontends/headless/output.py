@@ -19,6 +19,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -256,6 +257,7 @@ def step_line(event: Event) -> str:
             | AssistantSaid()
             | RequestStarted()
             | RequestRetried()
+            | PromptRead()
             | TextStreamed()
             | ThinkingStreamed()
             | ToolCallStreamed()

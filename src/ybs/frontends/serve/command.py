@@ -5,6 +5,8 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +16,14 @@ from ybs.config.host import Host
 from ybs.config.private_file import Busy
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell
+from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import SIGNALS
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.protocol import protocol_schema
 from ybs.frontends.serve.server import SessionServer
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.gate import put_json
+from ybs.session.options import Options
 from ybs.trust.layer import load
 
 if TYPE_CHECKING:
@@ -33,6 +38,7 @@ def serve(arguments: "Namespace", host: Host) -> int:
         data = msgspec.json.encode(protocol_schema())
         put_json(msgspec.json.format(data, indent=2) + b"\n", sys.stdout)
         return 0
+    started_in = Path.cwd()
     place = ServerPlace.of(host, Path(arguments.socket) if arguments.socket else None)
     try:
         lock = place.lock()
@@ -51,13 +57,33 @@ def serve(arguments: "Namespace", host: Host) -> int:
     tell(f"ybs: serving at {place.path}; Ctrl-C ends it")
     if arguments.tcp or not place.is_own:
         tell(f"ybs: clients need the token in {place.token_file}")
+    has_page = arguments.web is not None
+    server = SessionServer(host, place, keep_seconds=keep, stays=has_page)
     try:
-        return asyncio.run(_run(SessionServer(host, place, keep_seconds=keep), listening))
+        page = _page(arguments, Options(host=host, folder=started_in), server.sessions)
+        return asyncio.run(_run(server, listening, page if has_page else nullcontext()))
+    except UsageError as error:
+        tell(f"ybs: {error}")
+        return 2
     finally:
         os.close(lock)
 
 
-async def _run(server: SessionServer, listening: list[socket.socket]) -> int:
+@asynccontextmanager
+async def _page(
+    arguments: "Namespace", options: Options, sessions: HostedSessions
+) -> AsyncGenerator[None]:
+    """Serve the page on the sessions of the server as well. Raises UsageError and YbsError."""
+    from ybs.frontends.web.command import shown  # few want it
+    from ybs.frontends.web.pages import Pages
+
+    async with shown(arguments, arguments.web, Pages(options, sessions)):
+        yield
+
+
+async def _run(
+    server: SessionServer, listening: list[socket.socket], page: AbstractAsyncContextManager[None]
+) -> int:
     loop, code = asyncio.get_running_loop(), 0
 
     def end(number: int) -> None:
@@ -68,7 +94,8 @@ async def _run(server: SessionServer, listening: list[socket.socket]) -> int:
     for number, ends_with in SIGNALS.items():
         loop.add_signal_handler(number, end, ends_with)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
-    await server.run(listening)
+    async with page:
+        await server.run(listening)
     return code
 
 

@@ -136,15 +136,13 @@ class Seat(Watcher):
 
     def take_back(self) -> str:
         """Take the newest line that waits out of the queue, whoever sent it."""
-        if text := self._inbox.recall():
-            any(each.taken_back(text) for each in self.held.watchers)
-        return text
+        return self._inbox.recall()
 
     # What the inbox tells
 
     def take(self, line: Line) -> None:
         """Tell that a line is taken."""
-        self._tell_line(
+        self.hear_line(
             line.text, "taken", next((e.name for e in self._lines if e.line is line), "")
         )
 
@@ -158,20 +156,18 @@ class Seat(Watcher):
 
     def read(self, text: str) -> None:
         """Tell that the running turn has read words."""
-        self._tell_line(text, "read", self._settled(text, wire.Sent(was_read=True)))
+        self.hear_line(text, "read", self._settled(text, wire.Sent(was_read=True)))
 
     def give_back(self, lines: list[str]) -> None:
         """Tell that nobody has read these."""
         for text in lines:
             name = self._settled(text, wire.Sent(was_returned=True))
-            self._tell_line(text, "returned", name, to_others=False)
+            self.hear_line(text, "returned", name)
 
-    def taken_back(self, text: str) -> bool:
-        """Settle the newest line with this text; return whether there is one."""
-        newest = next((each for each in reversed(self._lines) if each.line.text == text), None)
-        if newest is not None:
-            self._settle(newest, wire.Sent(was_returned=True))
-        return newest is not None
+    def taken_back(self, line: Line) -> None:
+        """Answer the request that the line came with."""
+        for each in [each for each in self._lines if each.line is line]:
+            self._settle(each, wire.Sent(was_returned=True))
 
     def changed(self) -> None:
         """Tell what waits."""
@@ -192,12 +188,6 @@ class Seat(Watcher):
             session = self.held.session.id
             told = wire.LineTold(session=session, text=text, what=what, line=name)
             self._client.tell("line", told)
-
-    def _tell_line(self, text: str, what: str, name: str, *, to_others: bool = True) -> None:
-        self.hear_line(text, what, name)
-        for each in self.held.watchers:
-            if to_others and each is not self:
-                each.hear_line(text, what)
 
     def _settled(self, text: str, sent: wire.Sent) -> str:
         """Answer the request of the oldest line with this text, and return its name."""

@@ -21,11 +21,17 @@ ENDS: Final = "The server ends."
 
 
 class SessionServer:
-    """Serves clients until nobody has used it for `keep_seconds` (None: for ever), or `stop`."""
+    """Serves clients until nobody has used it for `keep_seconds` (None: for ever), or `stop`.
 
-    def __init__(self, host: Host, place: ServerPlace, *, keep_seconds: float | None) -> None:
+    `sessions` are its sessions, for other frontends in this process. Where it `stays`, it does not end for want of clients.
+    """
+
+    def __init__(
+        self, host: Host, place: ServerPlace, *, keep_seconds: float | None, stays: bool = False
+    ) -> None:
         self._place, self._keep_seconds = place, keep_seconds
-        self._sessions = HostedSessions(host, place.state_folder / "open.json")
+        self.sessions = HostedSessions(host, place.state_folder / "open.json")
+        self._stays = stays
         self._clients: dict[ClientConnection, asyncio.Task[None] | None] = {}
         self._used_at = monotonic()
         self._stopped = asyncio.Event()
@@ -36,7 +42,7 @@ class SessionServer:
 
     async def run(self, listening: Iterable[socket.socket]) -> None:
         """Serve at these sockets."""
-        await self._sessions.take_up()
+        await self.sessions.take_up()
         servers = [await self._serve_at(each) for each in listening]
         try:
             await self._until_unused()
@@ -55,7 +61,7 @@ class SessionServer:
             if not is_ours or len(self._clients) >= MOST_CONNECTIONS:
                 writer.transport.abort()
                 return
-            client = ClientConnection(self._sessions, reader, writer, token=token)
+            client = ClientConnection(self.sessions, reader, writer, token=token)
             self._clients[client] = asyncio.current_task()
             try:
                 await client.run()
@@ -74,12 +80,12 @@ class SessionServer:
                 pause = None if keep is None else min(keep / 4, _LOOK_SECONDS)
                 await asyncio.wait_for(self._stopped.wait(), pause)
             now = monotonic()
-            for held in self._sessions.held:
+            for held in self.sessions.held:
                 if held.is_used:
                     held.used_at = self._used_at = now
                 elif keep is not None and now - held.used_at >= keep:
-                    await self._sessions.close(held, "Nobody has used it for long.")
-            if self._clients:
+                    await self.sessions.close(held, "Nobody has used it for long.")
+            if self._clients or self._stays:
                 self._used_at = now
             elif keep is not None and now - self._used_at >= keep:
                 return
@@ -88,8 +94,8 @@ class SessionServer:
         self._place.close()
         for client in tuple(self._clients):
             client.end(ENDS)
-        for held in self._sessions.held:
-            await self._sessions.close(held, ENDS)
+        for held in self.sessions.held:
+            await self.sessions.close(held, ENDS)
         for seconds in (_END_SECONDS, None):
             if tasks := [task for task in self._clients.values() if task is not None]:
                 await asyncio.wait(tasks, timeout=seconds)

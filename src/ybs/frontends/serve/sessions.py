@@ -47,14 +47,6 @@ class Watcher(Sender):
 
     is_subscribed = False
 
-    def hear_line(self, text: str, what: str) -> None:
-        """Hear of a line that another client sent."""
-
-    def taken_back(self, text: str) -> bool:
-        """Hear that a line with this text was taken out of the queue; return whether it was this client's."""
-        del text
-        return False
-
     def closed(self, message: str) -> None:
         """Hear that the session is closed, and why."""
 
@@ -63,7 +55,7 @@ class HostedSession:
     """An open session, the clients that have to do with it, how it was opened, and since when nobody has used it."""
 
     def __init__(self, shared: Shared, kept: LedgerEntry, changed: Callable[[], None]) -> None:
-        self.session, self.feed = shared.session, shared.feed
+        self.shared, self.session, self.feed = shared, shared.session, shared.feed
         self.kept, self._changed = kept, changed
         self.watchers: list[Watcher] = []
         self.used_at = monotonic()
@@ -87,7 +79,7 @@ class HostedSession:
     def is_used(self) -> bool:
         """Whether it may not be closed: somebody looks, or it is at work."""
         is_idle = self.doing in ("done", "new") and not self.session.state.jobs
-        return bool(self.watchers) or not is_idle
+        return bool(self.watchers) or self.shared.holders > 1 or not is_idle
 
     @property
     def facts(self) -> wire.SessionEntry:
@@ -103,7 +95,7 @@ class HostedSession:
             model=state.model,
             mode=state.mode,
             number=self.feed.number,
-            clients=sum(each.is_subscribed for each in self.watchers),
+            clients=sum(each.is_subscribed for each in self.watchers) + self.shared.holders - 1,
         )
 
     def retry(self) -> None:
@@ -134,7 +126,7 @@ class HostedSessions:
     def __init__(self, host: Host, file: Path) -> None:
         self._host, self._file = host, file
         self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
-        self._hub = Hub(_open, host)
+        self.hub = Hub(_open, host)
         self._held: dict[str, HostedSession] = {}
         #: What the last server had open, and nobody could open since.
         self._left: dict[str, LedgerEntry] = {}
@@ -186,7 +178,7 @@ class HostedSessions:
                 return held
         options = self._options(opening)
         resuming = {"resume": name or None, "fork": is_fork}
-        shared = self._hub.open(opening.folder, options=options, **resuming)
+        shared = self.hub.open(opening.folder, options=options, **resuming)
         known = None if is_fork else self._left.pop(name, None)
         kept = LedgerEntry(_unnamed(opening), known.tries if known else 0)
         held = self._held[shared.session.id] = HostedSession(shared, kept, self._write_down)
@@ -252,7 +244,7 @@ class HostedSessions:
         if self._held.pop(held.session.id, None) is None:
             return
         await held.session.inbox.abandon()
-        await self._hub.close(held.session.id)
+        await self.hub.close(held.session.id)
         self._write_down()
         for watcher in tuple(held.watchers):
             watcher.closed(message)

@@ -16,6 +16,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -36,7 +37,7 @@ from ybs.core.events import (
 )
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.folds import Kept
-from ybs.frontends.terminal.words import one_line, reason_of, verb
+from ybs.frontends.terminal.words import one_line, reading_words, reason_of, verb
 from ybs.tools.calls.describing import subject
 
 
@@ -102,7 +103,7 @@ class SubAgents:
 
     def _note(self, agent: SubAgent, event: Event) -> None:
         match event:
-            case RequestStarted() | RequestRetried():
+            case RequestStarted() | RequestRetried() | PromptRead():
                 agent.activity = _request_words(event)
             case TextStreamed() | ThinkingStreamed() | ToolCallStreamed():
                 agent.activity = "thinks" if isinstance(event, ThinkingStreamed) else "writes"
@@ -149,7 +150,9 @@ def end_words(event: TurnFinished) -> str:
     return advised(event.message, event.remedies) or "stopped"
 
 
-def _request_words(event: RequestStarted | RequestRetried) -> str:
+def _request_words(event: RequestStarted | RequestRetried | PromptRead) -> str:
+    if isinstance(event, PromptRead):
+        return reading_words(event)
     if isinstance(event, RequestStarted):
         return f"waits for {one_line(event.model)}"
     return f"tries again: {one_line(reason_of(event.message))}"

@@ -4,7 +4,7 @@ import re
 
 from ybs.commands.advice import word
 from ybs.commands.figures import amount, cost
-from ybs.core.events import Compacted, RequestRetried, RequestStarted
+from ybs.core.events import Compacted, PromptRead, RequestRetried, RequestStarted
 from ybs.core.messages import Usage
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
@@ -32,7 +32,6 @@ MOST_MESSAGE = 240
 _LAST_WIDTH = 20
 _LAST_COLUMN = re.compile(r"\s*\S.*?\s{2,}(?=\S)")
 _ROW = re.compile(r"\s*(\S.*?)\s{2,}(\S.*)")
-_IN_BRACKETS = re.compile(r"\(([^()]+)\)\.?$")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _ATTRIBUTES = re.compile("(\x1b\\[[0-9;]*m)")
 
@@ -168,10 +167,14 @@ def shown_line(line: str) -> str:
 
 
 def reason_of(message: str) -> str:
-    """Say shortly why something is tried again: what stands in brackets at the end, else the first line."""
+    """Say shortly why something is tried again: the first line."""
     first = message.strip().split("\n", 1)[0]
-    found = _IN_BRACKETS.search(first)
-    return shorten(one_line(found[1] if found else first), MOST_MESSAGE).removesuffix(".")
+    return shorten(one_line(first), MOST_MESSAGE).removesuffix(".")
+
+
+def reading_words(event: PromptRead) -> str:
+    """Say how much of the prompt a server has read."""
+    return f"reads the prompt: {event.read:,} of {event.total:,} tokens"
 
 
 def retry_words(event: RequestRetried) -> str:

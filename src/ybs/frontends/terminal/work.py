@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ybs.commands.advice import told
+from ybs.commands.line import as_meant
 from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
@@ -121,6 +122,7 @@ class Work(Sender):
 
     def _line(self, text: str) -> Line:
         """Return a line; what was pasted into it names no files."""
+        text = as_meant(text)
         typed = self._front.shorten(text)
         return Line(text=text, sender=self, typed=None if typed == text else typed)
 

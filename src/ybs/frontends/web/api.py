@@ -115,6 +115,7 @@ class Api:
             Route("/api/logins", self.logins),
             Route("/api/logins/{id}/end", self.end_login, methods=["POST"]),
             Route("/api/board", self.board),
+            Route("/api/learned", self.learned, methods=["POST"]),
             Route("/api/search", self.search_all),
             Route("/api/stream", self.stream),
             Route("/api/sessions", self.sessions),
@@ -370,6 +371,10 @@ class Api:
         """Return the figures of the board."""
         return _json(await self._pages.board(_login(request).id, len(self._access.logins)))
 
+    async def learned(self, request: Request) -> Response:
+        """Show, accept or dismiss a task that recurs."""
+        return _json(await self._pages.learned((await _body(request, Typed)).text))
+
     def _found(self, request: Request) -> Followed:
         return self._pages.find(request.path_params["id"], _login(request).id)
 
@@ -414,7 +419,7 @@ async def _body(request: Request, kind: type[_T]) -> _T:
         raise YbsError("A request has a JSON body.")
     try:
         return msgspec.json.decode(await request.body(), type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise YbsError(f"The request is not understood: {error}") from error
 
 

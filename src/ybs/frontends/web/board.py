@@ -168,7 +168,7 @@ async def board_of(
     ]
     return {
         "uses": uses,
-        "running": [each for each in opened if each["busy"] or each["asks"]],
+        "running": [each for each in opened if each["busy"] or each["question"]],
         "router": await _router(loaded),
         "health": [*_process(), *facts, *_warnings(loaded.warnings)],
     }

@@ -20,6 +20,7 @@ from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell, warn, write
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import SIGNALS
+from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
 from ybs.frontends.web.api import Api, link_to
 from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
@@ -44,20 +45,49 @@ _SERVING: Final = "ybs: the page is open at {origin}. Ctrl-C ends it, and every 
 
 def web(arguments: "Namespace", options: Options) -> int:
     """Serve the page, or set its password, and return the exit code. Raises YbsError."""
-    password = Password(options.host.config_folder / _PASSWORD)
     if arguments.action == "password":
-        return set_password(password)
-    # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
-    for name in ("uvicorn", "uvicorn.error", "asyncio"):
-        logging.getLogger(name).addHandler(logging.NullHandler())
+        return set_password(Password(options.host.config_folder / _PASSWORD))
     try:
-        with _bound(arguments.host, arguments.port) as bound:
-            place = place_of(arguments, bound.getsockname()[1], password)
-            tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
-            return asyncio.run(_Run(options, password, place, tls).go(bound))
+        return asyncio.run(_run(arguments, options))
     except UsageError as error:
         tell(f"ybs: {error}")
         return 2
+
+
+async def _run(arguments: "Namespace", options: Options) -> int:
+    """Serve until a signal comes; return the exit code. Raises UsageError and YbsError."""
+    loop, over, codes = asyncio.get_running_loop(), asyncio.Event(), list[int]()
+
+    def stop(code: int) -> None:
+        codes.append(code)
+        over.set()
+
+    for number, code in SIGNALS.items():
+        loop.add_signal_handler(number, stop, code)
+    async with shown(arguments, arguments.port, Pages(options)):
+        await over.wait()
+    return 0 if codes[0] == 130 else codes[0]
+
+
+@asynccontextmanager
+async def shown(arguments: "Namespace", port: int, pages: Pages) -> AsyncGenerator[None]:
+    """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError."""
+    # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
+    for name in ("uvicorn", "uvicorn.error", "asyncio"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    host = pages.options.host
+    password, access = Password(host.config_folder / _PASSWORD), Access(host.state_folder / _LOGINS)
+    tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
+    with _bound(arguments.host, port) as bound:
+        place = place_of(arguments, bound.getsockname()[1], password)
+        async with serving(pages, password, access, place, bound, tls):
+            warn(pages.saved.loaded.warnings)
+            tell(_SERVING.format(origin=place.origins[0]))
+            link = link_to(place, access)
+            write(link)
+            sys.stdout.flush()
+            async with _opened(host, link):
+                yield
 
 
 def set_password(password: Password) -> int:
@@ -126,39 +156,6 @@ class Server(uvicorn.Server):
         yield
 
 
-class _Run:
-    """One run of the page, with the signals that may end it."""
-
-    def __init__(
-        self, options: Options, password: Password, place: Place, tls: tuple[str, str] | None
-    ) -> None:
-        self._options, self._password, self._place, self._tls = options, password, place, tls
-        self._code = 0
-
-    async def go(self, bound: socket) -> int:
-        """Serve until a signal comes; return the exit code. Raises YbsError."""
-        loop, over = asyncio.get_running_loop(), asyncio.Event()
-
-        def stop(code: int) -> None:
-            self._code = self._code or code
-            over.set()
-
-        for number, code in SIGNALS.items():
-            loop.add_signal_handler(number, stop, code)
-        access = Access(self._options.host.state_folder / _LOGINS)
-        where = (self._place, bound, self._tls)
-        pages = Pages(self._options)
-        async with serving(pages, self._password, access, *where):
-            warn(pages.saved.loaded.warnings)
-            tell(_SERVING.format(origin=self._place.origins[0]))
-            link = link_to(self._place, access)
-            write(link)
-            sys.stdout.flush()
-            async with _shown(self._options.host, link):
-                await over.wait()
-        return 0 if self._code == 130 else self._code
-
-
 @asynccontextmanager
 async def serving(
     pages: Pages,
@@ -186,6 +183,7 @@ async def serving(
         timeout_graceful_shutdown=2,
     )
     server = Server(config)
+    markup.markdown("")  # imports what the first session would wait for
     running = asyncio.create_task(server.serve([bound]))
     try:
         await server.is_up.wait()
@@ -225,7 +223,7 @@ def _bound(host: str, port: int) -> Generator[socket]:
 
 
 @asynccontextmanager
-async def _shown(host: "Host", link: str) -> AsyncGenerator[None]:
+async def _opened(host: "Host", link: str) -> AsyncGenerator[None]:
     """Open the link where there is a desktop, by way of a file: the arguments of a program can be read by everybody."""
     environ = host.environ
     has_desktop = "DISPLAY" in environ or "WAYLAND_DISPLAY" in environ or sys.platform == "darwin"

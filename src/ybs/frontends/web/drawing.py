@@ -87,8 +87,8 @@ def _drawn(event: events.Event, place: int) -> Record | None:  # noqa: C901, PLR
             return None  # `Followed` says what is gone
         case events.SessionStarted() | events.SystemPrompted() | events.StateChanged():
             return None
-        case events.Titled():
-            return None  # the state has it
+        case events.Titled() | events.PromptRead():
+            return None  # the state has it, and a page says that it waits
         case _:
             assert_never(event)
 

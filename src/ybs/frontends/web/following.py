@@ -87,21 +87,10 @@ class Sent(Line, frozen=True, kw_only=True):
     ref: str = ""
 
 
-class _Writing:
-    """What an agent is writing: its thinking, the blocks that are whole as HTML, and the rest as text."""
+class _Writing(markup.Growing):
+    """What an agent is writing: its answer and its thinking."""
 
-    def __init__(self) -> None:
-        self.thinking, self.html, self.rest = "", "", ""
-
-    def add(self, text: str) -> str | None:
-        """Take a piece of the answer; return the HTML of the blocks that it ends, None where it ends none."""
-        self.rest += text
-        end = markup.whole_blocks(self.rest) if "\n" in text else 0
-        if not end:
-            return None
-        html = markup.markdown(self.rest[:end])
-        self.html, self.rest = self.html + html, self.rest[end:]
-        return html
+    thinking = ""
 
 
 class Followed(Sender):
@@ -118,6 +107,8 @@ class Followed(Sender):
         #: The whole events; the place of each is its number here, from 1 on.
         self._events: list[Envelope] = []
         self._journal, self._replay = self.session.journal, Replay()
+        #: How many events the replay has seen: most sessions take nothing back, and need none of it.
+        self._replayed = 0
         self._extra: dict[int, Record] = {}
         self._drawn: dict[int, bytes] = {}
         self._writing: dict[str, _Writing] = {}
@@ -181,7 +172,14 @@ class Followed(Sender):
             tab.put(record)
         for record in self._passing():
             tab.put(record)
+        self.shared.holders += not self.tabs
         self.tabs.add(tab)
+
+    def leave(self, tab: Tab) -> None:
+        """Send a tab nothing more."""
+        if tab in self.tabs:
+            self.tabs.remove(tab)
+            self.shared.holders -= not self.tabs
 
     def window(self, before: int) -> tuple[int, list[bytes]]:
         """Return the records before a place, from the beginning of a turn on, and the place of the first (0: there are none before it)."""
@@ -277,6 +275,7 @@ class Followed(Sender):
             self.session.journal is not self._journal
         ):  # /new and /resume go on with another conversation
             self._journal, self._replay = self.session.journal, Replay()
+            self._replayed = self.last
             for earlier in self._journal.earlier:
                 self._keep(earlier)
             self._has_moved = True
@@ -288,20 +287,24 @@ class Followed(Sender):
     def _keep(self, envelope: Envelope) -> None:
         """Keep a whole event; of one that takes something back, or brings it back, work out what that is."""
         event, place = envelope.event, self.last + 1
-        if envelope.is_main and isinstance(event, events.Rewound):
-            self._extra[place] = {"t": "cut", "n": place, "to": self._replay.line_of(event.keeps)}
-        elif envelope.is_main and isinstance(event, events.Replaced):
-            before, same = self._replay.messages, 0
-            pairs = zip(before, event.messages, strict=False)
-            same = next(
-                (at for at, (a, b) in enumerate(pairs) if a != b),
-                min(len(before), len(event.messages)),
-            )
-            to = self._replay.line_of(same)
-            records = records_of(event.messages[same:], place)
-            self._extra[place] = {"t": "cut", "n": place, "to": to, "records": records}
-        self._replay.add(event, place, agent=envelope.agent)
         self._events.append(envelope)
+        if not envelope.is_main or not isinstance(event, events.Rewound | events.Replaced):
+            return
+        for at in range(self._replayed, place - 1):
+            earlier = self._events[at]
+            self._replay.add(earlier.event, at + 1, agent=earlier.agent)
+        if isinstance(event, events.Rewound):
+            same, returned = event.keeps, []
+        else:
+            before = self._replay.messages
+            pairs = enumerate(zip(before, event.messages, strict=False))
+            shorter = min(len(before), len(event.messages))
+            same = next((at for at, (one, other) in pairs if one != other), shorter)
+            returned = records_of(event.messages[same:], place)
+        to = self._replay.line_of(same)
+        self._extra[place] = {"t": "cut", "n": place, "to": to, "records": returned}
+        self._replay.add(event, place)
+        self._replayed = place
 
     def _flush(self) -> None:
         """Send the tabs what has come."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -18,10 +18,10 @@ from ybs.security.unicode import printable
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-#: Longer texts are shown as they are, and longer code without colours.
-_MOST_MARKDOWN, _MOST_CODE = 200_000, 50_000
-#: Rows of a diff that are drawn, and characters of a line that is compared word by word.
-MOST_ROWS, _MOST_COMPARED = 2_000, 500
+#: Longer texts are shown as they are.
+_MOST_MARKDOWN: Final = 100_000
+#: Rows of a diff that are drawn; characters of a line that is compared word by word, and of all that are: comparing is slow.
+MOST_ROWS, _LONGEST_COMPARED, _MOST_COMPARED = 2_000, 500, 20_000
 #: Characters of an output that are shown: its beginning and its end.
 MOST_OUTPUT: Final = 60_000
 _ALIKE: Final = 0.5
@@ -47,32 +47,51 @@ def markdown(words: str) -> str:
 
 @lru_cache(256)
 def code(words: str, language: str) -> str:
-    """Return code as HTML, its parts with the classes of their kinds."""
-    if len(words) > _MOST_CODE or not language:
-        return escape(words)
-    lexer = _lexer(language)
-    if lexer is None:
-        return escape(words)
-    from pygments import formatters, highlight
+    """Return code as HTML, its parts with the classes of their kinds. `language` is its name, or that of a file.
 
-    every: Any = formatters
-    formatter = every.HtmlFormatter(nowrap=True, classprefix="h-")
-    drawn = str(highlight(words, lexer, formatter))
-    return drawn if words.endswith("\n") else drawn.removesuffix("\n")
+    Lexers of libraries take minutes for some texts, which a model may write. This one looks at each character once.
+    """
+    tokens = _TOKENS.get(_FAMILIES.get(language.rpartition(".")[2].lower(), ""))
+    return tokens.sub(_coloured, words) if tokens else escape(words)
 
 
-@lru_cache(64)
-def _lexer(language: str) -> Any:
-    """Return what reads a language, by its name or that of a file; None where nothing does."""
-    from pygments import lexers
-    from pygments.util import ClassNotFound
+def _coloured(found: re.Match[str]) -> str:
+    kind, words = found.lastgroup, found[0]
+    if kind == "word":
+        is_call = found.string.startswith("(", found.end())
+        kind = "k" if _KEYWORDS.fullmatch(words) else "f" if is_call else ""
+    return f'<span class="h-{kind}">{escape(words)}</span>' if kind else escape(words)
 
-    every: Any = lexers
-    find = every.get_lexer_for_filename if "." in language else every.get_lexer_by_name
-    try:
-        return find(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
+
+def _tokens(comment: str) -> re.Pattern[str]:
+    """Return what finds the tokens of languages with such comments. It takes what it has looked at, or has not looked far."""
+    quoted = "|".join(rf"{q}(?:\\.|[^{q}\\\n]){{0,300}}+{q}" for q in "\"'`")
+    long = "|".join(rf"{q}.*?(?:{q}|\Z)" for q in ('"""', "'''"))
+    parts = f"(?P<c>{comment})|(?P<s>{long}|{quoted})|(?P<n>[0-9][\\w.]*)|(?P<word>\\w+)|\\s+|."
+    return re.compile(parts, re.DOTALL)
+
+
+_TOKENS: Final = {
+    "#": _tokens(r"\#[^\n]*"),
+    "//": _tokens(r"//[^\n]*|/\*.*?(?:\*/|\Z)"),
+    "--": _tokens(r"--[^\n]*"),
+    "<": _tokens(r"<!--.*?(?:-->|\Z)"),
+}
+_LANGUAGES: Final = {
+    "#": "python py pyi sh bash zsh shell console yaml yml toml ini cfg ruby rb perl pl r make makefile dockerfile docker elixir ex exs nix julia jl powershell ps1",
+    "//": "javascript js mjs jsx typescript ts tsx json jsonc c h cpp cc cxx hpp csharp cs java kotlin kt swift go rust rs php scala dart zig css scss less proto groovy",
+    "--": "sql lua haskell hs elm",
+    "<": "html htm xml svg vue",
+}
+_FAMILIES: Final = {name: each for each, names in _LANGUAGES.items() for name in names.split()}
+_KEYWORDS: Final = re.compile(
+    r"abstract|and|as|assert|async|await|begin|break|case|catch|class|const|continue|def|default|defer|del|delete|do|done|elif|else|elsif|end|enum|"
+    r"except|export|extends|extern|false|False|fi|final|finally|fn|for|from|func|function|global|go|goto|if|impl|implements|import|in|include|"
+    r"instanceof|interface|is|lambda|let|local|loop|match|mod|module|mut|namespace|new|nil|None|nonlocal|not|null|of|or|override|package|pass|"
+    r"private|protected|pub|public|raise|readonly|require|return|select|self|static|struct|super|switch|then|this|throw|trait|true|True|try|type|"
+    r"typedef|typeof|union|unless|until|use|using|val|var|virtual|void|where|while|with|yield|SELECT|FROM|WHERE|INSERT|INTO|UPDATE|DELETE|CREATE|"
+    r"TABLE|JOIN|ON|AND|OR|NOT|NULL|ORDER|BY|GROUP|VALUES|SET|AS"
+)
 
 
 def output(words: str) -> str:
@@ -117,20 +136,33 @@ def _renderer() -> "MarkdownIt":
     return made
 
 
-def whole_blocks(words: str) -> int:
-    """Return how many characters of a text that is being written are blocks that nothing can change any more."""
-    place, is_open, end = 0, "", 0
-    for line in words.splitlines(keepends=True):
-        stripped = line.strip()
-        place += len(line)
-        if is_open:
-            is_open = "" if stripped.startswith(is_open) and not stripped.strip("`~") else is_open
-            end = place if not is_open and line.endswith("\n") else end
-        elif stripped.startswith(("```", "~~~")):
-            is_open = stripped[:3]
-        elif not stripped and line.endswith("\n"):
-            end = place
-    return end
+class Growing:
+    """Markdown that is being written: `html` is that of the blocks that nothing can change any more, `rest` the text behind them."""
+
+    def __init__(self) -> None:
+        self.html = self.rest = ""
+        #: How many characters of the rest were looked at, and the fence that is open there.
+        self._place, self._fence = 0, ""
+
+    def add(self, words: str) -> str | None:
+        """Take more of the text; return the HTML of the blocks that it ends, None where it ends none."""
+        self.rest += words
+        end = 0
+        while (line_end := self.rest.find("\n", self._place) + 1) > 0:
+            line = self.rest[self._place : line_end].strip()
+            self._place = line_end
+            if self._fence:
+                if line.startswith(self._fence) and not line.strip("`~"):
+                    self._fence, end = "", line_end
+            elif line.startswith(("```", "~~~")):
+                self._fence = line[:3]
+            elif not line:
+                end = line_end
+        if not end:
+            return None
+        html = markdown(self.rest[:end])
+        self.html, self.rest, self._place = self.html + html, self.rest[end:], self._place - end
+        return html
 
 
 # Diffs
@@ -144,13 +176,23 @@ class _Row(Struct):
     old_text: str | None = None
     new_text: str | None = None
 
+    @property
+    def is_change(self) -> bool:
+        """Whether a line stands in place of another one."""
+        return self.old is not None and self.new is not None and self.old_text != self.new_text
+
 
 def diff(words: str, name: str = "") -> str:
     """Return a unified diff as a table with the old lines beside the new ones, the changed words marked."""
     lines = printable(words).strip("\n").split("\n")
     rows, language = list(_rows(lines)), _language(name or _name_in(lines))
     shown, hidden = rows[:MOST_ROWS], len(rows) - MOST_ROWS
-    body = "".join(_drawn(row, language) for row in shown)
+    body, left = "", _MOST_COMPARED
+    for row in shown:
+        size = max(len(row.old_text or ""), len(row.new_text or ""))
+        is_compared = row.is_change and size <= min(left, _LONGEST_COMPARED)
+        left -= size * is_compared
+        body += _drawn(row, language, is_compared=is_compared)
     more = f'<tr class="hunk"><td colspan="4">{hidden:,} more rows</td></tr>' if hidden > 0 else ""
     return f'<div class="scroll diffbox" tabindex="0"><table class="diff"><caption class="sr">Changes, the old lines beside the new ones</caption><colgroup><col class="no"><col><col class="no"><col></colgroup><tbody>{body}{more}</tbody></table></div>'
 
@@ -208,14 +250,14 @@ def _pairs(removed: Sequence[tuple[int, str]], added: Sequence[tuple[int, str]])
         yield row
 
 
-def _drawn(row: _Row, language: str) -> str:
+def _drawn(row: _Row, language: str, *, is_compared: bool) -> str:
     if row.old is None and row.new is None:
         return f'<tr class="hunk"><td colspan="4">{escape(row.old_text or "")}</td></tr>'
-    if row.old is not None and row.new is not None and row.old_text == row.new_text:
+    if row.old is not None and row.new is not None and not row.is_change:
         line = code(row.old_text or "", language)
         return f'<tr class="same"><td class="no">{row.old}</td><td>{line}</td><td class="no">{row.new}</td><td>{line}</td></tr>'
     old, new = row.old_text, row.new_text
-    marked = _marked(old, new) if old is not None and new is not None else None
+    marked = _marked(old or "", new or "") if is_compared else None
     old_html = marked[0] if marked else code(old or "", language)
     new_html = marked[1] if marked else code(new or "", language)
     is_old, is_new = ("del" if old is not None else "none"), ("add" if new is not None else "none")
@@ -232,8 +274,6 @@ def _signed(sign: str, line: str | None, html: str) -> str:
 
 def _marked(old: str, new: str) -> tuple[str, str] | None:
     """Return two lines with the words marked that differ; None where they have little in common."""
-    if max(len(old), len(new)) > _MOST_COMPARED:
-        return None
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     if matcher.ratio() < _ALIKE:

@@ -7,15 +7,18 @@ from time import time
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ybs.commands.figures import age
+from ybs.commands.learn import Learning
 from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.sessions import Sessions
+from ybs.frontends.serve.protocol import Opening, Resuming
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web.board import Ledger, board_of
-from ybs.frontends.web.drawing import Record
+from ybs.frontends.web.drawing import Record, reply_of
 from ybs.frontends.web.following import Followed, Tab
 from ybs.security.unicode import printable
 from ybs.session.hub import Hub, Shared
@@ -32,14 +35,15 @@ _TRUST: Final = "This project asks for settings or programs that wait for your t
 
 
 class Pages:
-    """The sessions of a hub as pages see them; without one they have a hub of their own, which ends with them.
+    """The sessions of a server (`hosted`) as pages see them; without one they have a hub of their own, which ends with them.
 
-    `options` are those of the command line, for sessions that pages open.
+    `options` are those of the command line, for sessions that pages open in a hub of their own.
     """
 
-    def __init__(self, options: Options, hub: Hub | None = None) -> None:
-        self.options, self._has_own_hub = options, hub is None
-        self.hub = hub or Hub(self._opened, options.host)
+    def __init__(self, options: Options, hosted: HostedSessions | None = None) -> None:
+        self.options, self._hosted = options, hosted
+        self.hub = hosted.hub if hosted else Hub(self._opened, options.host)
+        self.hub.changed = self.tell
         self.saved, self.ledger = Sessions(options), Ledger()
         self.begun_at = time()
         self._followed: dict[str, Followed] = {}
@@ -61,9 +65,13 @@ class Pages:
         """End everything."""
         for tab in tuple(self._tabs):
             tab.end()
+        if self._telling is not None:
+            self._telling.cancel()
         for followed in self._followed.values():
             followed.close()
-        if self._has_own_hub:
+        self._followed.clear()
+        self.hub.changed = lambda: None
+        if self._hosted is None:
             await self.hub.aclose()
 
     # Sessions
@@ -80,16 +88,20 @@ class Pages:
         """Open a new session in a known project, or a saved one. Raises YbsError."""
         if len(self.hub.sessions) >= MOST_OPEN:
             raise YbsError(f"{MOST_OPEN} sessions are open. Close one first.")
-        options: dict[str, Any] = {}
-        folder = folder or str(self.saved.folder)
+        folder, name = folder or str(self.saved.folder), ""
         if resume:
             saved = await asyncio.to_thread(self.saved.find, resume)
-            folder, options = saved.project, {"resume": saved.name, "fork": is_fork}
+            folder, name = saved.project, saved.name
         elif folder not in await asyncio.to_thread(self.projects):
             raise YbsError("No session was ever held in that folder. Start ybs there once.")
-        if is_incognito:
-            options["overrides"] = {"incognito.enabled": True}
-        shared = self.hub.open(folder, **options)
+        if self._hosted is not None:
+            kind = Resuming(folder=folder, name=name) if name else Opening(folder=folder)
+            opening = replace(kind, incognito=is_incognito)
+            shared = self._hosted.open(opening, is_fork=is_fork).shared
+        else:
+            overrides = {"incognito.enabled": True} if is_incognito else {}
+            resuming = {"resume": name, "fork": is_fork} if name else {}
+            shared = self.hub.open(folder, overrides=overrides, **resuming)
         followed = self._follow(shared, login)
         review = shared.session.loaded.review
         if review is not None and review.needs_question:
@@ -100,7 +112,6 @@ class Pages:
         name = shared.session.id
         if name not in self._followed:
             self._followed[name] = Followed(shared, owner, self.tell)
-            self.tell()
         return self._followed[name]
 
     def find(self, session_id: str, login: str) -> Followed:
@@ -113,11 +124,11 @@ class Pages:
     async def close(self, followed: Followed) -> None:
         """End a session."""
         name = followed.session.id
-        self._followed.pop(name, None)
-        followed.close()
-        await followed.session.inbox.abandon()
-        await self.hub.close(name)
-        self.tell()
+        if self._hosted is not None:
+            await self._hosted.close(self._hosted.find(name), "It was closed on the page.")
+        else:
+            await followed.session.inbox.abandon()
+            await self.hub.close(name)
 
     def opened_by(self, login: str) -> list[Record]:
         """List the open sessions that a login may see, oldest first."""
@@ -161,7 +172,17 @@ class Pages:
                 "no sandbox" not in words,
             ),
         ]
-        return await board_of(self.saved, self.ledger, opened, facts)
+        return {
+            **await board_of(self.saved, self.ledger, opened, facts),
+            "learned": await self.learned("/learn"),
+        }
+
+    async def learned(self, line: str) -> Record:
+        """List the tasks that recur, or do with one what a line says. Raises YbsError."""
+        folder = self.saved.folder
+        learning = Learning(self.options.host, self.saved.store.folder, folder)
+        argument = line.removeprefix("/learn").strip()
+        return reply_of(await asyncio.to_thread(learning.take, argument), line)
 
     # Tabs
 
@@ -180,7 +201,7 @@ class Pages:
         """Let go of a tab."""
         self._tabs.discard(tab)
         for followed in self._followed.values():
-            followed.tabs.discard(tab)
+            followed.leave(tab)
 
     def end_tabs(self, login: str) -> None:
         """Send nothing more to the tabs of a login that has ended."""
@@ -195,6 +216,8 @@ class Pages:
 
     def _tell(self) -> None:
         self._telling = None
+        for name in self._followed.keys() - {each.session.id for each in self.hub.sessions}:
+            self._followed.pop(name).close()
         lines: dict[str, bytes] = {}
         for tab in tuple(self._tabs):
             if tab.login not in lines:
@@ -214,7 +237,7 @@ def _row(followed: Followed) -> Record:
         "folder": printable(session.host.short(str(session.folder))),
         "model": printable(state.model),
         "busy": state.is_busy,
-        "asks": len(state.questions),
+        "question": state.questions[-1].id if state.questions else "",
         "cost": session.usage.cost_usd,
         "at": followed.at,
         "incognito": followed.is_private,

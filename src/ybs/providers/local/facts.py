@@ -10,6 +10,11 @@ FACTS = Provider(
     endpoint="http://127.0.0.1:8080/v1",
     model=STARTER_NAME,
     needs_key=False,
-    quirks=Quirks(sees_images=False, arguments_as_object=False, takes_grammar=True),
+    quirks=Quirks(
+        sees_images=False,
+        arguments_as_object=False,
+        takes_grammar=True,
+        extra_body={"return_progress": True},
+    ),
     start_advice="start `llama-server` (or unset llm.endpoint)",
 )

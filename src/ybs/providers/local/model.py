@@ -14,7 +14,7 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError, ModelError, ProviderDown, YbsError
-from ybs.core.events import Event, Noticed, RequestRetried
+from ybs.core.events import Event, Noticed, PromptRead, RequestRetried
 from ybs.core.ports import Request
 from ybs.providers.local import hardware, models, prefix_slot, server
 from ybs.providers.local.choice import CPU_WINDOW
@@ -169,7 +169,7 @@ class LlamaCppModel:
         try:
             async with aclosing(self._answer(request, is_new=not await self._is_up())) as events:
                 async for event in events:
-                    has_output = has_output or not isinstance(event, Noticed)
+                    has_output = has_output or not isinstance(event, Noticed | PromptRead)
                     yield event
             return
         except ProviderDown:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 10.0
 CHILD_SECONDS = 5.0
+#: So many tokens a processor reads at a time: after each it tells how far it is.
+BATCH = 256
 
 
 def main() -> None:
@@ -81,6 +83,7 @@ def program_arguments(job: ServerArguments) -> list[str]:
     words = [job.program, "--model", job.model, "--alias", job.alias]
     words += ["--host", SOCKET, "--jinja", "--parallel", "1"]
     words += ["--ctx-size", str(job.window), "--n-gpu-layers", str(job.gpu_layers)]
+    words += [] if job.gpu_layers else ["--batch-size", str(BATCH)]
     words += ["--threads", str(job.threads), "--threads-batch", str(job.reading_threads)]
     if job.slots_folder:
         words += ["--slot-save-path", job.slots_folder]
@@ -129,6 +132,8 @@ def start(job: ServerArguments) -> Any:
     parameters.api_keys = [job.key]
     parameters.n_ctx = job.window
     parameters.n_gpu_layers = job.gpu_layers
+    if not job.gpu_layers:
+        parameters.n_batch = BATCH
     parameters.n_parallel = 1
     parameters.use_jinja = True
     if job.slots_folder:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from ybs.core.errors import ModelError
-from ybs.core.events import Event, TextStreamed, ThinkingStreamed, ToolCallStreamed
+from ybs.core.events import Event, PromptRead, TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.core.messages import (
     AssistantMessage,
     AssistantPart,
@@ -120,6 +120,7 @@ class Assembly:
         self._parts: list[_Prose | _Call] = []
         self._calls: dict[int | str, _Call] = {}
         self._last_call: _Call | None = None
+        self._read = 0
         self._room = max(_FEWEST_CHARACTERS, max_tokens * _CHARACTERS_PER_TOKEN)
 
     @property
@@ -130,7 +131,12 @@ class Assembly:
     @property
     def progress(self) -> tuple[object, ...]:
         """Something that changes with each piece of the answer."""
-        return (self._room, len(self._parts), self.stop_reason, self.has_ended)
+        return (self._room, len(self._parts), self.stop_reason, self.has_ended, self._read)
+
+    def note_reading(self, read: int, total: int) -> PromptRead:
+        """Note how many tokens of the prompt the server has read."""
+        self._read = read
+        return PromptRead(read=read, total=total)
 
     def add_text(self, text: str) -> tuple[Event, ...]:
         """Add a piece of the answer's text. What is thinking at its beginning becomes that."""

@@ -95,6 +95,10 @@ class OpenAIAdapter:
     def decode(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         """Put a `chat.completion.chunk`, or a whole `chat.completion`, into the draft."""
         _note_usage(frame, draft)
+        if progress := as_object(frame.get("prompt_progress")):  # llama.cpp, where it was asked
+            read, total = count_at(progress, "processed"), count_at(progress, "total")
+            if read is not None and total:
+                yield draft.note_reading(read, total)
         choices = frame.get("choices")
         choice = as_object(choices[0]) if isinstance(choices, list) and choices else {}  # pyright: ignore[reportUnknownArgumentType] - JSON
         message = choice.get("message") if draft.is_empty else None  # some repeat it all at the end

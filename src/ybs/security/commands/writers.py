@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.options import git_verb, operands_of
+from ybs.security.commands.options import git_verb, is_by_goals, operands_of
 from ybs.security.commands.wrappers import Reading
 
-_NOWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&")  # noqa: S108 - the sandbox has its own
+#: How files begin that are not the project's, or are only known when the command runs.
+_ELSEWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&", "$", "`")  # noqa: S108 - the sandbox has its own
 #: Programs that write whatever their words are.
-_WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate dd patch rsync unzip zip gzip gunzip bzip2 xz unxz make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort gofmt rustfmt cookiecutter")  # fmt: skip
+_WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate patch rsync make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort rustfmt cookiecutter")  # fmt: skip
 #: Programs that talk to other machines, and verbs with which those that install do.
 _REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
 _INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
@@ -21,8 +22,8 @@ _FETCHING = words_in("install i ci add update upgrade download publish audit req
 _ON_THIS_MACHINE = re.compile(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
 #: Programs that write with one of these verbs.
 _VERBS = {
-    "git": "add am apply bisect checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset"
-    " restore revert rm submodule switch update-index worktree",
+    "git": "add am apply checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset restore"
+    " revert rm switch update-index",
     "npm": "install i ci add remove uninstall update init link dedupe publish audit version",
     "pnpm": "install i add remove update init link publish",
     "yarn": "install add remove upgrade init link publish",
@@ -40,8 +41,18 @@ _VERBS = {
     **dict.fromkeys(("apt", "apt-get", "brew"), "install update upgrade"),
     "ruff": "format",
 }
-#: Options with which they only look.
-_LOOKING = words_in("--version --help -n --dry-run --check --diff")
+#: Options with which they only look, and goals (`make test`) that seldom write more than caches.
+_LOOKING = words_in("--version --help -V -n -nd --dry-run --check --check-only --diff")
+_TESTING = words_in("test tests check lint help")
+#: Verbs of git that write with one of these words, and words with which `git branch` and `git tag` list.
+_GIT_WORDS = {
+    "bisect": "start good bad new old skip reset run replay",
+    "remote": "add remove rm rename set-url set-head set-branches prune update",
+    "stash": "push save pop apply drop clear branch store",
+    "submodule": "add init update deinit sync set-url set-branch",
+    "worktree": "add remove move prune lock unlock repair",
+}
+_LISTING = re.compile(r"-l$|--(?:list|(?:no-)?contains|(?:no-)?merged|points-at|sort|format)\b")
 #: How the reason ends for what no command in the sandbox can do, and for what none can do without the network.
 IN_GIT = "writes to .git, which is read-only in the sandbox"
 _NEEDS_NETWORK = "needs the network"
@@ -53,7 +64,8 @@ _WITH_WORD = {
     **dict.fromkeys(("tar", "bsdtar"), r"-?[a-z]{0,3}x[a-zA-Z]*$|--extract|--get"),
     **dict.fromkeys(("prettier", "biome"), r"--write|-w"),
     **dict.fromkeys(("eslint", "ruff", "clippy"), r"--fix$"),
-    "tee": rf"(?!-|{'|'.join(_NOWHERE)})",
+    **dict.fromkeys(("gofmt", "goimports"), r"-w"),
+    "tee": rf"(?!-|{'|'.join(map(re.escape, _ELSEWHERE))})",
     "sort": r"-[a-z]{0,3}o|--output",
 }
 
@@ -70,31 +82,38 @@ def needs_network(reading: Reading) -> bool:
 
 
 def _reasons(run: Command) -> Iterator[str]:
-    yield from (f"it writes to {each}" for each in run.targets if not each.startswith(_NOWHERE))
+    yield from (f"it writes to {each}" for each in run.targets if not each.startswith(_ELSEWHERE))
     words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
-    if name in _REACHING:
+    only_looks |= bool(words) and is_by_goals(words) and not _TESTING.isdisjoint(operands)
+    if name in _REACHING and not only_looks:
         is_here = any(map(_ON_THIS_MACHINE.match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
-    elif name in _WRITERS and not only_looks:
+    elif name in _WRITERS and not (only_looks or _is_elsewhere(name, operands)):
         yield f"{name} changes files"
     elif name in _WITH_WORD and any(re.match(_WITH_WORD[name], word) for word in words[1:]):
         yield f"{name} changes files in this way"
     verb = "".join(words[git_verb(words) :][:1] if name == "git" else operands[:1])
     is_listed = verb in _VERBS.get(name, "").split()
     if name == "git" and verb not in _NOT_IN_GIT:
-        if is_listed or _changes_names(verb, operands):
+        if (is_listed and not only_looks) or _changes_names(verb, words, operands):
             yield f"git {verb} {IN_GIT}"
     elif is_listed and not only_looks:
         is_fetching = name in _INSTALLERS and verb in _FETCHING
         yield f"{name} {verb} {_NEEDS_NETWORK if is_fetching else 'changes something'}"
 
 
-def _changes_names(verb: str, operands: list[str]) -> bool:
+def _is_elsewhere(name: str, operands: list[str]) -> bool:
+    """Return whether all that a program would write lies outside of the project."""
+    written = operands[-1:] if name == "cp" else operands
+    return bool(written) and all(each.startswith(_ELSEWHERE) for each in written)
+
+
+def _changes_names(verb: str, words: list[str], operands: list[str]) -> bool:
     """Return whether git makes or removes a name: `git branch` lists, `git branch x` makes one."""
-    rest = operands[1:]
+    first, *rest = [*operands[1:], ""]
     if verb == "config":
-        return len(rest) > 1
-    if verb == "stash":
-        return not rest or rest[0] not in ("list", "show")
-    return verb in ("branch", "tag", "remote") and bool(rest) and rest[0] not in ("show", "-v")
+        return len(rest) > 1 and first not in ("get", "list")
+    if verb in ("branch", "tag"):
+        return bool(first) and not any(map(_LISTING.match, words))
+    return first in _GIT_WORDS.get(verb, "").split() or (verb == "stash" and not first)

@@ -95,6 +95,10 @@ class Shells:
         access = Access(network=network, read_only=read_only)
         environ = self._roots.host.environ
         launch = self.starter.start(shell_command(command), folder, environ, access)
+        if read_only and ("py_compile" in command or "compileall" in command):
+            # Who checks files so does not want the caches, and they cannot be beside the files.
+            caches = {"PYTHONPYCACHEPREFIX": launch.environ["TMPDIR"]}
+            launch = replace(launch, environ={**launch.environ, **caches})
         return self.marked(launch)
 
     def prepare_outside(self, command: str) -> "tuple[Launch, Mark]":

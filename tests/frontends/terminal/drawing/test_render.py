@@ -11,7 +11,9 @@ from ybs.core.events import (
     AssistantSaid,
     ConfirmationAnswered,
     ConfirmationAsked,
+    FilesChanged,
     Noticed,
+    PromptRead,
     RequestRetried,
     RequestStarted,
     SessionEnded,
@@ -197,14 +199,15 @@ def test_a_question_that_was_never_answered_does_not_count_either() -> None:
 
 
 def test_a_retry_is_one_line_and_the_same_reason_is_said_once() -> None:
-    page = Page()
+    page = Page(width=90)
     page.live.begin()
-    message = "openai at 127.0.0.1:1 does not answer (connection refused).\nCheck the network."
+    reason = "openai at 127.0.0.1:1 does not answer (connection refused)"
+    message = f"{reason}.\nCheck the network."
     page.draw(RequestRetried(attempt=1, wait_seconds=0.4, message=message))
-    assert page.text == "  connection refused, trying again in 400 ms\n"
+    assert page.text == f"  {reason}, trying again in 400 ms\n"
     page.draw(RequestRetried(attempt=2, wait_seconds=1.1, message=message))
     assert page.text.count("\n") == 1
-    assert page.passing() == ["⠋ connection refused, trying again in 1.1 s"]
+    assert page.passing() == [f"⠋ {reason}, trying again in 1.1 s"]
 
 
 def test_the_rows_of_an_answer_are_folded_under_their_last_column() -> None:
@@ -222,6 +225,26 @@ def test_waiting_says_for_what_and_how_long() -> None:
     assert page.passing() == ["⠋ waiting for qwen3:14b"]
     page.clock.now += 12
     assert page.passing() == ["⠋ waiting for qwen3:14b  12 s   esc to stop"]
+
+
+def test_waiting_says_how_much_of_the_prompt_a_slow_server_has_read() -> None:
+    page = Page()
+    page.live.begin()
+    page.draw(RequestStarted(model="starter", step=1), PromptRead(read=512, total=2300))
+    assert page.passing() == ["⠋ reads the prompt: 512 of 2,300 tokens"]
+    page.draw(TextStreamed(text="Hello"))
+    assert page.passing()[-1].startswith("⠋ answering")
+    assert "reads" not in page.text
+
+
+def test_the_first_turn_that_changed_files_says_how_to_see_and_undo_it() -> None:
+    page = Page()
+    done = TurnFinished(reason="done", duration_seconds=1)
+    page.draw(done, FilesChanged(checkpoint="1"))
+    assert page.text == ""
+    page.draw(done, FilesChanged(checkpoint="2", paths=("a.py", "b.py")))
+    page.draw(done, FilesChanged(checkpoint="3", paths=("a.py",)))
+    assert page.text == "  2 files changed: /diff shows it, /undo takes it back\n"
 
 
 def test_retries_notices_and_reminders_are_lines_of_their_own() -> None:

@@ -122,7 +122,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
         "  two",
         "listing␛[2J",
         "Exit code 1, after 1 ms.",
-        "Busy, trying again in 4.0 s.",
+        "Down (busy), trying again in 4.0 s.",
         "Warning: careful␛[2J",
         "",
         "It is **done**.",

@@ -390,6 +390,33 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
     assert choose(host_with(), reader(number_of("a provider"), "", "q")) is None, "Enter goes back"
 
 
+@pytest.mark.parametrize("name", ["openai", "Groq"])
+def test_a_providers_name_leads_to_its_key_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def take(_host: Host, _provider: object, _key: str) -> Knock:
+        return Knock("open")
+
+    def model_at(_address: str, key: str, _read: object) -> tuple[str, str]:
+        return "m", key
+
+    monkeypatch.setattr("ybs.providers.knock.try_key", take)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup._model_at", model_at)
+    key = KEYS["OPENAI_API_KEY"]
+    chosen = choose(host_with(), reader(name, key))
+    assert chosen is not None
+    assert (chosen["llm.provider"], chosen["llm.api_key"]) == (name.lower(), key)
+    assert "10  " not in capsys.readouterr().out, "the list of providers is not printed"
+
+
+def test_a_name_takes_the_key_that_is_there_already(capsys: pytest.CaptureFixture[str]) -> None:
+    host = host_with({"OPENAI_API_KEY": KEYS["OPENAI_API_KEY"]})
+    chosen = choose(host, reader("openai"))
+    assert chosen is not None
+    assert chosen["llm.provider"] == "openai"
+    assert "llm.api_key" not in chosen
+
+
 @contextmanager
 def service(key: str) -> Generator[str]:
     """Serve a list of models to who sends this key, and give the address."""

@@ -17,6 +17,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -35,6 +36,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
+from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.folds import Fold, Folds
@@ -68,6 +70,7 @@ from ybs.frontends.terminal.words import (
     duration,
     one_line,
     own_shell_hint,
+    reading_words,
     reason_of,
     retry_words,
     routed_words,
@@ -104,7 +107,7 @@ class Renderer(Page):
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
-        self._has_told_key = False
+        self._has_told_key = self._has_told_undo = False
         self._cut_short: Fold | None = None
 
     def __call__(self, envelope: Envelope) -> None:
@@ -121,15 +124,24 @@ class Renderer(Page):
                 self._answer.draw(event)
             case ToolStarted() | ToolPrinted() | ToolFinished():
                 self._draw_call(event)
-            case RequestStarted() | RequestRetried() | Noticed() | Compacted() | TurnFinished():
+            case RequestStarted() | RequestRetried() | PromptRead() | Noticed() | Compacted():
                 self._draw_progress(event)
+            case TurnFinished() | FilesChanged():
+                self._draw_end(event)
             case UserSaid():
                 self._end_typed(event)
             case ConfirmationAsked() | ConfirmationAnswered():
                 self._pause_call(event)
-            case SessionStarted() | SystemPrompted() | SessionEnded() | Titled():
-                pass
-            case Rewound() | Replaced() | FilesChanged() | FilesRestored() | StateChanged():
+            case (
+                SessionStarted()
+                | SystemPrompted()
+                | SessionEnded()
+                | Titled()
+                | Rewound()
+                | Replaced()
+                | FilesRestored()
+                | StateChanged()
+            ):
                 pass  # whoever asked for it says so
             case _:
                 assert_never(event)
@@ -325,7 +337,7 @@ class Renderer(Page):
         return hint
 
     def _draw_progress(
-        self, event: RequestStarted | RequestRetried | Noticed | Compacted | TurnFinished
+        self, event: RequestStarted | RequestRetried | PromptRead | Noticed | Compacted
     ) -> None:
         match event:
             case RequestStarted():
@@ -336,12 +348,12 @@ class Renderer(Page):
                 self.live.wait(f"waiting for {one_line(event.model)}")
             case RequestRetried():
                 self._tell_retry(event)
+            case PromptRead():
+                self.live.wait(reading_words(event))
             case Noticed():
                 self.note(advised(event.text, event.remedies, separator=" "), event.level)
             case Compacted():
                 self.note(compaction_words(event, "→"))
-            case TurnFinished():
-                self._end_turn(event)
 
     def fail(self, message: str, kind: Kind = "text") -> None:
         """Draw an error: of what a provider said at length the beginning, and which key shows the rest."""
@@ -391,6 +403,14 @@ class Renderer(Page):
         if reason != self._retry_reason:
             self._retry_reason = reason
             self.note(words)
+
+    def _draw_end(self, event: TurnFinished | FilesChanged) -> None:
+        if isinstance(event, TurnFinished):
+            self._end_turn(event)
+        elif event.paths and not self._has_told_undo:
+            self._has_told_undo = True
+            count = plural(len(event.paths), "file")
+            self.note(f"{count} changed: /diff shows it, /undo takes it back")
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._answer.end_thinking()

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.figures import number_in
+from ybs.commands.line import as_meant
 from ybs.commands.plan import offer_plan
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
@@ -167,7 +168,7 @@ class PlainTerminal(Sender):
             if line is None:
                 self._tell("")
                 return 0
-            if line.strip() and await self._take(line.strip()):
+            if line.strip() and await self._take(as_meant(line.strip())):
                 return 0
 
     async def _take(self, line: str, *, is_for_model: bool = False) -> bool:

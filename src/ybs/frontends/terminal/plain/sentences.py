@@ -13,6 +13,7 @@ from ybs.core.events import (
     FilesChanged,
     FilesRestored,
     Noticed,
+    PromptRead,
     Replaced,
     RequestRetried,
     RequestStarted,
@@ -162,7 +163,8 @@ class Sentences:
                 self._calls.clear()
                 return self._end_sentence(event)
             case (
-                TextStreamed()
+                PromptRead()
+                | TextStreamed()
                 | ThinkingStreamed()
                 | ToolCallStreamed()
                 | ToolStarted()

@@ -46,6 +46,8 @@ No model was found on this machine. There are three ways to get one:
   A provider with a key: choose it below, or set {keys}.
 """
 KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY"
+#: The name of the offer to take a provider with a key.
+_ANY_PROVIDER = "a provider\u2026"
 _QUIT = ("q", "quit", "exit")
 
 
@@ -93,7 +95,7 @@ def choose(
     try:
         while True:
             offers = find_offers(host, is_incognito=is_incognito, only_here=only_here)
-            if (done := _Choice(offers, read, using).run()) is not None:
+            if (done := _Choice(host, offers, read, using).run()) is not None:
                 return done
     except (EOFError, KeyboardInterrupt):
         say("")
@@ -163,9 +165,7 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
     if not only_here:
         names = f"{', '.join(CLOUD[:4])} or another"
         others.append(
-            Offer(
-                name="a provider\u2026", detail=f"{names}, with a key", ask=partial(ask_key, host)
-            )
+            Offer(name=_ANY_PROVIDER, detail=f"{names}, with a key", ask=partial(ask_key, host))
         )
     others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
@@ -180,8 +180,8 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
 class _Choice:
     """One list on the screen and the answer to it."""
 
-    def __init__(self, offers: Sequence[Offer], read: Read, using: str) -> None:
-        self._offers, self._read, self._using = offers, read, using
+    def __init__(self, host: Host, offers: Sequence[Offer], read: Read, using: str) -> None:
+        self._host, self._offers, self._read, self._using = host, offers, read, using
         self._shown = 0
         self._has_ready = offers[0].is_ready
 
@@ -214,6 +214,10 @@ class _Choice:
     def _named(self, word: str) -> Offer | None:
         offers = self._offers
         place = meant(word, [each.name for each in offers], [each.detail for each in offers])
+        name = word.casefold()
+        if name in CLOUD and (place is None or offers[place].name == _ANY_PROVIDER):
+            keyed = (each for each in offers if each.detail.startswith(f"{name}, key"))
+            return next(keyed, Offer(name=name, ask=partial(ask_key, self._host, name=name)))
         return None if place is None else offers[place]
 
     def _take(self, offer: Offer) -> Settings | None:
@@ -296,12 +300,12 @@ async def install_starter_here(host: Host) -> Path:
         say("")
 
 
-def ask_key(host: Host, read: Read) -> Settings | None:
-    """Ask for a provider and its key, and try the key there. None: the person went back."""
+def ask_key(host: Host, read: Read, name: str = "") -> Settings | None:
+    """Ask for a provider, unless one is named, and for its key; try the key there. None: the person went back."""
     from ybs.config.schema import Config
     from ybs.providers.registry import chosen_provider, find_provider
 
-    if not (name := _name_of_provider(read)):
+    if not (name := name or _name_of_provider(read)):
         return None
     endpoint = ""
     if name not in PRESETS or not PRESETS[name].address_variable:

@@ -156,7 +156,7 @@ function takeSessions(list) {
     if (was?.busy && !each.busy && (each.id !== current?.id || document.hidden)) {
       seenDone.add(each.id); notify(`${each.title || 'A session'}: done`, each.id);
     }
-    if (was && each.asks > was.asks) notify(`${each.title || 'A session'} asks`, each.id);
+    if (was && each.question && each.question !== was.question) notify(`${each.title || 'A session'} asks`, each.id);
     if (each.busy) seenDone.delete(each.id);
   }
   const names = new Set(list.map(each => each.name));
@@ -185,14 +185,14 @@ function row(each, state, act) {
 function drawLists() {
   const words = $('filter').value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = each => words.every(word => `${each.title} ${each.folder} ${each.model}`.toLowerCase().includes(word));
-  const state = each => each.asks ? 'asks' : each.busy ? 'working' : seenDone.has(each.id) ? 'done' : '';
+  const state = each => each.question ? 'asks' : each.busy ? 'working' : seenDone.has(each.id) ? 'done' : '';
   const focused = document.activeElement?.closest?.('#open, #saved') ? [...document.querySelectorAll('.session')].indexOf(document.activeElement) : -1;
   $('open').replaceChildren(...opened.filter(fits).map(each => row(each, state(each), () => show(each.id, each.name))));
   $('saved').replaceChildren(...saved.filter(fits).slice(0, 100).map(each => row(each, '', doing(() => resume(each.name)))));
   $('openhead').hidden = !opened.length; $('savedhead').hidden = !saved.length;
   if (focused >= 0) document.querySelectorAll('.session')[focused]?.focus();
   const mine = opened.find(each => each.id === current?.id);
-  const asks = opened.some(each => each.asks);
+  const asks = opened.some(each => each.question);
   const mark = asks ? '(asks) ' : opened.some(each => each.busy) ? '… ' : seenDone.size ? '(done) ' : '';
   document.title = `${mark}${mine?.title || 'ybs'}${mine?.title ? ' · ybs' : ''}`;
 }
@@ -448,16 +448,13 @@ async function pick(line) {
   const answer = await ask(line);
   dialog(line, reply({ ...answer, line: '' }, doing(chosen => { closeDialog(); return send(chosen, { choice: true }); })));
 }
-const undo = doing(async () => {
-  const answer = await ask('/diff');
-  dialog('Take the last turn back?', make('p', { text: 'Its words go, and these changes to files are taken back. Redo brings both again.' }),
-    reply({ ...answer, line: '', notes: [] }, () => {}),
-    make('button', { class: 'primary', text: 'Undo', onclick: doing(() => { closeDialog(); return send('/undo'); }) }));
+const wayBack = (way, label, title, words) => doing(async () => {
+  const answer = await ask(`/diff ${way}`);
+  dialog(title, make('p', { text: words }), reply({ ...answer, text: answer.diff ? '' : answer.text, line: '', notes: [] }, () => {}),
+    make('button', { class: 'primary', text: label, onclick: doing(() => { closeDialog(); return send(`/${way}`); }) }));
 });
-const redo = doing(() => {
-  dialog('Do it again?', make('p', { text: 'What was taken back last is done again: its words, and its changes to files.' }),
-    make('button', { class: 'primary', text: 'Redo', onclick: doing(() => { closeDialog(); return send('/redo'); }) }));
-});
+const undo = wayBack('undo', 'Undo', 'Take the last turn back?', 'Its words go, and these changes to files are taken back. Redo brings both again.');
+const redo = wayBack('redo', 'Redo', 'Do it again?', 'What was taken back last is done again: its words, and these changes to files.');
 const closeSession = async () => {
   const { id } = current;
   show(null); await api(`sessions/${id}/close`, {});
@@ -537,7 +534,14 @@ const showBoard = doing(async () => {
   for (const part of ['scroll', 'foot', 'welcome']) $(part).hidden = true;
   $('controls').hidden = true; $('board').hidden = false; $('title').textContent = 'Board';
   $('where').textContent = ''; current = null; location.hash = 'board'; drawLists(); follow(); toggleSide(false);
-  drawBoard($('board'), await api('board'));
+  drawBoard($('board'), await api('board'), about);
+});
+// Show, accept or dismiss a task that recurs; then the board is drawn anew.
+const about = doing(async line => {
+  const answer = await api('learned', { text: line });
+  if (answer.menu) answer.menu.items = answer.menu.items.filter(item => !item.line.endsWith(' project')); // the board is of no project
+  dialog('A recurring task', reply({ ...answer, line: '' }, about));
+  if (!answer.menu && !line.startsWith('/learn why')) drawBoard($('board'), await api('board'), about);
 });
 
 // Keys

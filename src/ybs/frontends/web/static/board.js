@@ -86,7 +86,17 @@ function beliefs(kind, arms) {
   const rows = arms.map(([name, mean, low, high, results]) => ({ level: 0, cells: [name, percent(mean), percent(low), percent(high), results.toFixed(1)] }));
   return figure(`Router: ${kind}`, 'chance of success; the line is where it lies in 9 of 10 cases', [plot], { kinds: ['text', 'count', 'count', 'count', 'count'], heads: ['model', 'expected', 'from', 'to', 'results'], rows });
 }
-export function drawBoard(root, data) {
+// What was asked for again and again. `about` takes the command that says what to do with one.
+function learned(data, about) {
+  const [list] = data.tables;
+  if (!list) return [make('p', { class: 'dim', text: data.text })];
+  return [make('ul', { class: 'learned' }, ...list.rows.map(({ cells: [id, state, task, from] }) => {
+    const act = (label, what) => make('button', { text: label, 'aria-label': `${label}: ${task}`, onclick: () => about(`/learn ${what} ${id}`) });
+    const acts = id.startsWith('p') ? [] : [act('Why', 'why'), act('Make a command', 'accept')];
+    return make('li', {}, make('b', { text: task }), make('span', { class: 'dim', text: [state, from].filter(Boolean).join(' · ') }), ...acts, act('Dismiss', 'dismiss'));
+  }))];
+}
+export function drawBoard(root, data, about) {
   const parts = [];
   const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);
   const input = total('input');
@@ -95,7 +105,7 @@ export function drawBoard(root, data) {
   parts.push(make('dl', { class: 'tiles' }, ...tiles.map(([name, value]) => make('div', {}, make('dt', { text: name }), make('dd', { text: value })))));
   if (total('unpriced')) parts.push(make('p', { class: 'dim', text: `The price of ${short(total('unpriced'))} answers is not known; they are not in what was spent.` }));
   parts.push(make('h2', { text: 'Running turns' }), data.running.length
-    ? table({ kinds: ['text', 'text', 'text', 'text'], heads: ['session', 'state', 'folder', 'model'], rows: data.running.map(each => ({ level: 0, cells: [each.title || 'New session', each.asks ? 'asks' : 'working', each.folder, each.model] })) }, 'Running turns')
+    ? table({ kinds: ['text', 'text', 'text', 'text'], heads: ['session', 'state', 'folder', 'model'], rows: data.running.map(each => ({ level: 0, cells: [each.title || 'New session', each.question ? 'asks' : 'working', each.folder, each.model] })) }, 'Running turns')
     : make('p', { class: 'dim', text: 'Nothing runs at the moment.' }));
   if (data.uses.length) {
     const columns = days(data.uses);
@@ -118,7 +128,7 @@ export function drawBoard(root, data) {
     parts.push(...Object.entries(router.arms).map(([kind, arms]) => beliefs(kind, arms)));
     if (router.last.length) parts.push(make('h3', { text: 'The last choice' }), make('pre', { class: 'out', tabindex: 0, text: router.last.join('\n') }));
   }
-  parts.push(make('h2', { text: 'Health' }), make('div', { class: 'scroll', tabindex: 0 }, make('table', { 'aria-label': 'Health' }, make('tbody', {}, ...data.health.map(([name, value, isWell]) =>
+  parts.push(make('h2', { text: 'Recurring tasks' }), ...learned(data.learned, about), make('h2', { text: 'Health' }), make('div', { class: 'scroll', tabindex: 0 }, make('table', { 'aria-label': 'Health' }, make('tbody', {}, ...data.health.map(([name, value, isWell]) =>
     make('tr', {}, make('th', { scope: 'row', text: name }), make('td', { text: value }), make('td', { class: isWell ? 'well' : 'bad', text: isWell ? 'well' : 'look at this' })))))));
   root.replaceChildren(...parts);
 }

@@ -1,0 +1,318 @@
+"""The questions of a session, asked in its chat: with buttons, and with words for who has none.
+
+What a call needs is approved by the owner alone. In a group the question stands where it arose; of a guest's private chat the owner is
+asked in theirs. A question of the model's own (`ask_user`) is for the person whose chat it is.
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+from ybs.core.envelope import MAIN, Envelope
+from ybs.core.errors import YbsError
+from ybs.core.events import StateChanged
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Answer
+from ybs.frontends.gateway.buttons import Buttons
+from ybs.frontends.gateway.channel import Button, Incoming, OutgoingFile, Place
+from ybs.frontends.gateway.people import ALPHABET, People
+from ybs.frontends.markdown import fenced
+from ybs.security.unicode import printable
+from ybs.session.questions import NO, Choice, choices_of
+from ybs.session.session import Session
+
+#: A longer command or diff goes along as a file, and its beginning stands in the message.
+LONGEST_SHOWN: Final = 3_000
+_BEGINNING: Final = 1_000
+_ID_LENGTH: Final = 4
+NO_LONGER: Final = "This is no longer open: nothing was done."
+OWNER_ONLY: Final = "Only the owner of this assistant can answer this: nothing was done."
+NOBODY: Final = Answer(
+    is_allowed=False, reason="no owner of this chat can be asked", is_unattended=True
+)
+_USAGE: Final = "Usage: `/approve ID yes`, `no` or `always`. The ID stands in the question."
+_SIGNS: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&@])")
+_log = logging.getLogger(__name__)
+
+
+class Post(Protocol):
+    """What sends messages durably: `Outbox`."""
+
+    async def post(
+        self,
+        place: Place,
+        text: str,
+        *,
+        id: str,
+        buttons: Sequence[Sequence[Button]] = (),
+        file: OutgoingFile | None = None,
+        edits: str = "",
+    ) -> None:
+        """Put a message of Markdown into the ledger; the same id twice is one message."""
+        ...
+
+    async def message_of(self, id: str) -> str:
+        """Return the platform's id of a delivered message; "" where it is not (yet)."""
+        ...
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is, in one line: names and titles are chosen by others."""
+    return _SIGNS.sub(r"\\\1", " ".join(printable(text).split()))
+
+
+class _Chat:
+    """A chat whose session is followed."""
+
+    def __init__(self, place: Place, person: str, session: Session) -> None:
+        self.place, self.person, self.session = place, person, session
+        self.asked = dict[str, _Asked]()
+
+
+class _Asked:
+    """A question that was posted: `id` is how people name it, `posts` are its messages: their ids, chats and texts."""
+
+    def __init__(self, chat: _Chat, question: OpenQuestion) -> None:
+        self.chat, self.question = chat, question
+        self.id = "".join(secrets.choice(ALPHABET) for _ in range(_ID_LENGTH))
+        self.choices = reduced(question)
+        self.is_own = question.name == "ask_user" and question.choices is not None
+        self.posts = list[tuple[str, Place, str]]()
+        self.posting: asyncio.Task[None] | None = None
+        self.outcome = "This is no longer asked."
+
+    @property
+    def title(self) -> str:
+        """What is asked, in one line of Markdown."""
+        return plain(self.question.preview if self.is_own else self.question.title)[:300]
+
+    def is_of(self, incoming: Incoming) -> bool:
+        """Return whether it is the model's own question, to the person who sends this."""
+        is_here = self.is_own and _is_same(incoming.place, self.chat.place)
+        is_private = self.chat.place.kind == "private"
+        return is_here and (is_private or incoming.person == self.chat.person)
+
+    def answer(self, answer: Answer, said: str, by: Incoming) -> bool:
+        """Answer it, and return whether it was open."""
+        if not self.chat.session.questions.answer(self.question.id, answer):
+            return False
+        self.outcome = f"**{plain(said)}** ({plain(by.name)})"
+        return True
+
+
+def reduced(question: OpenQuestion) -> tuple[Choice, ...]:
+    """Return the ways to answer in a chat: none of them holds for the project or leads outside the sandbox."""
+    return tuple(
+        each
+        for each in choices_of(question)
+        if not (each.answer.is_for_project or each.answer.is_outside)
+    )
+
+
+class Asking:
+    """Posts the questions of sessions and takes the answers."""
+
+    def __init__(self, outbox: Post, people: People) -> None:
+        self.outbox, self.people, self.buttons = outbox, people, Buttons()
+        self._chats = set[_Chat]()
+        self._tasks = set[asyncio.Task[None]]()
+
+    def follow(self, key: str, place: Place, session: Session) -> Callable[[], None]:
+        """Ask in its chat whatever the session asks, until the returned function is called."""
+        person = place.chat if place.kind == "private" else unquote(key.rpartition(":")[2])
+        chat = _Chat(place, person, session)
+        self._chats.add(chat)
+
+        def hear(envelope: Envelope) -> None:
+            if isinstance(envelope.event, StateChanged):
+                self._look(chat, envelope.event.questions)
+
+        leave = session.subscribe(hear, follows=True)
+
+        def left() -> None:
+            leave()
+            self._look(chat, ())
+            self._chats.discard(chat)
+
+        return left
+
+    def _look(self, chat: _Chat, questions: Sequence[OpenQuestion]) -> None:
+        """Post what is asked now, and put what came of it in the place of what is not any more."""
+        for question_id in chat.asked.keys() - {each.id for each in questions}:
+            self._do(self._close(chat.asked.pop(question_id)))
+        for question in questions:
+            if question.id not in chat.asked:
+                asked = chat.asked[question.id] = _Asked(chat, question)
+                asked.posting = self._do(self._ask(asked))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def settled(self) -> None:
+        """Wait until all that is to be posted now is in the ledger."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    # What is posted
+
+    async def _ask(self, asked: _Asked) -> None:
+        try:
+            for place in await self._places(asked):
+                await self._post(asked, place)
+        except YbsError as error:
+            _log.warning("a question could not be posted: %s", type(error).__name__)
+        if not asked.posts:
+            asked.chat.session.questions.answer(asked.question.id, NOBODY)
+
+    async def _places(self, asked: _Asked) -> list[Place]:
+        """Return where a question is posted: in the chat, or to the owners where it is a guest's private one."""
+        here = asked.chat.place
+        if asked.is_own or here.kind == "group":
+            return [here]
+        places = await self.people.places_of_owners(here.channel, here.account)
+        if here in places:
+            return [here]
+        if places:
+            waits = f"{asked.title}\n\nThis needs the owner's approval; they were asked."
+            await self.outbox.post(here, waits, id=f"ask:{asked.id}:waits")
+        return places
+
+    async def _post(self, asked: _Asked, place: Place) -> None:
+        if not asked.is_own and len(asked.question.preview) > LONGEST_SHOWN:
+            await self._post_file(asked, place)
+        buttons = self.buttons.show(asked, place, [each.label for each in asked.choices])
+        post_id = f"ask:{asked.id}:{len(asked.posts)}"
+        text = _text_of(asked, is_elsewhere=place != asked.chat.place)
+        whole = f"{text}\n\n{_how_of(asked)}"
+        await self.outbox.post(place, whole, id=post_id, buttons=buttons)
+        asked.posts.append((post_id, place, text))
+
+    async def _post_file(self, asked: _Asked, place: Place) -> None:
+        ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
+        name = f"question-{asked.id}.{ending}"
+        data = printable(asked.question.preview).encode()
+        file = OutgoingFile(name=name, data=data, media_type="text/plain")
+        text, post_id = f"Question `{asked.id}` in full:", f"ask:{asked.id}:file{len(asked.posts)}"
+        await self.outbox.post(place, text, id=post_id, file=file)
+
+    async def _close(self, asked: _Asked) -> None:
+        if asked.posting is not None:
+            await asyncio.wait((asked.posting,))
+        self.buttons.withdraw(asked)
+        for post_id, place, text in asked.posts:
+            try:
+                message = await self.outbox.message_of(post_id)
+                done = f"{text}\n\n{asked.outcome}"
+                await self.outbox.post(place, done, id=f"{post_id}:done", edits=message)
+            except YbsError as error:
+                _log.warning("a question could not be closed: %s", type(error).__name__)
+
+    # What is answered
+
+    def is_question(self, of: object) -> bool:
+        """Return whether a button is of a question."""
+        return isinstance(of, _Asked)
+
+    async def choose(self, asked: Any, number: int, incoming: Incoming) -> str:
+        """Take the press of a button; return what is to be said about it, nothing where the message itself changes."""
+        if not await self._may_answer(asked, incoming):
+            return OWNER_ONLY
+        choice = asked.choices[number]
+        return "" if asked.answer(choice.answer, choice.label, incoming) else NO_LONGER
+
+    async def say(self, incoming: Incoming, words: str) -> bool:
+        """Answer the model's oldest own question in this chat in words; return whether there was one for this person."""
+        for asked in self._open_in(incoming.place):
+            if asked.is_of(incoming):
+                return asked.answer(Answer(is_allowed=True, reason=words), words[:200], incoming)
+        return False
+
+    async def approve(self, incoming: Incoming, argument: str) -> str:
+        """Carry out `/approve ID yes|no|always`; return what is to be said about it, nothing where the message itself changes."""
+        asked_here = self._open_in(incoming.place)
+        name, _, words = argument.partition(" ")
+        word, _, reason = words.strip().partition(" ")
+        asked = next((each for each in asked_here if each.id == name.upper()), None)
+        if asked is None:
+            lines = [f"- `{each.id}` {each.title}" for each in asked_here]
+            first = "No question of this ID is open here." if name else ""
+            return "\n".join(filter(None, (first, *(lines or ["Nothing is asked here."]))))
+        if not await self._may_answer(asked, incoming):
+            return OWNER_ONLY
+        chosen = _chosen(asked, word.lower(), reason.strip(), words.strip())
+        if chosen is None:
+            return _USAGE
+        return "" if asked.answer(chosen.answer, chosen.label, incoming) else NO_LONGER
+
+    def _open_in(self, place: Place) -> list[_Asked]:
+        """Return the questions that were posted in a chat and are open."""
+        return [
+            asked
+            for chat in self._chats
+            for asked in chat.asked.values()
+            if any(_is_same(place, posted) for _, posted, _ in asked.posts)
+        ]
+
+    async def _may_answer(self, asked: _Asked, incoming: Incoming) -> bool:
+        if asked.is_of(incoming):
+            return True
+        place = incoming.place
+        return await self.people.is_owner(place.channel, place.account, incoming.person)
+
+
+def _is_same(one: Place, other: Place) -> bool:
+    return (one.channel, one.account, one.chat) == (other.channel, other.account, other.chat)
+
+
+def _chosen(asked: _Asked, word: str, reason: str, words: str) -> Choice | None:
+    """Return the answer that words mean; None where they mean none that is offered."""
+    if asked.question.choices is not None:
+        by_number = {str(number): each for number, each in enumerate(asked.choices, 1)}
+        own = Choice(words[:200], Answer(is_allowed=True, reason=words)) if words else None
+        return by_number.get(words, own)
+    if word == "no":
+        return Choice("No", Answer(is_allowed=False, reason=reason) if reason else NO, "no")
+    if reason:
+        return None
+    for each in asked.choices:
+        if word == "network" and each.answer.with_network:
+            return each
+        if (
+            word == {"once": "yes", "always": "always"}.get(each.kind)
+            and not each.answer.with_network
+        ):
+            return each
+    return None
+
+
+def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
+    """Return what is asked: the whole command or change, and why."""
+    question = asked.question
+    who = "" if question.agent in ("", MAIN) else f"{plain(question.agent)}: "
+    if asked.is_own:
+        return f"{who}{printable(question.preview)}"
+    lines = [f"**{who}{plain(question.title)}?**"]
+    if is_elsewhere:
+        lines.append(f"A guest's session asks ({plain(asked.chat.person)}).")
+    if shown := printable(question.preview):
+        if len(question.preview) > LONGEST_SHOWN:
+            shown = f"{shown[:_BEGINNING]}\n… (the whole of it is in the file question-{asked.id})"
+        lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))
+    lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
+    lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
+    return "\n\n".join(lines)
+
+
+def _how_of(asked: _Asked) -> str:
+    """Return how a question is answered."""
+    if asked.is_own:
+        return "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
+    words = ["yes", "no", *["always" for each in asked.choices if each.kind == "always"][:1]]
+    return f"Without buttons: `/approve {asked.id} {'|'.join(words)}`"

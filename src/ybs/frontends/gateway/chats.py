@@ -1,0 +1,279 @@
+"""The sessions of chats: which session a chat goes on with, in which folder, and what may be done there."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+from sqlalchemy import Connection, Row, insert, select, update
+
+from ybs.agent.hooks import TurnHook
+from ybs.commands.open import open_session
+from ybs.config.schema import Gateway
+from ybs.core.errors import YbsError
+from ybs.core.ports import Tool
+from ybs.frontends.gateway.channel import Place
+from ybs.frontends.gateway.store import Store, chats
+from ybs.security.policy.confirm import nobody
+from ybs.session.hub import Hub, Shared
+from ybs.session.options import Options
+from ybs.session.session import Session
+
+#: So many sessions are open at once; those that were used least lately are closed for others. They go on when somebody writes.
+MOST_OPEN: Final = 256
+#: A session that nothing happens in is closed after so long.
+IDLE_SECONDS: Final = 900.0
+#: What counts in chats, whatever the settings say: nothing that was allowed to a person at a terminal.
+_REDUCED: Final[Mapping[str, Any]] = {
+    "safety.mode": "ask",
+    "safety.allow": [],
+    "safety.outside_sandbox": [],
+    "safety.sandbox_network": False,
+    "incognito.enabled": False,
+}
+#: Tools that start programs: a chat has none of them where no sandbox holds what they do.
+_PROGRAMS: Final = ("run_shell", "shell_job", "git")
+
+
+def key_of(place: Place, person: str) -> str:
+    """Return what names a chat: the channel, its account, the kind, the chat, the thread, and in groups the person."""
+    parts = (place.channel, place.account, place.kind, place.chat, place.thread)
+    who = person if place.kind == "group" else ""
+    return ":".join(quote(part, safe="") for part in (*parts, who))
+
+
+def place_of(key: str) -> Place:
+    """Return where the chat of a key is."""
+    channel, account, kind, chat, thread = map(unquote, key.split(":")[:5])
+    return Place(channel, account, "group" if kind == "group" else "private", chat, thread)
+
+
+class Opened(Struct, eq=False):
+    """An open session of a chat. `began` is called before a turn begins, and has to note on the disk that it does."""
+
+    key: str
+    place: Place
+    shared: Shared
+    beginning: "Beginning"
+    used_at: float
+    leave: Callable[[], None]
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self.shared.session
+
+
+class Beginning(TurnHook):
+    """Has it noted that a turn begins, before anything of it is written or done."""
+
+    def __init__(self) -> None:
+        self.note: Callable[[], Any] | None = None
+
+    async def before_turn(self, emit: Any) -> None:
+        """Note it."""
+        del emit
+        if self.note is not None:
+            await self.note()
+
+
+class Chats:
+    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `follow` is told of each session that is opened."""
+
+    def __init__(
+        self,
+        store: Store,
+        hub: Hub,
+        options: Options,
+        settings: Gateway,
+        *,
+        tools: Callable[[str, Place], tuple[Tool, ...]],
+        follow: Callable[[str, Place, Session], Callable[[], None]],
+    ) -> None:
+        self._store, self._hub, self._options, self._settings = store, hub, options, settings
+        self._tools, self._follow = tools, follow
+        self._opened: dict[str, Opened] = {}
+        self._has_sandbox: bool | None = None
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @property
+    def projects(self) -> dict[str, str]:
+        """The folders that a chat can be bound to, by name."""
+        return self._settings.projects
+
+    @property
+    def count(self) -> int:
+        """How many sessions are open."""
+        return len(self._opened)
+
+    async def enter(self, place: Place, person: str) -> str:
+        """Return the key of a chat that somebody writes in; after many idle hours it begins anew."""
+        key, now, hours = key_of(place, person), time.time(), self._settings.idle_hours
+        row = await self._row(key)
+        if hours is not None and row.session and now - row.used_at > hours * 3_600:
+            await self.begin_anew(key)
+        await self._save(key, used_at=now, is_dead=False)
+        return key
+
+    def opened(self, key: str) -> Session | None:
+        """Return the session of a chat where it is open."""
+        opened = self._opened.get(key)
+        return opened.session if opened else None
+
+    async def session(self, key: str) -> Session:
+        """Open the session of a chat, or return the one that is open. Raises YbsError where that is not possible."""
+        return (await self.open(key)).session
+
+    async def open(self, key: str) -> Opened:
+        """Do what `session` does, and return all that belongs to it."""
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if (opened := self._opened.get(key)) is None:
+                await self._make_room()
+                opened = self._opened[key] = await self._open(await self._row(key))
+            opened.used_at = time.monotonic()
+            return opened
+
+    async def _row(self, key: str) -> "Row[Any]":
+        """Return what is known of a chat; it is known from now on."""
+
+        def work(connection: Connection) -> "Row[Any]":
+            rows = select(chats).where(chats.c.key == key)
+            if (row := connection.execute(rows).first()) is None:
+                place = msgspec.json.encode(place_of(key))
+                values: dict[str, Any] = {
+                    "key": key,
+                    "place": place,
+                    "settings": {},
+                    "used_at": time.time(),
+                }
+                connection.execute(insert(chats).values(**values))
+                row = connection.execute(rows).one()
+            return row
+
+        return await self._store.do(work)
+
+    async def _open(self, row: "Row[Any]") -> Opened:
+        place, beginning = msgspec.json.decode(row.place, type=Place), Beginning()
+        options = self._options_of(row.key, self._folder(row), place, beginning)
+        if not await self._is_held(options):
+            options["deny"] = (*options["deny"], *_PROGRAMS)
+        try:
+            shared = await asyncio.to_thread(self._opening, options, row.session)
+        except YbsError:
+            if not row.session:
+                raise
+            await self._save(
+                row.key, session=""
+            )  # its transcript is gone: the chat goes on with a new one
+            shared = await asyncio.to_thread(self._opening, options, "")
+        leave = self._follow(row.key, place, shared.session)
+        return Opened(row.key, place, shared, beginning, time.monotonic(), leave)
+
+    async def _is_held(self, options: dict[str, Any]) -> bool:
+        """Return whether a whole sandbox holds what commands do here."""
+        if self._has_sandbox is None:
+            changes = {"confirm": nobody, "host": self._options.host}
+            session = await asyncio.to_thread(
+                open_chat, options["folder"], options=options, **changes
+            )
+            self._has_sandbox = session.environment.sandbox.state == "full"
+            await session.close()
+        return self._has_sandbox
+
+    def _opening(self, options: dict[str, Any], name: str) -> Shared:
+        resume = {"resume": name} if name else {}
+        return self._hub.open(options["folder"], options=options, **resume)
+
+    def _folder(self, row: "Row[Any]") -> Path:
+        """Return the project that a chat is bound to, or a folder of its own. Raises YbsError where the project is not there."""
+        if row.project:
+            return self._project(row.project)
+        name = hashlib.sha256(row.key.encode()).hexdigest()[:16]
+        folder = self._options.host.home / "ybs-chats" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _project(self, name: str) -> Path:
+        if name not in self.projects:
+            known = (
+                ", ".join(sorted(self.projects))
+                or "none; the settings name them, in gateway.projects"
+            )
+            raise YbsError(f"There is no project {name[:80]!r} here. There are: {known}.")
+        folder = self._options.host.expand(self.projects[name], self._options.host.home)
+        if not folder.is_dir():
+            raise YbsError(f"The folder of the project {name!r} is not there: {folder}")
+        return folder
+
+    def _options_of(
+        self, key: str, folder: Path, place: Place, beginning: Beginning
+    ) -> dict[str, Any]:
+        """Return the options of a chat's session: sandbox, mode `ask`, and nothing that was allowed elsewhere."""
+        given = asdict(self._options)
+        for name in ("loaded", "resume", "fork", "output_schema", "confirm", "host", "commands"):
+            del given[name]
+        overrides = {**given.pop("overrides"), **_REDUCED}
+        given |= {"folder": folder, "overrides": overrides, "sandbox": True, "allow": ()}
+        given |= {"tools": (*self._options.tools, *self._tools(key, place))}
+        return given | {"hooks": (*self._options.hooks, beginning)}
+
+    async def noted(self, key: str, session: str) -> None:
+        """Note with which transcript a chat goes on."""
+        await self._save(key, session=session)
+
+    async def begin_anew(self, key: str) -> None:
+        """Have the chat begin a new session with its next words."""
+        await self._save(key, session="")
+        await self.close(key)
+
+    async def bind(self, key: str, project: str) -> None:
+        """Bind a chat to a project ("": a folder of its own); it begins a new session there. Raises YbsError for a name that is not known."""
+        if project:
+            self._project(project)
+        await self._save(key, session="", project=project)
+        await self.close(key)
+
+    async def _save(self, key: str, **values: Any) -> None:
+        await self._store.do(
+            lambda c: c.execute(update(chats).where(chats.c.key == key).values(**values))
+        )
+
+    async def close(self, key: str) -> None:
+        """Close the session of a chat; its transcript stays."""
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            await self._close(key)
+
+    async def _close(self, key: str) -> None:
+        if (opened := self._opened.pop(key, None)) is not None:
+            opened.leave()
+            await opened.session.inbox.abandon()
+            await self._hub.release(opened.session.id)
+
+    async def close_idle(self) -> None:
+        """Close the sessions that nothing has happened in for long."""
+        for key, opened in tuple(self._opened.items()):
+            if time.monotonic() - opened.used_at > IDLE_SECONDS and _is_idle(opened):
+                await self.close(key)
+
+    async def _make_room(self) -> None:
+        idle = [each for each in self._opened.values() if _is_idle(each)]
+        if len(self._opened) >= MOST_OPEN and idle:
+            await self._close(min(idle, key=lambda each: each.used_at).key)
+
+
+def _is_idle(opened: Opened) -> bool:
+    session = opened.session
+    return not (session.is_busy or session.inbox.is_busy or session.state.jobs)
+
+
+def open_chat(folder: str | Path, *, options: dict[str, Any], **changes: Any) -> Session:
+    """Open the session of a chat: what the gateway's hub opens sessions with."""
+    given = {**options, **changes}
+    del given["folder"]
+    return open_session(Options.of(Path(folder), given))

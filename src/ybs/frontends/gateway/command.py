@@ -1,0 +1,253 @@
+"""`ybs gateway`: runs the gateway, and says what it does and who waits to be let in."""
+
+import asyncio
+import logging
+import logging.handlers
+import os
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Connection, func, select
+
+from ybs.commands.figures import age
+from ybs.config import private_file
+from ybs.config.private_file import Busy
+from ybs.config.schema import Gateway as Settings
+from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
+from ybs.frontends.gateway.outbox import Outbox
+from ybs.frontends.gateway.people import People, Person, Policy, welcome
+from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger
+from ybs.frontends.headless.output import tell, write, write_json, write_table
+from ybs.security.unicode import printable
+from ybs.session.options import Options
+from ybs.trust.layer import load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+_NO_CHANNELS: Final = (
+    "No chat platform is set up. Name one in the settings, for example:\n"
+    '  ybs config set gateway.channels.telegram \'{"token_env": "TELEGRAM_TOKEN"}\'\n'
+    "docs/gateway.md says how to get a token."
+)
+_LOG_BYTES: Final = 2_000_000
+_LOG_LINES: Final = 40
+
+
+def gateway(arguments: "Namespace", options: Options) -> int:
+    """Do what an action of `ybs gateway` does; return the exit code. Raises YbsError and OSError."""
+    folder = GatewayFolder(options.host)
+    private_file.make_folder(folder.path)
+    # What a project's settings ask for is not for all chats.
+    settings = load(
+        options.host, folder=folder.path, config_file=options.config_file
+    ).config.gateway
+    if arguments.action == "start":
+        return _start(options, settings, folder)
+    if arguments.action == "logs":
+        return _logs(folder)
+    store = folder.store()
+    try:
+        actions = {"status": _status, "channels": _channels, "pair": _pair, "doctor": _doctor}
+        return asyncio.run(actions[arguments.action](arguments, options, settings, store))
+    finally:
+        store.close()
+
+
+def _start(options: Options, settings: Settings, folder: GatewayFolder) -> int:
+    if not settings.channels:
+        raise ConfigError(_NO_CHANNELS)
+    channels = make_channels(settings, options.host)
+    try:
+        lock = private_file.open_locked(folder.lock)
+    except Busy as error:
+        raise YbsError(
+            "A gateway of yours runs already. `ybs gateway status` shows what it does."
+        ) from error
+    try:
+        _log_to(folder)
+        os.chdir("/")  # the folder that it was started in may go away
+        made = Gateway(options, settings, channels, tell)
+        tell(
+            f"ybs: the gateway serves {', '.join(channels)}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
+        )
+        return asyncio.run(_run(made))
+    finally:
+        os.close(lock)
+
+
+async def _run(made: Gateway) -> int:
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
+    await made.run(stopped)
+    return 0
+
+
+def _log_to(folder: GatewayFolder) -> None:
+    """Have the log written to a file that this person alone reads. It holds no words of chats, no codes and no tokens."""
+    folder.log.touch(0o600)
+    handler = logging.handlers.RotatingFileHandler(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name, level in (
+        ("ybs.gateway", logging.INFO),
+        ("ybs.frontends.gateway", logging.INFO),
+        ("dbos", logging.WARNING),
+    ):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.handlers, logger.propagate = [handler], False
+
+
+def _logs(folder: GatewayFolder) -> int:
+    try:
+        lines = folder.log.read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        lines = []
+    for line in lines[-_LOG_LINES:]:
+        write(printable(line))
+    if not lines:
+        tell("ybs: the log is empty")
+    return 0
+
+
+def _is_running(folder: GatewayFolder) -> bool:
+    try:
+        os.close(private_file.open_locked(folder.lock))
+    except Busy:
+        return True
+    return False
+
+
+async def _status(
+    arguments: "Namespace", options: Options, settings: Settings, store: Store
+) -> int:
+    def counted(connection: Connection) -> tuple[Counter[str], Counter[str]]:
+        return tuple(  # pyright: ignore[reportReturnType] - there are two
+            Counter(
+                dict(
+                    connection.execute(select(t.c.state, func.count()).group_by(t.c.state)).tuples()
+                )
+            )
+            for t in (inbox, ledger)
+        )
+
+    came, sent = await store.do(counted)
+    facts: dict[str, Any] = {
+        "running": _is_running(GatewayFolder(options.host)),
+        "channels": await _states(settings, store),
+        "turns_waiting": came["waiting"] + came["new"],
+        "messages_waiting": sent["pending"] + sent["attempting"],
+        "messages_failed": sent["failed"],
+        "people_waiting": len(await _people(settings, store).waiting()),
+    }
+    if arguments.format == "json":
+        write_json(facts)
+        return 0
+    write(f"The gateway {'runs' if facts['running'] else 'does not run: ybs gateway start'}.")
+    states = [(each["name"], each["state"], each["error"]) for each in facts["channels"]]
+    write_table([("channel", "state", ""), *states])
+    for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
+        write(f"{name.replace('_', ' ')}: {facts[name]}")
+    return 0
+
+
+async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:
+    rows = await store.do(lambda c: c.execute(select(channel_states)).all())
+    known = {row.name: row for row in rows}
+    return [
+        {
+            "name": name,
+            "state": known[name].state if name in known else "never started",
+            "error": printable(known[name].error) if name in known else "",
+        }
+        for name in settings.channels
+    ]
+
+
+async def _channels(
+    arguments: "Namespace", options: Options, settings: Settings, store: Store
+) -> int:
+    del options
+    states = await _states(settings, store)
+    if arguments.format == "json":
+        write_json(states)
+    elif not states:
+        tell(_NO_CHANNELS)
+    else:
+        write_table([(each["name"], each["state"], each["error"]) for each in states])
+    return 0
+
+
+def _people(settings: Settings, store: Store) -> People:
+    return People(
+        store, {name: Policy.of(name, entry) for name, entry in settings.channels.items()}
+    )
+
+
+async def _pair(arguments: "Namespace", options: Options, settings: Settings, store: Store) -> int:
+    del options
+    people = _people(settings, store)
+    if arguments.code:
+        person = await people.pair(arguments.code, arguments.role)
+        await _welcome(person, store)
+        write(
+            f"{person.name} may speak on {person.channel} now, as {'the owner' if person.role == 'owner' else 'a guest'}."
+        )
+        return 0
+    waiting = await people.waiting()
+    if arguments.format == "json":
+        write_json([{"code": w.code, "channel": w.channel, "who": w.who} for w in waiting])
+    elif waiting:
+        write_table(
+            [
+                ("code", "channel", "who", ""),
+                *((w.code, w.channel, w.who, age(w.at)) for w in waiting),
+            ]
+        )
+        tell("Let somebody in: ybs gateway pair CODE [--owner|--guest]")
+    else:
+        write("Nobody waits to be let in. Write to the bot first; then the code is shown here.")
+    return 0
+
+
+async def _welcome(person: Person, store: Store) -> None:
+    """Have the gateway tell somebody that they were let in."""
+    if words := welcome(person.role):
+        post_id = f"paired:{person.channel}:{person.account}:{person.person}:{person.role}"
+        await Outbox(store, {}).post(person.place, words, id=post_id)
+
+
+async def _doctor(
+    arguments: "Namespace", options: Options, settings: Settings, store: Store
+) -> int:
+    """Look at the settings, the database, the channels and the sandbox; exit code 1 where something is wrong."""
+    rows: list[tuple[str, bool, str]] = []
+    rows.append(("settings", bool(settings.channels), ", ".join(settings.channels) or _NO_CHANNELS))
+    for name, folder in settings.projects.items():
+        path = options.host.expand(folder, options.host.home)
+        rows.append((f"project {name}", path.is_dir(), str(path)))
+    rows.append(("database", True, str(GatewayFolder(options.host).path)))
+    await store.do(lambda c: c.execute(select(inbox.c.id).limit(1)).all())
+    try:
+        channels = make_channels(settings, options.host)
+    except ConfigError as error:
+        channels = {}
+        rows.append(("channels", False, str(error)))
+    is_running = _is_running(GatewayFolder(options.host))
+    rows.append(("gateway", True, "runs" if is_running else "does not run: ybs gateway start"))
+    for name, channel in channels.items():
+        try:
+            await asyncio.wait_for(channel.probe(), 15)
+            rows.append((name, True, "the platform answers and knows the token"))
+        except (YbsError, TimeoutError) as error:
+            rows.append((name, False, str(error) or "the platform does not answer"))
+        await channel.close()
+    if arguments.format == "json":
+        write_json([{"what": what, "ok": is_ok, "detail": detail} for what, is_ok, detail in rows])
+    else:
+        write_table([("ok" if is_ok else "no", what, detail) for what, is_ok, detail in rows])
+    return 0 if all(is_ok for _, is_ok, _ in rows) else 1

@@ -1,0 +1,237 @@
+"""The gateway of one person: all of its parts, and what runs as long as it does."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from ybs.config.host import Host
+from ybs.config.installed import installed
+from ybs.config.schema import Gateway as Settings
+from ybs.core.errors import ConfigError, YbsError
+from ybs.core.ports import Tool
+from ybs.frontends.gateway.asking import Asking
+from ybs.frontends.gateway.channel import (
+    BadSettingsError,
+    Channel,
+    Incoming,
+    MakeChannel,
+    OutgoingFile,
+    Place,
+)
+from ybs.frontends.gateway.chats import Chats, key_of, open_chat
+from ybs.frontends.gateway.outbox import Outbox
+from ybs.frontends.gateway.people import People, Policy
+from ybs.frontends.gateway.rates import Budget
+from ybs.frontends.gateway.reception import Reception
+from ybs.frontends.gateway.sending import SendFile
+from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_engine
+from ybs.frontends.gateway.supervisor import Supervisor
+from ybs.frontends.gateway.turns import Turns
+from ybs.session.hub import Hub
+from ybs.session.options import Options
+
+#: The platforms that come with ybs.
+_BUILT_IN: Final = {"telegram": "ybs.frontends.gateway.telegram:make_channel"}
+#: So long running turns have at the end; the others go on with the next start.
+_GRACE_SECONDS: Final = 3.0
+_LOOK_SECONDS: Final = 30.0
+#: Events that are done, and messages that were delivered, are forgotten after so long.
+_KEPT_SECONDS: Final = 30 * 86_400.0
+_log = logging.getLogger("ybs.gateway")
+
+
+class GatewayFolder:
+    """Where the gateway keeps what it has to know: in ybs's own folder, which no command of a model gets at."""
+
+    def __init__(self, host: Host) -> None:
+        self.path = host.state_folder / "gateway"
+        self.lock, self.log = self.path / "lock", self.path / "log"
+        self.turns = self.path / "turns.db"
+
+    def store(self) -> Store:
+        """Open the database. Raises StoreError, Unsafe and OSError."""
+        return Store(sqlite_engine(self.path / "gateway.db"))
+
+
+class Gateway:
+    """Everything between chats and sessions. `say` tells the person at the terminal."""
+
+    def __init__(
+        self,
+        options: Options,
+        settings: Settings,
+        channels: Mapping[str, Channel],
+        say: Callable[[str], None],
+    ) -> None:
+        """Put the parts together. Raises ConfigError, StoreError and OSError."""
+        folder = GatewayFolder(options.host)
+        self._channels, self._say = channels, say
+        self._store = store = folder.store()
+        people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
+        self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
+        asking = Asking(outbox, people)
+        self._hub = Hub(open_chat, options.host)
+        budget = Budget(store, settings.usd_per_day)
+        self.chats = Chats(
+            store, self._hub, options, settings, tools=self._tools, follow=asking.follow
+        )
+        self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
+        self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
+        self._receiving = set[asyncio.Task[None]]()
+
+    def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
+        """Return the tools of a chat besides those of every session."""
+        most = self._channels[place.channel].capabilities.file_bytes
+
+        async def send(file: OutgoingFile, digest: str) -> None:
+            now = time.time_ns()
+            await self.outbox.post(place, file.name, id=f"file:{key}:{digest}:{now}", file=file)
+
+        def roots() -> Any:
+            session = self.chats.opened(key)
+            if session is None:
+                raise YbsError("The chat is closed.")
+            return session.environment.roots
+
+        return (SendFile(roots, most, send),) if most else ()
+
+    async def take(self, incoming: Incoming) -> None:
+        """Keep an event; when this returns, it is on the disk and the platform may forget it. Raises StoreError."""
+        key = key_of(incoming.place, incoming.person)
+        body = msgspec.json.encode(incoming)
+        values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
+
+        def work(connection: Connection) -> bool:
+            done = connection.execute(insert(inbox).values(**values).on_conflict_do_nothing())
+            return done.rowcount > 0
+
+        if await self._store.do(work):
+            self._receive(incoming)
+
+    def _receive(self, incoming: Incoming) -> None:
+        task = asyncio.create_task(self._received(incoming))
+        self._receiving.add(task)
+        task.add_done_callback(self._receiving.discard)
+
+    async def _received(self, incoming: Incoming) -> None:
+        try:
+            await self._reception.take(incoming)
+        except YbsError as error:  # it stays in the inbox; the next start tries again
+            _log.warning("an event could not be taken: %s", type(error).__name__)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
+        await self.turns.start()
+        rows = await self._store.do(
+            lambda c: c.execute(
+                select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
+            ).all()
+        )
+        for row in rows:
+            self._receive(msgspec.json.decode(row.body, type=Incoming))
+        supervisors = {
+            name: Supervisor(name, channel, self.take, self._said(name, channel))
+            for name, channel in self._channels.items()
+        }
+        running = [asyncio.create_task(each.run()) for each in supervisors.values()]
+        running += [asyncio.create_task(self.outbox.run()), asyncio.create_task(self._look())]
+        waiting = asyncio.create_task(stopped.wait())
+        try:
+            await asyncio.wait((waiting, *running), return_when=asyncio.FIRST_COMPLETED)
+            for task in running:
+                if task.done() and not task.cancelled() and task.exception() is not None:
+                    await (
+                        task
+                    )  # a part that cannot go on ends all: the next start finds everything as it is
+            await waiting
+        finally:
+            waiting.cancel()
+            await self._end(running)
+
+    def _said(self, name: str, channel: Channel) -> Callable[[str, str], None]:
+        """Return what a channel's supervisor tells its state to: the word and a sentence."""
+
+        def said(state: str, error: str) -> None:
+            if error:
+                self._say(f"{name}: {error}")
+            values = {"account": channel.account, "state": state, "error": error, "at": time.time()}
+            statement = insert(channel_states).values(name=name, **values)
+            statement = statement.on_conflict_do_update(index_elements=["name"], set_=values)
+            task = asyncio.create_task(self._store.do(lambda c: c.execute(statement)))
+            self._receiving.add(task)  # pyright: ignore[reportArgumentType] - it is held, not read
+            task.add_done_callback(self._receiving.discard)  # pyright: ignore[reportArgumentType]
+
+        return said
+
+    async def _look(self) -> None:
+        """Close what nobody uses, and forget what is long done."""
+        while True:
+            await self.chats.close_idle()
+            await self.outbox.forget(_KEPT_SECONDS)
+            await self._store.do(_forget_done)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _end(self, running: list["asyncio.Task[None]"]) -> None:
+        self.turns.is_closing = True
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.turns.idle.wait(), _GRACE_SECONDS)
+        await self._store.do(lambda c: c.execute(update(channel_states).values(state="ended")))
+        for channel in self._channels.values():
+            with suppress(YbsError):
+                await channel.close()
+        if not self.turns.count:  # else the next start goes on with what this process leaves
+            await self.turns.close()
+            await self._hub.aclose()
+        self._store.close()
+
+
+def _forget_done(connection: Connection) -> None:
+    is_old = (inbox.c.state == "done") & (inbox.c.at < time.time() - _KEPT_SECONDS)
+    connection.execute(inbox.delete().where(is_old))
+
+
+def make_channels(settings: Settings, host: Host) -> dict[str, Channel]:
+    """Return the channels of the settings. Raises ConfigError for an entry that makes no sense, and for a platform that is not there."""
+    kinds: dict[str, MakeChannel] = {}
+    made: dict[str, Channel] = {}
+    for name, entry in settings.channels.items():
+        kind = str(entry.get("type", name))
+        if kind not in kinds:
+            kinds[kind] = _maker(kind)
+        try:
+            made[name] = kinds[kind](name, _with_token(name, entry, host))
+        except BadSettingsError as error:
+            raise ConfigError(f"gateway.channels.{name}: {error}") from error
+    return made
+
+
+def _with_token(name: str, entry: Mapping[str, Any], host: Host) -> dict[str, Any]:
+    if not (variable := entry.get("token_env")):
+        return dict(entry)
+    token = host.environ.get(str(variable), "")
+    if not token:
+        raise ConfigError(f"gateway.channels.{name}: the variable {variable} is not set")
+    return {**entry, "token": token}
+
+
+def _maker(kind: str) -> MakeChannel:
+    found = {each.name: each.value for each in installed() if each.group == "ybs.channels"}
+    where = _BUILT_IN.get(kind) or found.get(kind)
+    if where is None:
+        known = ", ".join(sorted({*_BUILT_IN, *found}))
+        raise ConfigError(f"gateway.channels: there is no platform {kind!r}; there are: {known}")
+    from importlib import import_module
+
+    module, _, attribute = where.partition(":")
+    maker: MakeChannel = getattr(import_module(module), attribute)
+    return maker

@@ -1,0 +1,304 @@
+"""Who may speak in a chat, and as whom. Nobody may until the settings or a pairing say so.
+
+A person who is not known asks to be let in by writing to the bot. The code of that is shown where only the owner of this machine looks: by
+`ybs gateway pair` and on the page. It is never sent to the chat and never logged.
+"""
+
+import hmac
+import time
+from collections.abc import Callable, Iterator, Mapping
+from secrets import choice
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, delete, insert, select, update
+
+from ybs.config.tree import is_list
+from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.store import Store, pairings, people
+from ybs.security.unicode import printable
+
+#: Letters and digits that are not taken for one another.
+ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+CODE_LENGTH: Final = 8
+#: A code holds for so long; so many may wait at once for one bot; and so many wrong codes may a person type.
+CODE_SECONDS: Final = 3_600.0
+MOST_WAITING: Final = 3
+MOST_TRIES: Final = 5
+PRIVATE: Final = "This assistant is private; its owner can let you in."
+#: So many groups are remembered in which the owner was told that they are not allowed.
+_MOST_TOLD: Final = 1_000
+_LONGEST_NAME: Final = 80
+
+Openness: TypeAlias = Literal["pairing", "allow", "open", "off"]
+#: "": not let in.
+Role: TypeAlias = Literal["owner", "guest", ""]
+
+
+class Policy(Struct, frozen=True):
+    """Who may speak on a channel: in private chats and in groups."""
+
+    private: Openness = "pairing"
+    groups: Openness = "allow"
+    allow: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, section: Mapping[str, Any]) -> "Policy":
+        """Read the entry of a channel in the settings. Raises ConfigError for what is not known, so that a misspelt word opens nothing."""
+        where = f"gateway.channels.{name}"
+        kinds: dict[str, Any] = {}
+        for key in ("private", "groups"):
+            if key in section:
+                if section[key] not in get_args(Openness):
+                    words = ", ".join(get_args(Openness))
+                    raise ConfigError(f"{where}.{key}: {section[key]!r} is not one of {words}")
+                kinds[key] = section[key]
+        for key in ("allow", "owners"):
+            ids = section.get(key, [])
+            if not is_list(ids) or any(type(each) not in (str, int) for each in ids):
+                raise ConfigError(f"{where}.{key}: a list of ids is needed, not {ids!r}")
+            kinds[key] = frozenset(map(str, ids))
+        return cls(**kinds)
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    """Somebody who was let in, and the chat in which they asked for it."""
+
+    channel: str
+    account: str
+    person: str
+    name: str
+    role: Role
+    place: Place
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Somebody who waits to be let in: `who` is their name and id. `at` is in seconds since 1970."""
+
+    code: str
+    channel: str
+    who: str
+    at: float
+
+
+class Admission(Struct, frozen=True):
+    """Whether somebody may speak. `say` is the answer to what they sent, which then goes no further."""
+
+    role: Role
+    say: str = ""
+
+
+def _of(table: Any, incoming: Incoming) -> Any:
+    """Return the condition that a row is the sender's."""
+    place = incoming.place
+    is_here = (table.c.channel == place.channel) & (table.c.account == place.account)
+    return is_here & (table.c.person == incoming.person)
+
+
+class People:
+    """Who was let in, by the policies of the channels. `now` is the time in seconds since 1970."""
+
+    def __init__(
+        self,
+        store: Store,
+        policies: Mapping[str, Policy],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._policies, self._now = store, policies, now
+        self._told = dict[Place, float]()
+
+    async def admit(self, incoming: Incoming) -> Admission:
+        """Return as whom the sender may speak, and what to answer where they may not. Raises YbsError where the database fails."""
+        policy = self._policies.get(incoming.place.channel)
+        if policy is None or not incoming.person:  # somebody who speaks as a channel or unseen
+            return Admission("")
+        kind = policy.private if incoming.place.kind == "private" else policy.groups
+        if kind == "off":
+            return Admission("")
+        return await self._store.do(
+            lambda connection: self._admitted(connection, policy, kind, incoming)
+        )
+
+    def _admitted(
+        self, connection: Connection, policy: Policy, kind: Openness, incoming: Incoming
+    ) -> Admission:
+        row = connection.execute(select(people).where(_of(people, incoming))).one_or_none()
+        role = self._role(policy, incoming.person, row)
+        is_private = incoming.place.kind == "private"
+        if role == "refused":
+            return Admission("")
+        named = incoming.person if is_private else incoming.place.chat
+        is_known = role != "" and (kind == "pairing" or (role == "owner" and is_private))
+        if not (is_known or kind == "open" or named in policy.allow):
+            if kind == "pairing" and is_private and not incoming.button:
+                return self._asked(connection, policy, incoming)
+            return Admission("", self._strange_group(incoming) if role == "owner" else "")
+        if role == "owner" and is_private:
+            self._note_place(connection, incoming, row)
+        return Admission("owner" if role == "owner" else "guest")
+
+    def _role(self, policy: Policy, person: str, row: Any) -> str:
+        if person in policy.owners:
+            return "owner"
+        return row.role if row is not None and row.role in ("owner", "guest", "refused") else ""
+
+    def _strange_group(self, incoming: Incoming) -> str:
+        """Tell the owner, once in an hour, how a group is allowed: its id is hard to find out."""
+        place, now = incoming.place, self._now()
+        if now - self._told.get(place, -CODE_SECONDS) < CODE_SECONDS:
+            return ""
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+        self._told[place] = now
+        where = f"gateway.channels.{place.channel}.allow"
+        return f"I may not speak in this group. Its id is `{place.chat}`: add it to `{where}` in the settings."
+
+    # Pairing
+
+    def _asked(self, connection: Connection, policy: Policy, incoming: Incoming) -> Admission:
+        """Keep that somebody wants to be let in, or look at the code that they typed."""
+        now, place = self._now(), incoming.place
+        connection.execute(delete(pairings).where(pairings.c.at < now - CODE_SECONDS))
+        row = connection.execute(select(pairings).where(_of(pairings, incoming))).one_or_none()
+        if row is not None:
+            return self._tried(connection, policy, incoming, row)
+        is_here = (pairings.c.channel == place.channel) & (pairings.c.account == place.account)
+        is_open = is_here & (pairings.c.tries < MOST_TRIES)
+        if len(connection.execute(select(pairings.c.person).where(is_open)).all()) >= MOST_WAITING:
+            return Admission("")
+        values = {
+            "channel": place.channel,
+            "account": place.account,
+            "person": incoming.person,
+            "name": _name(incoming),
+            "code": "".join(choice(ALPHABET) for _ in range(CODE_LENGTH)),
+            "place": msgspec.json.encode(place),
+            "at": now,
+        }
+        connection.execute(insert(pairings).values(**values))
+        return Admission("", PRIVATE)
+
+    def _tried(
+        self, connection: Connection, policy: Policy, incoming: Incoming, row: Any
+    ) -> Admission:
+        code = normal(incoming.text)
+        if row.tries >= MOST_TRIES or len(code) != CODE_LENGTH or set(code) - set(ALPHABET):
+            return Admission("")
+        if hmac.compare_digest(code.encode(), row.code.encode()):
+            person = self._let_in(connection, policy, row, None)
+            return Admission(person.role, welcome(person.role))
+        tries = pairings.c.tries + 1
+        connection.execute(update(pairings).where(_of(pairings, incoming)).values(tries=tries))
+        last = row.tries + 1 == MOST_TRIES
+        return Admission("", "Too many wrong codes. Try again in an hour." if last else "")
+
+    async def waiting(self) -> list[Waiting]:
+        """Return who waits to be let in, the oldest first."""
+        return await self._store.do(
+            lambda connection: [
+                Waiting(
+                    code=row.code,
+                    channel=row.channel,
+                    who=f"{row.name} ({printable(row.person)})",
+                    at=row.at,
+                )
+                for row in self._open(connection)
+            ]
+        )
+
+    def _open(self, connection: Connection) -> Iterator[Any]:
+        since = self._now() - CODE_SECONDS
+        is_open = (pairings.c.at >= since) & (pairings.c.tries < MOST_TRIES)
+        yield from connection.execute(select(pairings).where(is_open).order_by(pairings.c.at)).all()
+
+    async def pair(
+        self, code: str, role: Literal["owner", "guest", "refused"] | None = None
+    ) -> Person:
+        """Let the person with this code in, by default as the owner of a channel that has none, and else as a guest.
+
+        Raises YbsError where nobody waits with this code. `refused`: they are told nothing and may not ask again.
+        """
+        return await self._store.do(lambda connection: self._paired(connection, normal(code), role))
+
+    def _paired(self, connection: Connection, code: str, role: str | None) -> Person:
+        waiting = self._open(connection)
+        found = [row for row in waiting if hmac.compare_digest(row.code.encode(), code.encode())]
+        if len(found) != 1:
+            raise YbsError(
+                "Nobody waits with this code. `ybs gateway pair` lists who does; a code holds for an hour."
+            )
+        policy = self._policies.get(found[0].channel, Policy())
+        return self._let_in(connection, policy, found[0], role)
+
+    def _let_in(self, connection: Connection, policy: Policy, row: Any, role: str | None) -> Person:
+        is_here = (people.c.channel == row.channel) & (people.c.account == row.account)
+        owners = select(people.c.person).where(is_here & (people.c.role == "owner"))
+        has_owner = bool(policy.owners) or connection.execute(owners).first() is not None
+        role = role or ("guest" if has_owner else "owner")
+        for table in (people, pairings):
+            is_row = (table.c.channel == row.channel) & (table.c.account == row.account)
+            connection.execute(delete(table).where(is_row & (table.c.person == row.person)))
+        named = {key: getattr(row, key) for key in ("channel", "account", "person", "name")}
+        place = row.place if role == "owner" else b""
+        connection.execute(insert(people).values(**named, role=role, at=self._now(), place=place))
+        let_in = cast(Role, role if role in get_args(Role) else "")
+        return Person(**named, role=let_in, place=msgspec.json.decode(row.place, type=Place))
+
+    # Owners
+
+    async def is_owner(self, channel: str, account: str, person: str) -> bool:
+        """Return whether somebody approves on a channel: paired as the owner, or named in the settings."""
+        policy = self._policies.get(channel)
+        if policy is None or not person:
+            return False
+        is_row = (people.c.channel == channel) & (people.c.account == account)
+        is_row &= people.c.person == person
+        found = await self._store.do(
+            lambda c: c.execute(select(people).where(is_row)).one_or_none()
+        )
+        return self._role(policy, person, found) == "owner"
+
+    async def places_of_owners(self, channel: str, account: str) -> list[Place]:
+        """Return the private chats of the owners, as far as they have written there."""
+        policy = self._policies.get(channel)
+        if policy is None:
+            return []
+        is_row = (people.c.channel == channel) & (people.c.account == account)
+        rows = await self._store.do(lambda c: c.execute(select(people).where(is_row)).all())
+        return [
+            msgspec.json.decode(row.place, type=Place)
+            for row in rows
+            if row.place and self._role(policy, row.person, row) == "owner"
+        ]
+
+    def _note_place(self, connection: Connection, incoming: Incoming, row: Any) -> None:
+        """Remember where an owner is reached; a row without a role is one whose role stands in the settings."""
+        place = msgspec.json.encode(incoming.place)
+        if row is not None and row.place == place:
+            return
+        if row is not None:
+            connection.execute(update(people).where(_of(people, incoming)).values(place=place))
+            return
+        values = {"channel": incoming.place.channel, "account": incoming.place.account}
+        values |= {"person": incoming.person, "name": _name(incoming), "role": ""}
+        connection.execute(insert(people).values(**values, at=self._now(), place=place))
+
+
+def _name(incoming: Incoming) -> str:
+    """Return the name that somebody gave themselves, so that it can be shown in a terminal."""
+    return " ".join(printable(incoming.name).split())[:_LONGEST_NAME]
+
+
+def normal(code: str) -> str:
+    """Return a code as it is kept, however it was typed."""
+    return code[:40].upper().replace("-", "").replace(" ", "").strip()
+
+
+def welcome(role: str) -> str:
+    """Return what somebody reads who was let in."""
+    if role == "owner":
+        return "You are the owner of this assistant: you alone approve what it asks for. /help lists the commands."
+    return "You were let in. /help lists the commands."

@@ -1,0 +1,145 @@
+"""What becomes of a message that the inbox keeps: it is refused, answered here, or a turn."""
+
+import asyncio
+import math
+from typing import Final
+from weakref import WeakValueDictionary
+
+from sqlalchemy import Connection, Delete, Update, delete, update
+
+from ybs.config.schema import Gateway
+from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
+from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.chat_commands import ChatCommands, OpenChats, RunningTurns, command_in
+from ybs.frontends.gateway.people import Admission
+from ybs.frontends.gateway.rates import Budget, Rates
+from ybs.frontends.gateway.store import Store, inbox
+
+#: Longer messages are refused: no platform has them from one person at once.
+LONGEST_TEXT: Final = 100_000
+#: In the column `session` of a command's row: it was begun.
+_BEGUN: Final = "command"
+#: So many people are remembered who were told to wait.
+_MOST_WAITING: Final = 10_000
+
+
+class Reception:
+    """Decides about messages."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Gateway,
+        asking: Asking,
+        budget: Budget,
+        chats: OpenChats,
+        turns: RunningTurns,
+    ) -> None:
+        self._store, self._asking, self._budget = store, asking, budget
+        self._chats, self._turns = chats, turns
+        self._rates = Rates(settings.per_minute)
+        self._commands = ChatCommands(asking, budget, chats, turns)
+        self._waiting = set[tuple[Place, str]]()
+        self._locks = WeakValueDictionary[tuple[Place, str], asyncio.Lock]()
+
+    async def take(self, incoming: Incoming) -> None:
+        """Decide about a message whose row in the inbox is new. A second time, after a kill, nothing is done twice. Raises StoreError.
+
+        The messages of a person in a chat are taken one after the other, in the order in which they came.
+        """
+        lock = self._locks.setdefault((incoming.place, incoming.person), asyncio.Lock())
+        async with lock:
+            await self._take(incoming)
+
+    async def _take(self, incoming: Incoming) -> None:
+        is_said_here = incoming.is_addressed or bool(incoming.button)
+        admission = await self._asking.people.admit(incoming) if is_said_here else Admission("")
+        if admission.say or not admission.role:
+            await self._commands.say(incoming, admission.say)
+            await self._settle(incoming, delete(inbox))  # what others write is not kept
+            return
+        is_owner = admission.role == "owner"
+        if await self._may_come(incoming, is_owner=is_owner):
+            await self._decide(incoming, is_owner=is_owner)
+        await self._settle(incoming, update(inbox).values(state="done"))
+
+    async def _may_come(self, incoming: Incoming, *, is_owner: bool) -> bool:
+        """Return whether a message is not one too many; the first one that is, is answered."""
+        who = (incoming.place, incoming.person)
+        if is_owner and command_in(incoming.text)[0] == "stop":
+            return True
+        wait = self._rates.allow(incoming, is_owner=is_owner)
+        if wait == 0:
+            self._waiting.discard(who)
+            return True
+        if who not in self._waiting:
+            if len(self._waiting) >= _MOST_WAITING:
+                self._waiting.clear()
+            self._waiting.add(who)
+            text = (
+                f"Too many messages: this one was not taken. Send it again in {math.ceil(wait)} s."
+            )
+            await self._commands.say(incoming, text)
+        return False
+
+    async def _decide(self, incoming: Incoming, *, is_owner: bool) -> None:
+        """Answer a message, or make it a turn."""
+        key = await self._chats.enter(incoming.place, incoming.person)
+        text = incoming.text.strip()
+        name, argument = command_in(text)
+        if incoming.button:
+            await self._press(incoming, is_owner=is_owner)
+        elif incoming.unsupported:
+            kind = plain(incoming.unsupported)
+            await self._commands.say(incoming, f"I cannot read {kind}. Please write it as text.")
+        elif len(text) > LONGEST_TEXT:
+            most = f"{LONGEST_TEXT:,} characters"
+            await self._commands.say(
+                incoming, f"This message is too long: {most} at most. Send it as a file."
+            )
+        elif name:
+            await self._carry_out(incoming, key, name, argument, is_owner=is_owner)
+        elif text and not incoming.files and await self._asking.say(incoming, text):
+            pass
+        elif text or incoming.files:
+            await self._enqueue(incoming, key)
+
+    async def _press(self, incoming: Incoming, *, is_owner: bool) -> None:
+        found = self._asking.buttons.pressed(incoming)
+        if found is None:
+            await self._commands.say(incoming, NO_LONGER)
+        elif self._asking.is_question(found[0]):
+            await self._commands.say(incoming, await self._asking.choose(*found, incoming))
+        else:
+            await self._commands.chosen(*found, incoming, is_owner=is_owner)
+
+    async def _carry_out(
+        self, incoming: Incoming, key: str, name: str, argument: str, *, is_owner: bool
+    ) -> None:
+        """Carry a command out, unless ybs ended in the midst of that: it may have been done."""
+        is_first = await self._store.do(lambda connection: _begin(connection, incoming))
+        if is_first:
+            await self._commands.run(incoming, key, name, argument, is_owner=is_owner)
+            return
+        text = f"ybs ended while it carried out /{plain(name)}; it may have been done or not. /status shows where things stand."
+        await self._commands.say(incoming, text)
+
+    async def _enqueue(self, incoming: Incoming, key: str) -> None:
+        left = await self._budget.left()
+        if left is not None and left <= 0:
+            text = f"Today's budget of ${self._budget.usd_per_day:.2f} is spent. It begins anew at 00:00 UTC."
+            await self._commands.say(incoming, text)
+        else:
+            await self._turns.enqueue(incoming, key)
+
+    async def _settle(self, incoming: Incoming, statement: Update | Delete) -> None:
+        """Do something with the row of a message, unless that has become a turn."""
+        is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
+        await self._store.do(lambda connection: connection.execute(statement.where(is_new)))
+
+
+def _begin(connection: Connection, incoming: Incoming) -> bool:
+    """Write down that a command begins; return whether it is the first time."""
+    is_new = (inbox.c.id == incoming.id) & (inbox.c.session == "")
+    done = connection.execute(update(inbox).where(is_new).values(session=_BEGUN))
+    return done.rowcount > 0

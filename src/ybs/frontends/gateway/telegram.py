@@ -1,0 +1,441 @@
+"""The channel Telegram: bots of its Bot API (https://core.telegram.org/bots/api), by long polling or by a webhook.
+
+An update is acknowledged by the next request for updates, so that one is made only when all before it are taken. The token is part of each
+address: no error, and no line of a log, holds one.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+import httpx
+from msgspec import Struct
+from telegram import (
+    Bot,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    Update,
+)
+from telegram.constants import ChatAction, ChatType, ParseMode
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+from telegram.request import HTTPXRequest
+
+from ybs.frontends.gateway.channel import (
+    BadSettingsError,
+    Capabilities,
+    ChannelError,
+    ChatGoneError,
+    Incoming,
+    IncomingFile,
+    MaybeSentError,
+    MessageGoneError,
+    Outgoing,
+    Place,
+    RefusedError,
+    RivalError,
+    Take,
+    UnreachableError,
+    WaitError,
+)
+
+T = TypeVar("T")
+CAPABILITIES: Final = Capabilities(
+    length=4096,
+    unit="utf16",
+    dialect="telegram-html",
+    can_edit=True,
+    has_buttons=True,
+    shows_typing=True,
+    file_bytes=50_000_000,
+)
+#: What bots may fetch (https://core.telegram.org/bots/api#getfile).
+MOST_FETCHED: Final = 20_000_000
+_HOST: Final = "https://api.telegram.org"
+_POLL_SECONDS: Final = 25
+_TIMEOUT: Final = 20.0
+#: Kinds of updates that are asked for.
+_UPDATES: Final = ("message", "callback_query")
+#: What cannot be read, by the name of the message's field.
+_UNSUPPORTED: Final = {
+    "voice": "a voice message",
+    "video_note": "a video message",
+    "sticker": "a sticker",
+    "location": "a location",
+    "venue": "a location",
+    "contact": "a contact",
+    "poll": "a poll",
+    "dice": "a dice",
+    "story": "a story",
+    "game": "a game",
+}
+_FILES: Final = ("animation", "document", "audio", "video")  # an animation is a document too
+#: What the platform says about a bad request, in lower case, and the error that it is.
+_BAD_REQUESTS: Final[tuple[tuple[str, type[ChannelError]], ...]] = (
+    ("message to edit not found", MessageGoneError),
+    ("message can't be edited", MessageGoneError),
+    ("message_id_invalid", MessageGoneError),
+    ("there is no text in the message to edit", MessageGoneError),
+    ("chat not found", ChatGoneError),
+    ("message thread not found", ChatGoneError),
+    ("topic_closed", ChatGoneError),
+    ("topic_deleted", ChatGoneError),
+    ("not enough rights", ChatGoneError),
+    ("have no rights", ChatGoneError),
+    ("chat_write_forbidden", ChatGoneError),
+    ("group chat was deactivated", ChatGoneError),
+    ("peer_id_invalid", ChatGoneError),
+)
+#: Times are `timedelta`s: the library warns of each that is not, with its next version in mind.
+os.environ.setdefault("PTB_TIMEDELTA", "true")
+_NOT_UNDERSTOOD: Final = "Telegram's answer could not be understood."
+_SAID: Final[dict[type[TelegramError], tuple[type[ChannelError], str]]] = {
+    InvalidToken: (
+        BadSettingsError,
+        "Telegram does not know the token, or the base_url is wrong.",
+    ),
+    Conflict: (
+        RivalError,
+        "Another process receives the messages of this bot: only one may run for each token.",
+    ),
+    ChatMigrated: (ChatGoneError, "Telegram: the group has become another one."),
+}
+
+
+class _Settings(Struct, frozen=True):
+    """The entry of a channel. `base_url` is that of a Bot API server, with or without "/bot" at its end."""
+
+    token: str
+    base_url: str = _HOST
+    base_file_url: str = ""
+    webhook_url: str = ""
+    webhook_listen: str = "127.0.0.1:8443"
+    webhook_secret: str = ""
+
+
+def make_channel(name: str, section: Mapping[str, Any]) -> "Telegram":
+    """Make a channel of its name and its entry in the settings. Raises BadSettingsError."""
+    given = {key: section[key] for key in _Settings.__struct_fields__ if key in section}
+    if wrong := [key for key, value in given.items() if not isinstance(value, str)]:
+        raise BadSettingsError(f"{wrong[0]} is not a text")
+    if not given.get("token", "").strip():
+        raise BadSettingsError("there is no token: @BotFather on Telegram gives one")
+    settings = _Settings(**given)
+    if settings.webhook_url and len(settings.webhook_secret) < 16:
+        raise BadSettingsError("a webhook needs a webhook_secret of 16 characters or more")
+    for logger in ("httpx", "httpcore", "telegram"):  # they log addresses, which hold the token
+        logging.getLogger(logger).setLevel(logging.WARNING)
+    return Telegram(name, settings)
+
+
+class Telegram:
+    """A bot. See `Channel`."""
+
+    capabilities = CAPABILITIES
+
+    def __init__(self, name: str, settings: _Settings) -> None:
+        self._name, self._settings = name, settings
+        base = settings.base_url.rstrip("/").removesuffix("/bot")
+        files = settings.base_file_url.rstrip("/") or f"{base}/file/bot"
+        self._bot = Bot(
+            settings.token.strip(),
+            base_url=f"{base}/bot",
+            base_file_url=files,
+            request=_request(),
+            get_updates_request=_request(),
+        )
+        self.account = self._user_name = ""
+        self._next = 0
+
+    # Receiving
+
+    async def run(self, take: Take, connected: Callable[[], None]) -> None:
+        """Receive updates until cancelled; see `Channel`."""
+        await self._start()
+        if self._settings.webhook_url:
+            await self._serve(take, connected)
+            return
+        with suppress(TelegramError):  # one that is set would get the updates
+            await self._bot.delete_webhook(drop_pending_updates=False)
+        is_first = True
+        while True:
+            updates = await self._asked(
+                self._bot.get_updates(
+                    offset=self._next or None,
+                    timeout=0 if is_first else _POLL_SECONDS,
+                    allowed_updates=_UPDATES,
+                )
+            )
+            if is_first:
+                is_first = False
+                connected()
+            for update in sorted(updates, key=lambda each: each.update_id):
+                await self._taken(update, take)
+                self._next = update.update_id + 1
+
+    async def _start(self) -> None:
+        await self._asked(self._bot.initialize())
+        self._user_name = (self._bot.username or "").lower()
+        self.account = str(self._bot.id)
+
+    async def _serve(self, take: Take, connected: Callable[[], None]) -> None:
+        async def came(body: Any) -> None:
+            update = Update.de_json(body, self._bot)
+            await self._taken(update, take)
+
+        from ybs.frontends.gateway.webhook import Webhook
+
+        settings = self._settings
+        async with Webhook(settings.webhook_listen, settings.webhook_secret, came):
+            await self._asked(
+                self._bot.set_webhook(
+                    settings.webhook_url,
+                    secret_token=settings.webhook_secret,
+                    allowed_updates=_UPDATES,
+                    drop_pending_updates=False,
+                )
+            )
+            connected()
+            await asyncio.Event().wait()
+
+    async def _taken(self, update: Update, take: Take) -> None:
+        """Hand an update on. Raises what `take` does, and then it is not acknowledged."""
+        incoming = self._incoming(update)
+        if incoming is not None:
+            await take(incoming)
+        if update.callback_query is not None:  # the button stops to turn
+            with suppress(TelegramError):
+                await update.callback_query.answer()
+
+    def _incoming(self, update: Update) -> Incoming | None:
+        event_id, query = f"{self._name}:{self.account}:{update.update_id}", update.callback_query
+        if query is not None:
+            message = query.message
+            if message is None or (place := self._place(message)) is None or not query.data:
+                return None
+            return Incoming(
+                id=event_id,
+                place=place,
+                person=str(query.from_user.id),
+                name=query.from_user.full_name,
+                at=time.time(),
+                button=query.data,
+                message=str(message.message_id),
+            )
+        message = update.message
+        if message is None or (place := self._place(message)) is None:
+            return None
+        user = message.from_user
+        if user is None or (user.is_bot and message.sender_chat is None):
+            return None  # two bots could talk with each other for ever
+        text, is_meant = self._text(message)
+        files = tuple(_files(message))
+        unsupported = next((_UNSUPPORTED[k] for k in _UNSUPPORTED if getattr(message, k)), "")
+        if not text and not files and not unsupported and not is_meant:
+            return None  # somebody joined, a title changed
+        is_addressed = is_meant or place.kind == "private" or self._is_answer(message)
+        anonymous = message.sender_chat  # its members share one id
+        return Incoming(
+            id=event_id,
+            place=place,
+            person=f"anonymous:{anonymous.id}" if anonymous else str(user.id),
+            name=(anonymous.title or "") if anonymous else user.full_name,
+            at=message.date.timestamp(),
+            text=text,
+            files=files,
+            message=str(message.message_id),
+            is_addressed=is_addressed,
+            unsupported=unsupported,
+        )
+
+    def _place(self, message: Any) -> Place | None:
+        if message.chat.type not in (ChatType.PRIVATE, ChatType.GROUP, ChatType.SUPERGROUP):
+            return None
+        is_topic = getattr(message, "is_topic_message", False)
+        return Place(
+            channel=self._name,
+            account=self.account,
+            kind="private" if message.chat.type == ChatType.PRIVATE else "group",
+            chat=str(message.chat.id),
+            thread=str(message.message_thread_id) if is_topic else "",
+        )
+
+    def _is_answer(self, message: Message) -> bool:
+        to = message.reply_to_message
+        if to is None or to.from_user is None or to.forum_topic_created is not None:
+            return False
+        return to.from_user.id == self._bot.id
+
+    def _text(self, message: Message) -> tuple[str, bool]:
+        """Return a message's words without the mention of the bot, and whether there was one."""
+        data = (message.text or message.caption or "").encode("utf-16-le", "surrogatepass")
+        entities = message.entities or message.caption_entities
+        is_meant = False
+        for entity in sorted(entities, key=lambda each: -each.offset):  # from the end: offsets stay
+            start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+            word = data[start:end].decode("utf-16-le", "replace")
+            command, _, whom = word.partition("@")
+            if not self._names_bot(entity, whom):
+                continue
+            is_meant = True
+            kept = command if entity.type == MessageEntity.BOT_COMMAND else ""
+            data = data[:start] + kept.encode("utf-16-le") + data[end:]
+        return data.decode("utf-16-le", "replace").strip(), is_meant
+
+    def _names_bot(self, entity: MessageEntity, whom: str) -> bool:
+        if entity.type == MessageEntity.TEXT_MENTION:
+            return entity.user is not None and entity.user.id == self._bot.id
+        is_name = entity.type in (MessageEntity.MENTION, MessageEntity.BOT_COMMAND)
+        return is_name and bool(self._user_name) and whom.lower() == self._user_name
+
+    # Sending
+
+    async def probe(self) -> None:
+        """Ask for a sign of life."""
+        await self._asked(self._bot.get_me())
+
+    async def send(self, place: Place, message: Outgoing) -> str:
+        """Send a message and return its id."""
+        where: dict[str, Any] = {
+            "chat_id": int(place.chat),
+            "message_thread_id": int(place.thread) if place.thread else None,
+            "reply_markup": _keyboard(message),
+            "parse_mode": ParseMode.HTML if message.text else None,
+        }
+        words, file = message.text or message.plain, message.file
+        if file is None:
+            shown = LinkPreviewOptions(is_disabled=True)  # the platform would fetch the address
+            sending = self._bot.send_message(text=words, link_preview_options=shown, **where)
+        else:
+            content = InputFile(file.data, filename=file.name, attach=False)
+            sending = self._bot.send_document(document=content, caption=words, **where)
+        return str((await self._asked(sending)).message_id)
+
+    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+        """Put another text in the place of a message's."""
+        try:
+            await self._asked(
+                self._bot.edit_message_text(
+                    message.text or message.plain,
+                    chat_id=int(place.chat),
+                    message_id=int(message_id),
+                    parse_mode=ParseMode.HTML if message.text else None,
+                    reply_markup=_keyboard(message),
+                    link_preview_options=LinkPreviewOptions(is_disabled=True),
+                )
+            )
+        except RefusedError as error:
+            if "not modified" not in str(error):
+                raise
+
+    async def show_typing(self, place: Place) -> None:
+        """Show that an answer is being written."""
+        thread = int(place.thread) if place.thread else None
+        await self._asked(
+            self._bot.send_chat_action(int(place.chat), ChatAction.TYPING, message_thread_id=thread)
+        )
+
+    async def fetch(self, file: IncomingFile, most_bytes: int) -> bytes:
+        """Return the content of a file."""
+        most = min(most_bytes, MOST_FETCHED)
+        too_large = ChannelError(f"The file is larger than the {most / 1_000_000:.0f} MB allowed.")
+        if file.size > most:
+            raise too_large
+        found = await self._asked(self._bot.get_file(file.ref))
+        if (found.file_size or 0) > most:
+            raise too_large
+        data = bytes(await self._asked(found.download_as_bytearray(read_timeout=60)))
+        if len(data) > most:
+            raise too_large
+        return data
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        with suppress(TelegramError, RuntimeError):
+            await self._bot.shutdown()
+
+    async def _asked(self, asking: Awaitable[T]) -> T:
+        """Return what the platform answers. Raises ChannelError, without the token and what it was raised from."""
+        try:
+            return await asking
+        except TelegramError as error:
+            raised = _translated(error)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raised = MaybeSentError(f"{_NOT_UNDERSTOOD} ({type(error).__name__})")
+        raise raised
+
+
+def _request() -> HTTPXRequest:
+    return HTTPXRequest(
+        read_timeout=_TIMEOUT,
+        write_timeout=_TIMEOUT,
+        connect_timeout=10.0,
+        pool_timeout=5.0,
+        media_write_timeout=120.0,
+    )
+
+
+def _translated(error: TelegramError) -> ChannelError:
+    """Return the error of the gateway that one of the library is; only words of Telegram's own get into it."""
+    if isinstance(error, RetryAfter):
+        after = error.retry_after
+        return WaitError(after.total_seconds() if isinstance(after, timedelta) else after)
+    if isinstance(error, BadRequest):
+        words = error.message.lower()
+        kind = next((kind for part, kind in _BAD_REQUESTS if part in words), RefusedError)
+        return kind(f"Telegram: {error.message}.")
+    if isinstance(error, Forbidden):
+        return ChatGoneError(f"Telegram: {error.message}.")
+    if isinstance(error, NetworkError):
+        return _broken(error)
+    kind, words = _SAID.get(type(error), (MaybeSentError, _NOT_UNDERSTOOD))
+    return kind(words)
+
+
+def _broken(error: NetworkError) -> ChannelError:
+    why = error.__cause__
+    if isinstance(why, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+        return UnreachableError("Telegram cannot be reached.")
+    if isinstance(error, TimedOut):
+        return MaybeSentError("Telegram did not answer in time.")
+    return MaybeSentError("The connection to Telegram broke, or it is out of order.")
+
+
+def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
+    rows: Sequence[Sequence[InlineKeyboardButton]] = [
+        [InlineKeyboardButton(each.label, callback_data=each.token) for each in row]
+        for row in message.buttons
+    ]
+    return InlineKeyboardMarkup(rows) if rows else None
+
+
+def _files(message: Message) -> Iterator[IncomingFile]:
+    found = next((each for each in (getattr(message, k) for k in _FILES) if each), None)
+    if found is not None:
+        name = getattr(found, "file_name", None) or "file"
+        media_type = getattr(found, "mime_type", None) or ""
+    elif message.photo:
+        found, name, media_type = message.photo[-1], f"photo-{message.message_id}.jpg", "image/jpeg"
+    else:
+        return
+    yield IncomingFile(
+        ref=found.file_id, name=name, media_type=media_type, size=found.file_size or 0
+    )

@@ -1,0 +1,222 @@
+"""Turns of chats: each is run once, whatever happens to the process, and its answer handed to the ledger.
+
+A turn that a kill interrupted is gone on with from the session's transcript. The inbox says where it began: in which transcript, and how
+many turns that had then; it is written before anything of the turn is. So after a kill it is known whether the turn had begun (else it is
+sent now), had ended (else `Session.take_up` goes on with it), and what its answer was.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Row, select, update
+
+from ybs.core.errors import YbsError
+from ybs.core.messages import AssistantMessage, Image
+from ybs.frontends.gateway.channel import Incoming
+from ybs.frontends.gateway.chats import Chats, Opened
+from ybs.frontends.gateway.engine import Engine
+from ybs.frontends.gateway.files import prepared
+from ybs.frontends.gateway.live import Live
+from ybs.frontends.gateway.outbox import Outbox
+from ybs.frontends.gateway.rates import Budget
+from ybs.frontends.gateway.store import Store, inbox
+from ybs.session.reply import Outcome, Reply
+from ybs.session.running_task import Stopped
+from ybs.session.session import Session
+
+#: So many turns run at once; the others wait.
+AT_ONCE: Final = 64
+GIVEN_UP: Final = "This was given up: ybs ended {tries} times in the midst of it. Look at what it did before you ask for it again."
+STOPPED: Final = "Stopped."
+_NOTHING: Final = "(The model said nothing.)"
+_log = logging.getLogger("ybs.gateway.turns")
+
+
+class Turns:
+    """Runs the turns of all chats. `file` is the engine's database; `budget` is told what a turn has cost."""
+
+    def __init__(
+        self, store: Store, file: Path, chats: Chats, outbox: Outbox, budget: Budget
+    ) -> None:
+        self._store, self._chats, self._outbox, self._budget = store, chats, outbox, budget
+        self._engine = Engine(file, self.run, at_once=AT_ONCE)
+        self._running: dict[str, str] = {}
+        #: Set as long as no turn runs.
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._stopped = set[str]()
+        #: Whether the process ends: what runs is left to the next one.
+        self.is_closing = False
+
+    async def start(self) -> None:
+        """Go on with the turns that a killed process left, and tell the chats of those that are given up."""
+        await self._engine.start()
+        for turn_id in await self._engine.given_up():
+            row = await self._row(turn_id)
+            if row is not None and row.state != "done":
+                await self._finish(row, GIVEN_UP.format(tries=row.tries))
+        rows = await self._store.do(
+            lambda c: c.execute(
+                select(inbox).where(inbox.c.state == "waiting").order_by(inbox.c.at)
+            ).all()
+        )
+        for row in rows:  # killed between the two: to the engine those that it has are known
+            await self._engine.enqueue(row.id, row.key)
+
+    async def close(self) -> None:
+        """End the engine; what runs is left to the next start."""
+        self.is_closing = True
+        await self._engine.close()
+
+    async def enqueue(self, incoming: Incoming, key: str) -> None:
+        """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
+        values = {"state": "waiting", "key": key}
+        is_new = inbox.c.state == "new"
+        await self._store.do(
+            lambda c: c.execute(
+                update(inbox).where(inbox.c.id == incoming.id, is_new).values(**values)
+            )
+        )
+        await self._engine.enqueue(incoming.id, key)
+
+    def running(self, key: str) -> bool:
+        """Return whether a turn of a chat runs."""
+        return key in self._running
+
+    @property
+    def count(self) -> int:
+        """How many turns run."""
+        return len(self._running)
+
+    async def stop(self, key: str) -> bool:
+        """Stop the turn of a chat that runs, and forget those that wait; return whether there was one."""
+        running = self._running.get(key, "")
+        rows = await self._store.do(
+            lambda c: c.execute(
+                select(inbox.c.id).where(inbox.c.key == key, inbox.c.state == "waiting")
+            ).all()
+        )
+        waiting = [row.id for row in rows if row.id != running]
+        for turn_id in waiting:
+            await self._set(turn_id, state="done")
+            await self._engine.cancel(turn_id)
+        if running:
+            self._stopped.add(running)
+            if (session := self._chats.opened(key)) is not None:
+                session.inbox.stop()
+        return bool(running or waiting)
+
+    async def run(self, turn_id: str) -> None:
+        """Run a turn, or go on with it: what the engine calls, any number of times."""
+        row = await self._row(turn_id)
+        if row is None or row.state == "done":
+            return
+        await self._set(turn_id, tries=row.tries + 1)
+        self._running[row.key] = turn_id
+        self.idle.clear()
+        try:
+            said = await self._answer(row)
+        except YbsError as error:
+            said = f"That did not work: {error}"
+        finally:
+            del self._running[row.key]
+            if not self._running:
+                self.idle.set()
+        if self.is_closing and turn_id not in self._stopped:
+            await asyncio.Event().wait()  # the process ends; the next one goes on with this
+        self._stopped.discard(turn_id)
+        await self._finish(row, said)
+
+    async def _answer(self, row: "Row[Any]") -> str:
+        incoming = msgspec.json.decode(row.body, type=Incoming)
+        opened = await self._chats.open(row.key)
+        session = opened.session
+        channel = self._outbox.channels[incoming.place.channel]
+        live = Live(
+            self._outbox,
+            channel.capabilities,
+            incoming.place,
+            session,
+            message=row.message,
+            shown=lambda message: self._set(row.id, message=message),
+        )
+        async with live:
+            if row.session and row.session != session.journal.name:
+                return "The chat went on with another session before this was answered."
+            begun = session.journal.replay.rounds.begun > row.turns if row.session else False
+            outcome = (
+                await self._going_on(session) if begun else await self._sent(row, incoming, opened)
+            )
+        if isinstance(outcome, str):
+            return outcome
+        if cost := outcome.finished.usage.cost_usd:
+            await self._budget.add(incoming.person, cost)
+        return _words_of(outcome)
+
+    async def _going_on(self, session: Session) -> Outcome | str:
+        """Go on with a turn that a kill interrupted, or return the answer that it had come to."""
+        _log.info("a turn is taken up")
+        if session.is_cut_short:
+            outcome = await session.take_up()
+            return outcome if outcome is not None else _NOTHING
+        messages = session.conversation.messages
+        said = [each.text for each in messages[-1:] if isinstance(each, AssistantMessage)]
+        end = session.journal.replay.rounds.open[-1:]
+        if end and end[0].end is not None and end[0].end.reason != "done":
+            return end[0].end.message or STOPPED
+        return said[0] if said and said[0] else _NOTHING
+
+    async def _sent(self, row: "Row[Any]", incoming: Incoming, opened: Opened) -> Outcome | str:
+        session = opened.session
+        channel = self._outbox.channels[incoming.place.channel]
+        words, images = await prepared(incoming, channel, session.folder)
+
+        async def note() -> None:
+            name, turns = session.journal.name, session.journal.replay.rounds.begun
+            await self._set(row.id, session=name, turns=turns)
+            await self._chats.noted(row.key, name)
+
+        opened.beginning.note = note
+        try:
+            result: Outcome | Reply = await _result_of(session, words, images)
+        except Stopped:
+            return STOPPED
+        finally:
+            opened.beginning.note = None
+        return result.text if isinstance(result, Reply) else result
+
+    async def _finish(self, row: "Row[Any]", said: str) -> None:
+        """Hand the answer to the ledger, and then be done with the event: the same answer twice is one there."""
+        incoming = msgspec.json.decode(row.body, type=Incoming)
+        now = await self._row(row.id)
+        message = now.message if now is not None else ""
+        await self._outbox.post(incoming.place, said, id=f"{row.id}:answer", edits=message)
+        await self._set(row.id, state="done")
+
+    async def _row(self, turn_id: str) -> "Row[Any] | None":
+        return await self._store.do(
+            lambda c: c.execute(select(inbox).where(inbox.c.id == turn_id)).first()
+        )
+
+    async def _set(self, turn_id: str, **values: Any) -> None:
+        await self._store.do(
+            lambda c: c.execute(update(inbox).where(inbox.c.id == turn_id).values(**values))
+        )
+
+
+async def _result_of(session: Session, words: str, images: tuple[Image, ...]) -> Outcome | Reply:
+    """Send words, in which no file is looked for: `@~/.netrc` in a chat would attach it unasked."""
+    return await session.inbox.result_of(words, typed="", images=images, is_for_model=True)
+
+
+def _words_of(outcome: Outcome) -> str:
+    end = outcome.finished
+    if end.reason == "done":
+        return outcome.text or _NOTHING
+    why = (
+        STOPPED if end.reason == "interrupted" else end.message or f"The turn ended: {end.reason}."
+    )
+    return f"{outcome.text}\n\n{why}" if outcome.text else why

@@ -1,0 +1,260 @@
+"""Kills a gateway again and again while people write to it, and looks whether anything was lost, doubled or run twice.
+
+`python tests/chat_faults.py --faults 500` runs it by itself; the suite runs a few faults.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from msgspec.structs import replace
+
+from chat_kills import POINTS
+from chat_platform import ChatPlatform, Sent
+from scripted import Entry, OpenAIServer
+from scripted.http import RecordedRequest
+from ybs.testing import answer, call
+
+TESTS = Path(__file__).parent
+MARK = "may be a second time"
+CHATS = range(1, 7)
+
+
+class GatewayProcess:
+    """A gateway with a scripted model and platform, which may be killed and started again."""
+
+    def __init__(
+        self, home: Path, platform: ChatPlatform, model: OpenAIServer, owners: Iterable[int]
+    ) -> None:
+        self.home, self.platform, self.model = home, platform, model
+        self.shop = home / "shop"
+        self.shop.mkdir()
+        self.process: asyncio.subprocess.Process | None = None
+        settings = home / ".config" / "ybs" / "config.json"
+        settings.parent.mkdir(parents=True)
+        telegram = {
+            "token": platform.token,
+            "base_url": f"{platform.url}/bot",
+            "base_file_url": f"{platform.url}/file/bot",
+            "owners": [str(each) for each in owners],
+        }
+        text = {
+            "llm": {"provider": "openai", "model": "m", "endpoint": model.url},
+            "gateway": {
+                "channels": {"telegram": telegram},
+                "projects": {"shop": str(self.shop)},
+                "per_minute": 10_000,
+            },
+        }
+        settings.write_text(json.dumps(text))
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables of its processes."""
+        own = {"HOME": str(self.home), "OPENAI_API_KEY": "k", "PYTHONPATH": str(TESTS)}
+        return {**os.environ, **own}
+
+    async def start(self, point: str = "-", count: int = 1) -> None:
+        """Start it, to be killed at a point."""
+        words = (sys.executable, "-m", "chat_kills", point, str(count), "gateway", "start")
+        with (self.home / "stderr").open("ab") as said:
+            self.process = await asyncio.create_subprocess_exec(
+                *words, env=self.environ, stdout=said, stderr=said
+            )
+
+    async def run(self, *words: str) -> str:
+        """Run another command of the gateway and return what it prints."""
+        command = (sys.executable, "-m", "ybs", "gateway", *words)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env=self.environ,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+        return out.decode()
+
+    async def kill(self) -> None:
+        """Kill it, where it still runs."""
+        assert self.process is not None
+        with suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGKILL)
+        await self.process.wait()
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait for its end; return whether it came in time."""
+        assert self.process is not None
+        try:
+            async with asyncio.timeout(seconds):
+                await self.process.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+@asynccontextmanager
+async def gateway(owners: Iterable[int] = CHATS) -> AsyncGenerator[GatewayProcess]:
+    """Set a gateway up that has not been started; `owners` are persons whom the settings name."""
+    with TemporaryDirectory(prefix="ybs-") as home:
+        model = OpenAIServer([reply], is_repeated=True)
+        async with ChatPlatform() as platform, model:
+            process = GatewayProcess(Path(home), platform, model, owners)
+            try:
+                yield process
+            finally:
+                if process.process is not None:
+                    await process.kill()
+
+
+def reply(request: RecordedRequest) -> Entry:
+    """Answer as a model that runs a command for each task, once, and then says that it is done."""
+    messages = request.body["messages"]
+    tasks = [re.search(r"task (\d+)", str(m["content"])) for m in messages if m["role"] == "user"]
+    found = [each for each in tasks if each]
+    if not found:
+        return "hello"
+    number = found[-1][1]
+    begun = [m for m in messages for c in m.get("tool_calls") or () if c["id"] == f"id{number}"]
+    if begun:
+        return f"done {number}."
+    made = call("run_shell", command=f"echo {number} >> effects")
+    return answer(replace(made, id=f"id{number}"))
+
+
+class Run:
+    """One run of faults; `problems` are what it found."""
+
+    def __init__(self, process: GatewayProcess, seed: int) -> None:
+        self.process, self.platform = process, process.platform
+        self.random = random.Random(seed)
+        self.tasks: dict[int, int] = {}
+        self.kills = Counter[str]()
+        self._pressed = set[int]()
+
+    async def play(self, faults: int) -> list[str]:
+        """Play so many faults, let everything come to its end, and return what is wrong."""
+        pressing = asyncio.create_task(self._press())
+        try:
+            await self.process.start()
+            for chat in CHATS:
+                self.platform.say("/project shop", chat=chat, person=chat)
+            await self.platform.until(lambda: len(self.platform.sent) >= len(CHATS), 60)
+            await self.process.kill()
+            points = list(POINTS)
+            for number in range(faults):
+                await self._fault(points[number % len(points)] if number % 3 else "")
+            await self.process.start()
+            await self._come_to_rest()
+        finally:
+            pressing.cancel()
+            await asyncio.gather(pressing, return_exceptions=True)
+        return self._problems()
+
+    async def _fault(self, point: str) -> None:
+        """Start, have people write, and let the process die at a point, or at some moment."""
+        count = self.random.randint(1, 40 if point in ("writing", "written") else 3)
+        await self.process.start(point or "-", count)
+        for _ in range(self.random.randint(1, 2)):
+            number, chat = len(self.tasks) + 1, self.random.choice(CHATS)
+            self.tasks[number] = chat
+            self.platform.say(f"task {number}", chat=chat, person=chat)
+        if self.random.random() < 0.2:
+            fault = self.random.choice(("drop_before", "drop_after", "half", "fail", "wait"))
+            self.platform.knob(fault, self.random.choice(("sendMessage", "editMessageText")))
+        if not await self.process.ended(8 if point else self.random.uniform(0.5, 5)):
+            point = "some moment"
+            await self.process.kill()
+        self.kills[point] += 1
+
+    async def _press(self) -> None:
+        """Say yes to every question."""
+        while True:
+            for sent in list(self.platform.sent):
+                labels = [each["text"] for row in sent.buttons for each in row]
+                if "Yes" in labels and sent.message not in self._pressed:
+                    self._pressed.add(sent.message)
+                    token = next(
+                        each["callback_data"]
+                        for row in sent.buttons
+                        for each in row
+                        if each["text"] == "Yes"
+                    )
+                    self.platform.press("Yes", chat=sent.chat, person=sent.chat, token=token)
+            await asyncio.sleep(0.05)
+
+    async def _come_to_rest(self) -> None:
+        """Wait until every task has its answer, as long as answers come."""
+        last, missing = monotonic(), -1
+        while monotonic() - last < 60:
+            now = len([n for n in self.tasks if not self._answers(n)])
+            if now != missing:
+                last, missing = monotonic(), now
+            if not now:
+                break
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(2)  # for what should not come
+
+    def _answers(self, number: int) -> list[Sent]:
+        return [each for each in self.platform.sent if re.search(rf"\bdone {number}\.", each.text)]
+
+    def _problems(self) -> list[str]:
+        file = self.process.shop / "effects"
+        effects = Counter(file.read_text().split() if file.exists() else ())
+        found = [f"{n} ran {times} times" for n, times in effects.items() if times > 1]
+        turns = self._turns()
+        for number in self.tasks:
+            if turns[str(number)] != 1:
+                found.append(f"{number} is {turns[str(number)]} turns")
+            found += self._problems_of(number)
+        return found
+
+    def _turns(self) -> Counter[str]:
+        """Count how many times each task was said in a transcript."""
+        said = Counter[str]()
+        sessions = self.process.home / ".config" / "ybs" / "sessions"
+        for file in sessions.rglob("*.jsonl"):
+            for record in map(json.loads, file.read_text().splitlines()):
+                if record.get("type") == "user" and record.get("origin", "person") == "person":
+                    said.update(re.findall(r"^task (\d+)", str(record.get("content"))))
+        return said
+
+    def _problems_of(self, number: int) -> list[str]:
+        answers = self._answers(number)
+        found = [] if answers else [f"{number} has no answer"]
+        if len([each for each in answers if MARK not in each.text]) > 1:
+            found.append(f"{number} has {len(answers)} answers, of which two have no mark")
+        if any(each.chat != self.tasks[number] for each in answers):
+            found.append(f"{number} was answered in another chat")
+        return found
+
+
+async def main(faults: int, seed: int) -> int:
+    """Play, and print what was found."""
+    async with gateway() as process:
+        run = Run(process, seed)
+        problems = await run.play(faults)
+        sys.stdout.write(f"{sum(run.kills.values())} kills, {len(run.tasks)} tasks\n")
+        sys.stdout.write("".join(f"  {point}: {n}\n" for point, n in run.kills.most_common()))
+        sys.stdout.write("".join(f"{each}\n" for each in problems) or "nothing is wrong\n")
+        if problems:
+            sys.stdout.write((process.home / "stderr").read_text()[-3000:])
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faults", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    sys.exit(asyncio.run(main(chosen.faults, chosen.seed)))

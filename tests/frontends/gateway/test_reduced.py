@@ -1,0 +1,91 @@
+"""What a session of a chat may do: less than one at a terminal, whatever the settings allow there."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat_parts import GUEST
+from hosts import this_host
+from ybs.config.schema import Gateway
+from ybs.frontends.gateway.channel import Place
+from ybs.frontends.gateway.chats import Chats, open_chat
+from ybs.frontends.gateway.store import Store, sqlite_engine
+from ybs.session.hub import Hub
+from ybs.session.options import Options
+from ybs.session.questions import NO
+from ybs.session.session import Session
+from ybs.testing import ScriptedModel, call
+
+pytestmark = pytest.mark.integration
+#: What a person has allowed themselves.
+LAX = {
+    "mode": "bypass",
+    "allow": ["run_shell(touch *)", "write_file(*)"],
+    "outside_sandbox": ["touch *"],
+    "sandbox_network": True,
+}
+
+
+@asynccontextmanager
+async def chat(
+    tmp_path: Path, home: Path, *script: Any, has_sandbox: bool = True, **options: Any
+) -> AsyncGenerator[Session]:
+    """Open the session of a guest's private chat."""
+    file = home / ".config" / "ybs" / "config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        json.dumps({"version": "1.0", "safety": {**LAX, "sandbox_enabled": has_sandbox}})
+    )
+    given = {"host": this_host(), "model": ScriptedModel(script), "allow": ("run_shell(touch *)",)}
+    store = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
+    try:
+        async with Hub(open_chat, this_host()) as hub:
+            chats = Chats(
+                store,
+                hub,
+                Options.of(home, {**given, **options}),
+                Gateway(),
+                tools=lambda _key, _place: (),
+                follow=lambda _key, _place, _session: lambda: None,
+            )
+            key = await chats.enter(Place("telegram", "bot", "private", GUEST), GUEST)
+            yield await chats.session(key)
+            await chats.close(key)
+    finally:
+        store.close()
+
+
+async def test_nothing_that_was_allowed_at_a_terminal_is_allowed_in_a_chat(
+    tmp_path: Path, home: Path
+):
+    async with chat(tmp_path, home, mode="bypass") as session:
+        assert session.mode == "ask"
+        safety = session.config.safety
+        assert (safety.allow, safety.outside_sandbox, safety.sandbox_network) == ((), (), False)
+        assert session.folder.parent.name == "ybs-chats"
+
+
+async def test_a_command_that_needs_no_question_at_a_terminal_is_asked_about_in_a_chat(
+    tmp_path: Path, home: Path
+):
+    async with chat(tmp_path, home, call("run_shell", command="touch made"), "done") as session:
+        asked = asyncio.Event()
+        session.subscribe(lambda _: asked.set() if session.questions.open else None, follows=True)
+        turn = asyncio.create_task(session.send("go"))
+        await asyncio.wait_for(asked.wait(), 10)
+        session.questions.answer(session.questions.open[0].id, NO)
+        await turn
+        assert not (session.folder / "made").exists()
+
+
+async def test_without_a_sandbox_a_chat_has_no_tool_that_runs_programs(tmp_path: Path, home: Path):
+    script = (call("run_shell", command="id"), "done")
+    async with chat(tmp_path, home, *script, has_sandbox=False) as session:
+        assert session.environment.sandbox.state == "off"
+        await session.send("go")
+        assert "uid=" not in str(session.conversation.messages)
