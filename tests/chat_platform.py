@@ -421,7 +421,7 @@ def _answered(sent: Sent) -> dict[str, Any]:
     return {"message_id": sent.message, "date": int(sent.at), "chat": chat, "from": BOT}
 
 
-class _Markup(HTMLParser):
+class Markup(HTMLParser):
     """Reads the HTML of a message as the platform does: every tag is known, and closed in its order."""
 
     _KNOWN = ("b", "i", "s", "u", "a", "code", "pre", "blockquote", "tg-spoiler")
@@ -449,7 +449,7 @@ class _Markup(HTMLParser):
 
 def _shown(arguments: dict[str, Any], name: str, most: int) -> str:
     text = arguments.get(name, "")
-    words = _Markup(text).words if arguments.get("parse_mode") == "HTML" else text
+    words = Markup(text).words if arguments.get("parse_mode") == "HTML" else text
     if not words.strip():
         raise Answer(400, "Bad Request: message text is empty")
     if len(words.encode("utf-16-le")) // 2 > most:

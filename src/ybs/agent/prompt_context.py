@@ -50,13 +50,19 @@ class PromptContext(Guard):
     """What is known about the place of one session. Nothing is read before it is asked for.
 
     As a guard it says what changed meanwhile: the prompt itself stays as it was. `own_prompt` is the person's own
-    system prompt, which stands alone; `commands` are those of the frontend that a model may well point to. `use` says which model it is for, before anything else is asked.
+    system prompt, which stands alone; `commands` are those of the frontend that a model may well point to. Where it `is_shared` with others, the person's own documents and memories are left out. `use` says which model it is for, before anything else is asked.
     """
 
     def __init__(
-        self, environment: ToolEnvironment, *, own_prompt: str = "", commands: Sequence[str] = ()
+        self,
+        environment: ToolEnvironment,
+        *,
+        own_prompt: str = "",
+        commands: Sequence[str] = (),
+        is_shared: bool = False,
     ) -> None:
         self._environment, self._own_prompt = environment, own_prompt
+        self._is_shared = is_shared
         self._commands = commands
         self.is_short = False
         #: What the model wants to reach, in its own words.
@@ -346,7 +352,9 @@ class PromptContext(Guard):
         is_small = 0 < self._window < _SMALL_WINDOW and not self.is_short
         share = _SMALL if is_small else _WHOLE
         host, folder = self._environment.host, self._environment.folder
-        return read_documents(host, folder, top=self.top, share=share, tell=tell)
+        found = read_documents(host, folder, top=self.top, share=share, tell=tell)
+        own = host.short(str(host.config_folder))
+        return [each for each in found if not (self._is_shared and each.source.startswith(own))]
 
     def _masked(self, sections: Iterable[Section]) -> list[Section]:
         """Mask the secrets in documents, by their places. A private key in one would stop every request."""
@@ -395,7 +403,7 @@ class PromptContext(Guard):
         return self._last_commits
 
     def _recent_memories(self) -> Section | None:
-        if not self._has_memories():
+        if self._is_shared or not self._has_memories():
             return None
         return self.memories.recent(_FEW if self.is_short else _RECENT)
 

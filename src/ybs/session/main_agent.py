@@ -82,7 +82,12 @@ class MainAgent:
         self.environment, self.journal = environment, journal
         own_prompt = read_prompt(options, environment.loaded)
         pointed_to = options.commands.pointed_to if options.commands else ()
-        self.context = PromptContext(environment, own_prompt=own_prompt, commands=pointed_to)
+        self.context = PromptContext(
+            environment,
+            own_prompt=own_prompt,
+            commands=pointed_to,
+            is_shared=options.is_shared,
+        )
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
         self.recorder = TurnRecorder(environment, journal, self._warming)

@@ -53,6 +53,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `before_incognito` is called before an incognito session begins, to protect the process (core dumps).
     `output_schema` is a JSON Schema that the answer to each prompt has to fit.
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
+    `is_shared`: others than the person speak or read there, so what the person wrote down about themselves is not told to the model.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `warnings` are told beside those of the configuration.
     """
@@ -73,6 +74,7 @@ class Options(Struct, frozen=True, kw_only=True):
     output_schema: Any = None
     resume: str | None = None
     fork: bool = False
+    is_shared: bool = False
     is_one_shot: bool = False
     commands: Commands | None = None
     guards: tuple[Guard, ...] = ()

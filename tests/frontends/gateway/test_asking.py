@@ -262,7 +262,7 @@ async def test_a_long_change_goes_along_as_a_file_that_has_all_of_it(tmp_path: P
 
 
 def test_names_and_titles_are_no_markup():
-    assert plain("*a* [b](c)\n<d> `e` @all") == r"\*a\* \[b\]\(c\) \<d\> \`e\` \@all"
+    assert plain("*a* [b](c)\n<d> `e` @all") == r"\*a\* \[b\]\(c\) \<d\> \`e\` @all"
     assert plain("\u202eesrever\u200b") == r"\<U\+202E\>esrever\<U\+200B\>"
 
 
@@ -299,6 +299,23 @@ async def test_always_holds_for_the_session_and_is_said_in_words_too(tmp_path: P
         await it.turn
         assert (project / "made").exists()
         assert not (project / ".ybs").exists()
+
+
+async def test_the_whole_rule_of_an_always_is_shown_though_its_button_is_short(
+    tmp_path: Path, project: Path
+):
+    name = "b" * 60 + "c"
+    (project / name).write_text("text")
+    async with asked(tmp_path, project, call("delete_file", path=name)) as it:
+        assert it.question.buttons[1].label == f"Always in this session: delete_file({'b' * 23}…"
+        rule = plain(f"delete_file({name})")
+        assert f"Always would allow {rule} in this session" in it.question.text
+
+
+def test_no_button_hides_what_it_is():
+    buttons, chat = Buttons(), Chatting.place(None, OWNER)  # pyright: ignore[reportArgumentType]
+    rows = buttons.show(object(), chat, ["Yes\u202eoN", "a\nb\u200b"])
+    assert [row[0].label for row in rows] == ["Yes<U+202E>oN", "a b<U+200B>"]
 
 
 def test_buttons_are_bounded_and_the_newest_stay(monkeypatch: Any):

@@ -38,7 +38,7 @@ async def test_without_any_word_in_the_settings_nobody_may_speak(tmp_path: Path)
         assert await role(chat, OWNER, "-100") == ""
         other = chat.place(OWNER, channel="not in the settings")
         assert await role(chat, OWNER, place=other) == ""
-        assert not await chat.people.is_owner("telegram", "bot", OWNER)
+        assert not await chat.people.is_owner(chat.incoming(who=OWNER))
 
 
 async def test_a_group_has_to_be_on_the_list_whoever_speaks_in_it(tmp_path: Path):
@@ -62,7 +62,7 @@ async def test_who_speaks_for_a_channel_and_not_as_a_person_is_nobody(tmp_path: 
         tmp_path, entry={"private": "open", "groups": "open", "owners": [""]}
     ) as chat:
         assert await role(chat, "") == ""
-        assert not await chat.people.is_owner("telegram", "bot", "")
+        assert not await chat.people.is_owner(chat.incoming(who=""))
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,11 @@ async def test_the_first_who_is_let_in_is_the_owner_and_the_next_a_guest(tmp_pat
             person = await chat.people.pair(f" {code[:4].lower()}-{code[4:]} ")
             assert (person.person, person.role, person.place) == (who, expected, chat.place(who))
             assert await role(chat, who) == expected
-        assert await chat.people.is_owner("telegram", "bot", OWNER)
-        assert not await chat.people.is_owner("telegram", "bot", GUEST)
-        assert not await chat.people.is_owner("telegram", "other bot", OWNER)
+        assert await chat.people.is_owner(chat.incoming(who=OWNER))
+        assert not await chat.people.is_owner(chat.incoming(who=GUEST))
+        assert not await chat.people.is_owner(
+            chat.incoming(place=chat.place(OWNER, account="other bot"))
+        )
         assert await chat.people.waiting() == []
 
 
@@ -250,7 +252,7 @@ async def test_a_role_that_is_not_known_is_none(tmp_path: Path):
         await chat.people.pair(await code_of(chat))
         await chat.store.do(lambda c: c.execute(update(people).values(role="root")))
         assert await role(chat, OWNER) == ""
-        assert not await chat.people.is_owner("telegram", "bot", OWNER)
+        assert not await chat.people.is_owner(chat.incoming(who=OWNER))
 
 
 async def test_who_is_struck_off_the_settings_is_no_owner_any_more(tmp_path: Path):

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from chat_parts import GUEST
+from chat_parts import GUEST, OWNER, Ledger
 from hosts import this_host
 from ybs.config.schema import Gateway
-from ybs.frontends.gateway.channel import Place
-from ybs.frontends.gateway.chats import Chats, open_chat
+from ybs.frontends.gateway.asking import Asking
+from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.chats import Chats
+from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, sqlite_engine
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
 from ybs.session.questions import NO
 from ybs.session.session import Session
@@ -33,27 +35,36 @@ LAX = {
 
 @asynccontextmanager
 async def chat(
-    tmp_path: Path, home: Path, *script: Any, has_sandbox: bool = True, **options: Any
+    tmp_path: Path,
+    home: Path,
+    *script: Any,
+    who: str = GUEST,
+    has_sandbox: bool = True,
+    **options: Any,
 ) -> AsyncGenerator[Session]:
     """Open the session of a guest's private chat."""
     file = home / ".config" / "ybs" / "config.json"
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(
         json.dumps({"version": "1.0", "safety": {**LAX, "sandbox_enabled": has_sandbox}})
     )
     given = {"host": this_host(), "model": ScriptedModel(script), "allow": ("run_shell(touch *)",)}
     store = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
+    people = People(store, {"telegram": Policy(owners=frozenset((OWNER,)))})
+    place = Place("telegram", "bot", "private", who)
+    await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0))
     try:
-        async with Hub(open_chat, this_host()) as hub:
+        hosted = HostedSessions(this_host(), tmp_path / "open.json")
+        async with hosted.hub:
             chats = Chats(
                 store,
-                hub,
+                hosted,
                 Options.of(home, {**given, **options}),
                 Gateway(),
                 tools=lambda _key, _place: (),
-                follow=lambda _key, _place, _session: lambda: None,
+                asking=Asking(Ledger(), people),
             )
-            key = await chats.enter(Place("telegram", "bot", "private", GUEST), GUEST)
+            key = await chats.enter(place, who)
             yield await chats.session(key)
             await chats.close(key)
     finally:
@@ -89,3 +100,19 @@ async def test_without_a_sandbox_a_chat_has_no_tool_that_runs_programs(tmp_path:
         assert session.environment.sandbox.state == "off"
         await session.send("go")
         assert "uid=" not in str(session.conversation.messages)
+
+
+@pytest.mark.parametrize("who", [OWNER, GUEST])
+async def test_what_the_owner_wrote_about_themselves_is_told_in_their_own_chat_alone(
+    tmp_path: Path, home: Path, who: str
+):
+    own = home / ".config" / "ybs"
+    (own / "memories").mkdir(parents=True)
+    (own / "memories" / "2026-11-01-tea.md").write_text("# Likes Barry's tea\n")
+    (own / "HUMAN.md").write_text("I am Ada, born in Thurles.")
+    async with chat(tmp_path, home, "done", who=who) as session:
+        (session.folder / "AGENTS.md").write_text("Write in Irish.")
+        await session.send("hello")
+        system = session.conversation.system
+        assert "Write in Irish." in system
+        assert [word in system for word in ("Thurles", "Barry")] == [who == OWNER] * 2

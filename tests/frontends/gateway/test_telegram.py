@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,6 +28,8 @@ from ybs.frontends.gateway.channel import (
     WaitError,
 )
 from ybs.frontends.gateway.telegram import Telegram, make_channel
+
+pytestmark = pytest.mark.integration
 
 ACCOUNT = str(BOT["id"])
 HOME = Place(channel="telegram", account=ACCOUNT, kind="private", chat="1")
@@ -56,7 +58,7 @@ def channel_of(platform: ChatPlatform, **section: Any) -> Telegram:
 
 
 @asynccontextmanager
-async def running(channel: Telegram, taken: Taken) -> AsyncIterator[Callable[[], None]]:
+async def running(channel: Telegram, taken: Taken) -> AsyncGenerator[Callable[[], None]]:
     """Run a channel; the block begins when it is connected. What ends it is raised at the end."""
     connected = asyncio.Event()
     task = asyncio.create_task(channel.run(taken, connected.set))
@@ -75,7 +77,7 @@ async def running(channel: Telegram, taken: Taken) -> AsyncIterator[Callable[[],
 
 
 @asynccontextmanager
-async def talking(**section: Any) -> AsyncIterator[tuple[ChatPlatform, Telegram, Taken]]:
+async def talking(**section: Any) -> AsyncGenerator[tuple[ChatPlatform, Telegram, Taken]]:
     async with ChatPlatform() as platform:
         channel, taken = channel_of(platform, **section), Taken()
         async with running(channel, taken):

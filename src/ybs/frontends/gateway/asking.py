@@ -6,10 +6,9 @@ asked in theirs. A question of the model's own (`ask_user`) is for the person wh
 
 import asyncio
 import logging
-import re
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from ybs.core.envelope import MAIN, Envelope
@@ -18,12 +17,16 @@ from ybs.core.events import StateChanged
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
 from ybs.frontends.gateway.buttons import Buttons
-from ybs.frontends.gateway.channel import Button, Incoming, OutgoingFile, Place
+from ybs.frontends.gateway.channel import Incoming, OutgoingFile, Place
+from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import printable
 from ybs.session.questions import NO, Choice, choices_of
 from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.frontends.gateway.outbox import Outbox
 
 #: A longer command or diff goes along as a file, and its beginning stands in the message.
 LONGEST_SHOWN: Final = 3_000
@@ -35,34 +38,12 @@ NOBODY: Final = Answer(
     is_allowed=False, reason="no owner of this chat can be asked", is_unattended=True
 )
 _USAGE: Final = "Usage: `/approve ID yes`, `no` or `always`. The ID stands in the question."
-_SIGNS: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&@])")
 _log = logging.getLogger(__name__)
 
 
-class Post(Protocol):
-    """What sends messages durably: `Outbox`."""
-
-    async def post(
-        self,
-        place: Place,
-        text: str,
-        *,
-        id: str,
-        buttons: Sequence[Sequence[Button]] = (),
-        file: OutgoingFile | None = None,
-        edits: str = "",
-    ) -> None:
-        """Put a message of Markdown into the ledger; the same id twice is one message."""
-        ...
-
-    async def message_of(self, id: str) -> str:
-        """Return the platform's id of a delivered message; "" where it is not (yet)."""
-        ...
-
-
 def plain(text: str) -> str:
-    """Return a text that Markdown shows as it is, in one line: names and titles are chosen by others."""
-    return _SIGNS.sub(r"\\\1", " ".join(printable(text).split()))
+    """Return Markdown that shows a text as it is, in one line: names and titles are chosen by others."""
+    return literal(printable(text))
 
 
 class _Chat:
@@ -116,7 +97,7 @@ def reduced(question: OpenQuestion) -> tuple[Choice, ...]:
 class Asking:
     """Posts the questions of sessions and takes the answers."""
 
-    def __init__(self, outbox: Post, people: People) -> None:
+    def __init__(self, outbox: "Outbox", people: People) -> None:
         self.outbox, self.people, self.buttons = outbox, people, Buttons()
         self._chats = set[_Chat]()
         self._tasks = set[asyncio.Task[None]]()
@@ -263,8 +244,7 @@ class Asking:
     async def _may_answer(self, asked: _Asked, incoming: Incoming) -> bool:
         if asked.is_of(incoming):
             return True
-        place = incoming.place
-        return await self.people.is_owner(place.channel, place.account, incoming.person)
+        return await self.people.is_owner(incoming)
 
 
 def _is_same(one: Place, other: Place) -> bool:
@@ -307,6 +287,8 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
         lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
+    if any(each.kind == "always" for each in asked.choices):  # a button may show only its beginning
+        lines.append(f"Always would allow {plain(question.grant)} in this session\\.")
     return "\n\n".join(lines)
 
 
@@ -314,5 +296,7 @@ def _how_of(asked: _Asked) -> str:
     """Return how a question is answered."""
     if asked.is_own:
         return "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
-    words = ["yes", "no", *["always" for each in asked.choices if each.kind == "always"][:1]]
+    words = ["yes", "no"]
+    words += ["always"] if any(each.kind == "always" for each in asked.choices) else []
+    words += ["network"] if any(each.answer.with_network for each in asked.choices) else []
     return f"Without buttons: `/approve {asked.id} {'|'.join(words)}`"

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from ybs.core.wording import first_words
 from ybs.frontends.gateway.channel import Button, Incoming, Place
+from ybs.security.unicode import printable
 
 #: So many are kept, the newest.
 _MOST: Final = 5_000
@@ -38,7 +40,7 @@ class Buttons:
         for number, label in enumerate(labels):
             token = secrets.token_urlsafe(16)
             self._shown[token] = _Shown(_chat(place), of, number)
-            rows.append((Button(" ".join(label.split())[:_LONGEST_LABEL], token),))
+            rows.append((Button(first_words(printable(label), _LONGEST_LABEL), token),))
         for token in list(self._shown)[: max(0, len(self._shown) - _MOST)]:
             del self._shown[token]
         return tuple(rows)

@@ -1,7 +1,7 @@
 """The commands of a chat. What a session has a command for is that command; its tables become text, and its menus buttons."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,11 +10,14 @@ from ybs.commands.advice import told
 from ybs.commands.models import MODE_WORDS
 from ybs.core.errors import YbsError
 from ybs.frontends.gateway.asking import Asking, plain
-from ybs.frontends.gateway.channel import Button, Incoming, Place
+from ybs.frontends.gateway.channel import Button, Incoming
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.markdown import markdown_of
 from ybs.session.reply import Menu, MenuItem, Reply
-from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.frontends.gateway.chats import Chats
+    from ybs.frontends.gateway.turns import Turns
 
 #: What everybody may do who may speak, and what the owner alone.
 FOR_ALL: Final[Mapping[str, str]] = {
@@ -40,51 +43,6 @@ _OWN_FOLDER: Final = "none"
 _ONLY_OWNER: Final = "Only the owner of this assistant may use /{}."
 
 
-class OpenChats(Protocol):
-    """The sessions of chats: `Chats`."""
-
-    @property
-    def projects(self) -> Mapping[str, str]:
-        """The folders that a chat can be bound to, by name."""
-        ...
-
-    async def enter(self, place: Place, person: str) -> str:
-        """Return the key of a chat that is written in."""
-        ...
-
-    async def session(self, key: str) -> Session:
-        """Open the session of a chat, or return it."""
-        ...
-
-    async def noted(self, key: str, session: str) -> None:
-        """Note with which transcript a chat goes on."""
-        ...
-
-    async def begin_anew(self, key: str) -> None:
-        """Begin a new session there."""
-        ...
-
-    async def bind(self, key: str, project: str) -> None:
-        """Bind a chat to a project ("": a folder of its own). Raises YbsError for an unknown name."""
-        ...
-
-
-class RunningTurns(Protocol):
-    """The turns of chats: `Turns`."""
-
-    async def enqueue(self, incoming: Incoming, key: str) -> None:
-        """Put a turn into the queue; the same message twice is one turn."""
-        ...
-
-    async def stop(self, key: str) -> bool:
-        """Stop what runs and waits; return whether there was anything."""
-        ...
-
-    def running(self, key: str) -> bool:
-        """Return whether a turn runs."""
-        ...
-
-
 class _Offered(Struct, frozen=True, eq=False):
     """A menu that was shown, whose buttons send its lines."""
 
@@ -103,9 +61,7 @@ def command_in(text: str) -> tuple[str, str]:
 class ChatCommands:
     """Carries commands out and answers them."""
 
-    def __init__(
-        self, asking: Asking, budget: Budget, chats: OpenChats, turns: RunningTurns
-    ) -> None:
+    def __init__(self, asking: Asking, budget: Budget, chats: "Chats", turns: "Turns") -> None:
         self._asking, self._budget, self._chats, self._turns = asking, budget, chats, turns
         self._outbox, self._buttons = asking.outbox, asking.buttons
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbos import DBOS, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
+from sqlalchemy import Engine as SqlEngine
+from sqlalchemy.exc import DBAPIError
 
-from ybs.frontends.gateway.store import sqlite_engine
+from ybs.frontends.gateway.store import StoreError, sqlite_engine
 
 #: Turns of another version cannot be gone on with: it changes where a recovered turn could not be understood any more.
 VERSION: Final = "turn-1"
@@ -31,12 +33,19 @@ class Engine:
         self._path, self._run, self._at_once = path, run, at_once
 
     async def start(self) -> None:
-        """Connect, and go on with the turns that a killed process left."""
+        """Connect, and go on with the turns that a killed process left. Raises StoreError."""
+        engine = sqlite_engine(self._path)
+        try:
+            await self._launch(engine)
+        except DBAPIError as error:
+            raise StoreError(engine, error) from error
+
+    async def _launch(self, engine: SqlEngine) -> None:
         logging.getLogger("dbos").propagate = True
         config: Any = {
             "name": "ybs-gateway",
             "system_database_url": f"sqlite:///{self._path}",
-            "system_database_engine": sqlite_engine(self._path),
+            "system_database_engine": engine,
             "executor_id": "gateway",  # the lock of the folder lets one run
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),

@@ -5,11 +5,11 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
-from ybs.frontends.gateway.channel import ChannelError, Incoming, IncomingFile
+from ybs.frontends.gateway.channel import Channel, ChannelError, Incoming
 from ybs.security.unicode import printable
 from ybs.tools.reading.images import image_of, media_type_of
 
@@ -26,16 +26,8 @@ _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEX
 _NO_LINK: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-class Fetching(Protocol):
-    """What fetches a file: a channel."""
-
-    async def fetch(self, file: IncomingFile, most_bytes: int) -> bytes:
-        """Return its content. Raises ChannelError."""
-        ...
-
-
 async def prepared(
-    incoming: Incoming, channel: Fetching, folder: Path
+    incoming: Incoming, channel: Channel, folder: Path
 ) -> tuple[str, tuple[Image, ...]]:
     """Return the words of a message with what came of its files, and its pictures. What could not be taken stands in the words too."""
     notes, images, left = list[str](), list[Image](), MOST_BYTES_IN_ALL

@@ -298,10 +298,11 @@ class _Cutter:
         if around > self._length // 2:
             shown, around = (), 0
         is_block = bool(shown) and shown[-1][0] == "pre"
-        cost = self._cost(text, shown) + around
-        if self._open and is_block and self._room < cost <= self._length:
+        is_late = is_block or self._used > self._length * 3 // 4
+        fits_here = self._fits(text, shown, self._room - around)
+        if is_late and not fits_here and self._fits(text, shown, self._length - around):
             self._end()
-        while text and self._room < self._cost(text, shown) + around:
+        while text and not self._fits(text, shown, self._room - around):
             head = self._fitting(text, shown, self._room - around)
             if self._open and len(head) < min(len(text), 40) and not _ends_well(head):
                 self._end()
@@ -332,6 +333,9 @@ class _Cutter:
         escaping = self._dialect.code if is_code else self._dialect.text
         return self._units(escaping(_quiet(text)))
 
+    def _fits(self, text: str, marks: tuple[Mark, ...], room: int) -> bool:
+        return len(text) <= room and self._cost(text, marks) <= room  # no sign costs less than one
+
     def _put(self, span: Span, around: int) -> None:
         if span.text:
             self._open.append(span)
@@ -342,7 +346,7 @@ class _Cutter:
         low, high = 0, min(len(text), max(room, 0))
         while low < high:
             middle = (low + high + 1) // 2
-            fits = self._cost(text[:middle], marks) <= room
+            fits = self._fits(text[:middle], marks, room)
             low, high = (middle, high) if fits else (low, middle - 1)
         for sign in ("\n\n", "\n", " "):
             at = text.rfind(sign, low // 2, low)

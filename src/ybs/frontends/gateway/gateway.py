@@ -25,7 +25,7 @@ from ybs.frontends.gateway.channel import (
     OutgoingFile,
     Place,
 )
-from ybs.frontends.gateway.chats import Chats, key_of, open_chat
+from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget
@@ -34,7 +34,7 @@ from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_engine
 from ybs.frontends.gateway.supervisor import Supervisor
 from ybs.frontends.gateway.turns import Turns
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
 
 #: The platforms that come with ybs.
@@ -61,13 +61,14 @@ class GatewayFolder:
 
 
 class Gateway:
-    """Everything between chats and sessions. `say` tells the person at the terminal."""
+    """Everything between chats and sessions, which are those of `hosted` as well. `say` tells the person at the terminal."""
 
     def __init__(
         self,
         options: Options,
         settings: Settings,
         channels: Mapping[str, Channel],
+        hosted: HostedSessions,
         say: Callable[[str], None],
     ) -> None:
         """Put the parts together. Raises ConfigError, StoreError and OSError."""
@@ -77,11 +78,8 @@ class Gateway:
         people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
         self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
         asking = Asking(outbox, people)
-        self._hub = Hub(open_chat, options.host)
         budget = Budget(store, settings.usd_per_day)
-        self.chats = Chats(
-            store, self._hub, options, settings, tools=self._tools, follow=asking.follow
-        )
+        self.chats = Chats(store, hosted, options, settings, tools=self._tools, asking=asking)
         self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()
@@ -190,8 +188,8 @@ class Gateway:
             with suppress(YbsError):
                 await channel.close()
         if not self.turns.count:  # else the next start goes on with what this process leaves
-            await self.turns.close()
-            await self._hub.aclose()
+            await self.chats.aclose()
+            await self.turns.close()  # its end takes the loop's threads along
         self._store.close()
 
 

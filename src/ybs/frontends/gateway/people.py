@@ -91,11 +91,14 @@ class Admission(Struct, frozen=True):
     say: str = ""
 
 
+def _at(table: Any, of: Any) -> Any:
+    """Return the condition that a row is of the same bot as a place, a row or a person."""
+    return (table.c.channel == of.channel) & (table.c.account == of.account)
+
+
 def _of(table: Any, incoming: Incoming) -> Any:
     """Return the condition that a row is the sender's."""
-    place = incoming.place
-    is_here = (table.c.channel == place.channel) & (table.c.account == place.account)
-    return is_here & (table.c.person == incoming.person)
+    return _at(table, incoming.place) & (table.c.person == incoming.person)
 
 
 class People:
@@ -165,8 +168,7 @@ class People:
         row = connection.execute(select(pairings).where(_of(pairings, incoming))).one_or_none()
         if row is not None:
             return self._tried(connection, policy, incoming, row)
-        is_here = (pairings.c.channel == place.channel) & (pairings.c.account == place.account)
-        is_open = is_here & (pairings.c.tries < MOST_TRIES)
+        is_open = _at(pairings, place) & (pairings.c.tries < MOST_TRIES)
         if len(connection.execute(select(pairings.c.person).where(is_open)).all()) >= MOST_WAITING:
             return Admission("")
         values = {
@@ -234,13 +236,12 @@ class People:
         return self._let_in(connection, policy, found[0], role)
 
     def _let_in(self, connection: Connection, policy: Policy, row: Any, role: str | None) -> Person:
-        is_here = (people.c.channel == row.channel) & (people.c.account == row.account)
-        owners = select(people.c.person).where(is_here & (people.c.role == "owner"))
+        owners = select(people.c.person).where(_at(people, row) & (people.c.role == "owner"))
         has_owner = bool(policy.owners) or connection.execute(owners).first() is not None
         role = role or ("guest" if has_owner else "owner")
         for table in (people, pairings):
-            is_row = (table.c.channel == row.channel) & (table.c.account == row.account)
-            connection.execute(delete(table).where(is_row & (table.c.person == row.person)))
+            is_row = _at(table, row) & (table.c.person == row.person)
+            connection.execute(delete(table).where(is_row))
         named = {key: getattr(row, key) for key in ("channel", "account", "person", "name")}
         place = row.place if role == "owner" else b""
         connection.execute(insert(people).values(**named, role=role, at=self._now(), place=place))
@@ -249,17 +250,13 @@ class People:
 
     # Owners
 
-    async def is_owner(self, channel: str, account: str, person: str) -> bool:
-        """Return whether somebody approves on a channel: paired as the owner, or named in the settings."""
-        policy = self._policies.get(channel)
-        if policy is None or not person:
+    async def is_owner(self, incoming: Incoming) -> bool:
+        """Return whether the sender approves: paired as the owner, or named in the settings."""
+        policy, query = self._policies.get(incoming.place.channel), _of(people, incoming)
+        if policy is None or not incoming.person:
             return False
-        is_row = (people.c.channel == channel) & (people.c.account == account)
-        is_row &= people.c.person == person
-        found = await self._store.do(
-            lambda c: c.execute(select(people).where(is_row)).one_or_none()
-        )
-        return self._role(policy, person, found) == "owner"
+        found = await self._store.do(lambda c: c.execute(select(people).where(query)).one_or_none())
+        return self._role(policy, incoming.person, found) == "owner"
 
     async def places_of_owners(self, channel: str, account: str) -> list[Place]:
         """Return the private chats of the owners, as far as they have written there."""
@@ -273,6 +270,10 @@ class People:
             for row in rows
             if row.place and self._role(policy, row.person, row) == "owner"
         ]
+
+    async def is_owners(self, place: Place) -> bool:
+        """Return whether a chat is the private one of an owner."""
+        return place in await self.places_of_owners(place.channel, place.account)
 
     def _note_place(self, connection: Connection, incoming: Incoming, row: Any) -> None:
         """Remember where an owner is reached; a row without a role is one whose role stands in the settings."""

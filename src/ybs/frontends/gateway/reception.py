@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, Delete, Update, delete, update
@@ -10,10 +10,14 @@ from sqlalchemy import Connection, Delete, Update, delete, update
 from ybs.config.schema import Gateway
 from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
 from ybs.frontends.gateway.channel import Incoming, Place
-from ybs.frontends.gateway.chat_commands import ChatCommands, OpenChats, RunningTurns, command_in
+from ybs.frontends.gateway.chat_commands import ChatCommands, command_in
 from ybs.frontends.gateway.people import Admission
 from ybs.frontends.gateway.rates import Budget, Rates
 from ybs.frontends.gateway.store import Store, inbox
+
+if TYPE_CHECKING:
+    from ybs.frontends.gateway.chats import Chats
+    from ybs.frontends.gateway.turns import Turns
 
 #: Longer messages are refused: no platform has them from one person at once.
 LONGEST_TEXT: Final = 100_000
@@ -32,8 +36,8 @@ class Reception:
         settings: Gateway,
         asking: Asking,
         budget: Budget,
-        chats: OpenChats,
-        turns: RunningTurns,
+        chats: "Chats",
+        turns: "Turns",
     ) -> None:
         self._store, self._asking, self._budget = store, asking, budget
         self._chats, self._turns = chats, turns

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.frontends.gateway.channel import (
@@ -20,16 +21,29 @@ from ybs.frontends.gateway.channel import (
 #: `refused`: the settings are not right; `rival`: another process receives the events of the account.
 State: TypeAlias = Literal["starting", "connected", "waiting", "rival", "refused"]
 
-#: How often a channel is asked for a sign of life, how long that may take, and how many times it may fail.
-PROBE_SECONDS, PROBE_TIMEOUT, PROBE_FAILURES = 90.0, 20.0, 2
-_FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
-#: After so long without trouble the waits begin with the shortest again.
-_STEADY_SECONDS: Final = 60.0
+#: How long a sign of life may take, and how many times in a row it may fail.
+PROBE_TIMEOUT, PROBE_FAILURES = 20.0, 2
+_LONGEST_WAIT: Final = 60.0
 #: Wrong settings are tried again so seldom: somebody has to change them, and then starts anew.
 _REFUSED_SECONDS: Final = 600.0
 #: A rival may be what a process that was killed a moment ago has left: it is said when it is met again.
 _RIVALS_UNSAID: Final = 1
 _log = logging.getLogger("ybs.gateway.supervisor")
+
+
+class Timing(Struct, frozen=True):
+    """Times in seconds.
+
+    `probe` is how often a sign of life is asked for. `first_wait` goes before a channel begins again, and each next wait is twice as
+    long. After `steady` without trouble the waits begin with the shortest again.
+    """
+
+    probe: float = 90.0
+    first_wait: float = 1.0
+    steady: float = 60.0
+
+
+_USUAL: Final = Timing()
 
 
 class Supervisor:
@@ -41,15 +55,13 @@ class Supervisor:
         channel: Channel,
         take: Take,
         say: Callable[[str, str], None],
-        *,
-        probe_seconds: float = PROBE_SECONDS,
-        first_wait: float = _FIRST_WAIT,
+        timing: Timing = _USUAL,
     ) -> None:
         self._name, self._channel, self._take, self._say = name, channel, take, say
-        self._probe_seconds, self._first_wait = probe_seconds, first_wait
+        self._timing = timing
         self._told: tuple[State, str] = "starting", ""
         self._failures = self._rivals = 0
-        self._connected_at = 0.0
+        self._steady: asyncio.TimerHandle | None = None
 
     @property
     def state(self) -> State:
@@ -60,14 +72,11 @@ class Supervisor:
         """Keep the channel running."""
         self._say(*self._told)
         while True:
-            self._connected_at = 0.0
             try:
                 await self._once()
                 error: Exception = ChannelError("The channel ended by itself.")
             except Exception as raised:  # a channel may be anybody's
                 error = raised
-            if self._connected_at and time.monotonic() - self._connected_at > _STEADY_SECONDS:
-                self._failures = self._rivals = 0
             self._failures += 1
             await asyncio.sleep(self._wait_after(error))
 
@@ -82,6 +91,8 @@ class Supervisor:
             else:
                 raise ChannelError("The platform shows no sign of life.")
         finally:
+            if self._steady is not None:
+                self._steady.cancel()
             for task in (running, probing):
                 task.cancel()
             await asyncio.gather(running, probing, return_exceptions=True)
@@ -90,7 +101,7 @@ class Supervisor:
         """Return when the platform has not answered a few times in a row."""
         failures = 0
         while failures < PROBE_FAILURES:
-            await asyncio.sleep(self._probe_seconds)
+            await asyncio.sleep(self._timing.probe)
             try:
                 async with asyncio.timeout(PROBE_TIMEOUT):
                     await self._channel.probe()
@@ -101,13 +112,19 @@ class Supervisor:
                 failures += 1
 
     def _connected(self) -> None:
-        self._connected_at = time.monotonic()
-        if not self._rivals:
+        loop = asyncio.get_running_loop()
+        self._steady = loop.call_later(self._timing.steady, self._calmed)
+        if self._rivals <= _RIVALS_UNSAID:
             self._tell("connected", "")
+
+    def _calmed(self) -> None:
+        """Forget the trouble: the channel has run for a while."""
+        self._failures = self._rivals = 0
+        self._tell("connected", "")
 
     def _wait_after(self, error: Exception) -> float:
         """Say what went wrong, and return how many seconds later to begin again."""
-        longest = min(self._first_wait * 2 ** (self._failures - 1), _LONGEST_WAIT)
+        longest = min(self._timing.first_wait * 2 ** (self._failures - 1), _LONGEST_WAIT)
         spread = 0.5 + random.random() / 2  # noqa: S311 - so that not all channels begin in one moment
         wait = longest * spread
         match error:

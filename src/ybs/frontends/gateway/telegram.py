@@ -235,7 +235,7 @@ class Telegram:
                 id=event_id,
                 place=place,
                 person=str(query.from_user.id),
-                name=query.from_user.full_name,
+                name=_encodable(query.from_user.full_name),
                 at=time.time(),
                 button=query.data,
                 message=str(message.message_id),
@@ -257,7 +257,7 @@ class Telegram:
             id=event_id,
             place=place,
             person=f"anonymous:{anonymous.id}" if anonymous else str(user.id),
-            name=(anonymous.title or "") if anonymous else user.full_name,
+            name=_encodable((anonymous.title or "") if anonymous else user.full_name),
             at=message.date.timestamp(),
             text=text,
             files=files,
@@ -298,7 +298,10 @@ class Telegram:
             is_meant = True
             kept = command if entity.type == MessageEntity.BOT_COMMAND else ""
             data = data[:start] + kept.encode("utf-16-le") + data[end:]
-        return data.decode("utf-16-le", "replace").strip(), is_meant
+        text = data.decode("utf-16-le", "replace").strip()
+        if text and message.forward_origin is not None:
+            text = f"(forwarded)\n{text}"  # another person's words: never a command of who passes them on
+        return text, is_meant
 
     def _names_bot(self, entity: MessageEntity, whom: str) -> bool:
         if entity.type == MessageEntity.TEXT_MENTION:
@@ -419,6 +422,11 @@ def _broken(error: NetworkError) -> ChannelError:
     return MaybeSentError("The connection to Telegram broke, or it is out of order.")
 
 
+def _encodable(text: str) -> str:
+    """Return a text without halves of characters, which no file or database takes."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
     rows: Sequence[Sequence[InlineKeyboardButton]] = [
         [InlineKeyboardButton(each.label, callback_data=each.token) for each in row]
@@ -430,7 +438,7 @@ def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
 def _files(message: Message) -> Iterator[IncomingFile]:
     found = next((each for each in (getattr(message, k) for k in _FILES) if each), None)
     if found is not None:
-        name = getattr(found, "file_name", None) or "file"
+        name = _encodable(getattr(found, "file_name", None) or "file")
         media_type = getattr(found, "mime_type", None) or ""
     elif message.photo:
         found, name, media_type = message.photo[-1], f"photo-{message.message_id}.jpg", "image/jpeg"

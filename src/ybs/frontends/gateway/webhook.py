@@ -66,6 +66,6 @@ class Webhook:
                 await self._came(json.loads(bytes(body)))
         except YbsError:
             return Response(status_code=503)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Response(status_code=400)
         return Response()
