@@ -41,7 +41,7 @@ bench: $(DONE)/run $(DONE)/project ## measure speed, memory and prompt size, as 
 
 bench-router: $(DONE)/run $(DONE)/project ## compare the router with other ways to choose a model, for some minutes (ARGS="--seeds 8")
 	$(BIN)/python bench/run.py router_choice
-	$(BIN)/ybs router simulate --seeds 64 --decisions 1000 $(ARGS)
+	$(BIN)/python bench/router_simulator.py --seeds 64 --decisions 1000 $(ARGS)
 
 test-integration: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that start programs: git, the sandbox, terminals, servers
 	$(BIN)/python -m pytest -m integration --timeout 60 $(ARGS)

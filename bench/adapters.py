@@ -11,6 +11,16 @@ import httpx2
 import msgspec
 from lab import Lab, Row, interleave, median
 
+from scripted import (
+    AnthropicServer,
+    GoogleServer,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+    ResponsesServer,
+)
+from scripted.response import Asked, respond
+from scripted.wire import Wire
 from ybs.core.events import Event, TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -20,17 +30,7 @@ from ybs.providers.http.transport import HttpRequest
 from ybs.providers.remote import RemoteModel, Retry
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wires import adapter_of
-from ybs.testing import (
-    AnthropicServer,
-    GoogleServer,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-    ResponsesServer,
-    answer,
-)
-from ybs.testing.servers.response import Asked, respond
-from ybs.testing.servers.wire import Wire
+from ybs.testing import answer
 
 KINDS: Final = (
     *(OpenAIServer, ResponsesServer, AnthropicServer),
@@ -84,7 +84,7 @@ def stream_of(wire: Wire, pieces: int) -> list[bytes]:
 def model_on(wire: Wire, transport: Played, *, max_tokens: int = 100_000) -> RemoteModel:
     adapter = adapter_of(wire.name)
     client = HttpClient(
-        Site(provider="own", endpoint="http://127.0.0.1:9", host="h"), transport=transport
+        Site(provider="own", endpoint="http://127.0.0.1:9", host="h"), connections=transport
     )
     options = RequestOptions(
         model="m", quirks=adapter.quirks, max_tokens=max_tokens, window=max_tokens * 8

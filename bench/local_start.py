@@ -15,7 +15,7 @@ from lab import HERE, Lab, Row, median
 
 from ybs.config.host import Host
 from ybs.providers.local import models, process, server
-from ybs.providers.local.notes import notes_of
+from ybs.providers.local.model import notes_of
 from ybs.providers.local.template import templates_of
 
 LIMIT = 1.2

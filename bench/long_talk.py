@@ -11,7 +11,12 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, Compacted, Event
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Request
-from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
+from ybs.testing import (
+    ScriptedModel,
+    ScriptedToolbox,
+    answer,
+    call,
+)
 
 TURNS = 300
 FACTS_AT = (5, 100, 200)

@@ -8,8 +8,11 @@ import argparse
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from lab import Lab, Row
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # for its scripted servers
 
 NAMES = (
     "start",

@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 import security_page
 
-from ybs.config.environment import PROFILE, SHORT_NAMES
+from ybs.config.layers import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 from ybs.core.schema import schema_of
 from ybs.frontends.serve.protocol import protocol_schema
 from ybs.tools import builtin
-from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.builtin.base import BuiltInTool, key_of
 from ybs.transcripts.schema import event_schema
 from ybs.trust import grants as trusted
 from ybs.trust import project_settings as project
@@ -213,8 +213,9 @@ def schemas() -> str:
     for info in pkgutil.iter_modules(builtin.__path__, f"{builtin.__name__}."):
         importlib.import_module(info.name)
     for tool in below(BuiltInTool):
-        if tool.__module__.startswith(builtin.__name__) and "parameters" not in vars(tool):
-            found[tool.arguments.__module__] = bytes(schema_of(tool.arguments)).decode()
+        is_whole = hasattr(tool, "arguments") and "parameters" not in vars(tool)
+        if tool.__module__.startswith(builtin.__name__) and is_whole:
+            found[key_of(tool.arguments)] = bytes(schema_of(tool.arguments)).decode()
     lines = (f'  "{name}": {schema}' for name, schema in sorted(found.items()))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

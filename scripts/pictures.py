@@ -19,17 +19,16 @@ from typing import Any
 
 from film import Film
 
+from scripted import Interrupted, OllamaServer
+from scripted.ollama import OllamaWire
 from serving import serving
 from ybs.core.messages import Usage
 from ybs.testing import (
-    Interrupted,
-    OllamaServer,
     ScriptedAnswer,
     answer,
     call,
     thought,
 )
-from ybs.testing.servers.ollama import OllamaWire
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from chat_kills import POINTS
 from chat_platform import ChatPlatform, Sent
-from ybs.testing import OpenAIServer, answer, call
-from ybs.testing.script import Entry
-from ybs.testing.servers.http import RecordedRequest
+from scripted import Entry, OpenAIServer
+from scripted.http import RecordedRequest
+from ybs.testing import answer, call
 
 TESTS = Path(__file__).parent
 MARK = "may be a second time"

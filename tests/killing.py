@@ -14,10 +14,11 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
+from scripted import OpenAIServer, RecordedRequest
+from scripted.faults import Entry
 from ybs.core.events import AssistantSaid, ToolFinished
 from ybs.core.messages import ToolCall
-from ybs.testing.script import Entry, ScriptedAnswer, answer
-from ybs.testing.servers import OpenAIServer, RecordedRequest
+from ybs.testing.script import ScriptedAnswer, answer
 from ybs.transcripts.reading import Transcript
 from ybs.transcripts.store import Store
 

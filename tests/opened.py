@@ -6,11 +6,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from scripted import ScriptedServer
 from ybs.commands.open import SlashCommands
 from ybs.core.envelope import Sink
 from ybs.core.events import Emit
 from ybs.session.session import Session
-from ybs.testing import RecordedEvents, ScriptedServer
+from ybs.testing import RecordedEvents
 
 Opened: TypeAlias = tuple[Session, RecordedEvents]
 Open: TypeAlias = Callable[..., Opened]

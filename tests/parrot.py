@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from installing import install
+from scripted import ScriptedServer
 from ybs.core.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall
-from ybs.testing import ScriptedAnswer, ScriptedServer
+from ybs.testing import ScriptedAnswer
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "provider"
 _DONE: dict[StopReason, str] = {

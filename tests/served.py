@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ybs.testing import OpenAIServer
+from scripted import OpenAIServer
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 EXAMPLES = Path(__file__).parents[1] / "examples" / "serve"

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from ybs.testing.script import Entry
-from ybs.testing.servers import OpenAIServer, ScriptedServer
+from scripted import OpenAIServer, ScriptedServer
+from scripted.faults import Entry
 
 
 @contextmanager

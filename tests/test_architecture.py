@@ -237,13 +237,12 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 35,
+    "frontends": 34,
     "providers": 8,
     "security": 17,
     "session": 7,
     "tools": 44,
     "transcripts": 3,
-    "trust": 1,
 }
 
 

@@ -15,7 +15,6 @@ LAUNCHER = "security/launcher.py"
 OTHERS = {
     "ready_tools/git_status.py": "a program of its own, which ybs starts in the sandbox",
     "ready_tools/run_tests.py": "a program of its own, which ybs starts in the sandbox",
-    "router/simulator/run.py": "a pool of Python's own; `ybs router simulate` sees to it that it imports nothing of the folder",
 }
 #: Modules that are there to start processes. Of those with names, these start none, and types are for the type checker.
 MODULES = {

@@ -63,8 +63,6 @@ EXCEPTIONS = {
         "tools/builtin/run_shell.py",
         "a port of it is reached from outside only after /ports",
     ): "the same",
-    ("testing/servers/__main__.py", "--model"): "an option of the scripted server itself",
-    ("testing/servers/__main__.py", "--port"): "the same",
 }
 OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
 #: Options of ybs that external tools have, too.

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from scripted import ScriptedServer
+from scripted.faults import Interrupted
 from serving import serving
-from ybs.testing.script import Interrupted, call, thought
 from ybs.testing.script import answer as said
-from ybs.testing.servers import ScriptedServer
+from ybs.testing.script import call, thought
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -203,10 +203,6 @@ def run_named(arguments: "Namespace") -> int:
         return serve(options, arguments.tools)
     if arguments.subcommand in ("web", "gateway"):
         return serve_people(arguments, options)
-    if arguments.subcommand == "router" and arguments.action == "simulate":
-        from ybs.frontends.headless.router_simulate import simulate
-
-        return simulate(arguments)
     if arguments.subcommand == "router":
         from ybs.frontends.headless.router_stats import router
 

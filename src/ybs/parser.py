@@ -16,8 +16,7 @@ EPILOG = """\
 subcommands:
   config show|get|set|unset|schema|check   show, change and check the settings
   models list|download|use|remove|status|stop   the models on this machine, and their server
-  bench tasks                   measure the chosen model with small tasks
-  router [stats]                what the router has learned and spent; also explain, reset, simulate
+  router [stats]                what the router has learned and spent; also explain, reset
   sessions list|show|export|search|delete   list, read and delete saved sessions
   learn list|show|accept|...    what you ask for again and again, and a command for it
   tools list                    list the tools that the model can call

@@ -19,10 +19,9 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "list the models that can be reached now; download, choose and remove those that run here, and stop their server",
         ("list", "download", "use", "remove", "status", "stop"),
     ),
-    "bench": ("measure the chosen model with small tasks on this machine", ("tasks",)),
     "router": (
-        "show what the router has learned and spent, explain a decision, or forget them; compare it with other ways to choose a model, in made-up worlds",
-        ("stats", "explain", "reset", "simulate"),
+        "show what the router has learned and spent, explain a decision, or forget them",
+        ("stats", "explain", "reset"),
     ),
     "sessions": (
         "list, show, export, search or delete saved sessions",
@@ -302,17 +301,6 @@ def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:place]), list(words[place + 1 :])
 
 
-def add_bench(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `bench tasks` takes, and return its options."""
-    add = parser.add_argument
-    half_text = "only the half that prompts are tuned with, or the one held back (default: both)"
-    only_text = "only this task (repeatable)"
-    return [
-        add("--half", choices=("tuning", "held"), help=half_text),
-        add("--only", action="append", default=[], metavar="NAME", help=only_text),
-    ]
-
-
 def add_router(parser: "ArgumentParser") -> list["Action"]:
     """Add what `router` takes, and return its options."""
     add = parser.add_argument
@@ -323,16 +311,7 @@ def add_router(parser: "ArgumentParser") -> list["Action"]:
         metavar="ID",
         help="of explain: a decision (default: the newest)",
     )
-    svg_text = "of stats: draw it into this file too, as a picture"
-    seeds_text = "of simulate: how many made-up worlds of each scenario (default: %(default)s)"
-    decisions_text = "of simulate: how many decisions in each (default: %(default)s)"
-    tuning_text = "of simulate: the worlds that settings are tuned with, not those held back"
-    return [
-        add("--svg", metavar="FILE", help=svg_text),
-        add("--seeds", type=whole_number, default=64, metavar="N", help=seeds_text),
-        add("--decisions", type=whole_number, default=1_000, metavar="N", help=decisions_text),
-        add("--tuning", action="store_true", help=tuning_text),
-    ]
+    return []
 
 
 def check_router(arguments: "Namespace") -> None:
@@ -340,11 +319,6 @@ def check_router(arguments: "Namespace") -> None:
     action, decision = arguments.action, arguments.decision
     if decision and action != "explain":
         fail(f"{decision!r} is not understood here; only `ybs router explain` takes a decision")
-    if arguments.svg is not None and action != "stats":
-        fail(f"--svg works only with `ybs router stats`, not with {action}")
-    for name, most in (("seeds", 10_000), ("decisions", 100_000)):
-        if (number := getattr(arguments, name)) > most:
-            fail(f"--{name} {number} would take days; the most is {most:,}")
 
 
 def add_call(parser: "ArgumentParser") -> list["Action"]:
@@ -397,7 +371,9 @@ def check_learn(arguments: "Namespace") -> None:
 
 def add_plugin(parser: "ArgumentParser") -> list["Action"]:
     """Add what `plugin` takes, and return its options."""
-    help_text = "of add: a folder, an archive or an address of git, and which plugin of several; of the others: NAME"
+    help_text = (
+        "of add: a folder or an address of git, and which plugin of several; of the others: NAME"
+    )
     parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
     return [parser.add_argument("--yes", action="store_true", help="agree without being asked")]
 
@@ -601,7 +577,6 @@ def check_sessions(arguments: "Namespace") -> None:
 #: What adds the options of the subcommands that have several.
 _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "tool": add_call,
-    "bench": add_bench,
     "router": add_router,
     "sessions": add_sessions,
     "serve": add_serve,

@@ -11,6 +11,7 @@ import pytest
 
 from opened import events_to
 from processes import comes
+from scripted import OpenAIServer
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
 from ybs.agent import later_watch
@@ -18,7 +19,7 @@ from ybs.core.events import Noticed, ToolFinished
 from ybs.security.paths import folder_index
 from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

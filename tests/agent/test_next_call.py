@@ -8,9 +8,14 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.agent.small_models.edit_grammar import MOST_LINES
-from ybs.agent.small_models.guided import Guided
-from ybs.agent.small_models.next_call import NOT_THERE, WORDS, grammar_of, needed_grammar_of
+from ybs.agent.small_models.next_call import (
+    MOST_LINES,
+    NOT_THERE,
+    WORDS,
+    grammar_of,
+    needed_grammar_of,
+)
+from ybs.agent.small_models.support import Guided
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec

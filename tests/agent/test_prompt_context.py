@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from replies import shown
+from scripted import OllamaServer, OpenAIServer
 from ybs.agent.map_guard import TITLE
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
@@ -23,7 +24,7 @@ from ybs.repo_map.mapper import Mapper
 from ybs.repo_map.protocol import MapAnswer
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents, ScriptedModel, call
+from ybs.testing import RecordedEvents, ScriptedModel, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

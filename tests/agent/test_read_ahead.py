@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.small_models.guided import Guided
 from ybs.agent.small_models.intents import intent_of
 from ybs.agent.small_models.mentions import paths_in
 from ybs.agent.small_models.read_ahead import (
@@ -24,6 +23,7 @@ from ybs.agent.small_models.read_ahead import (
     looks_ahead,
     missing_in,
 )
+from ybs.agent.small_models.support import Guided
 from ybs.agent.small_models.survey import MOST_FILES
 from ybs.agent.small_models.survey import MOST_LINES as MOST_SURVEYED
 from ybs.agent.small_models.topics import terms_in

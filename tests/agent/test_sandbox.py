@@ -40,12 +40,9 @@ class FakeBackend:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access,
     ) -> Launch:
-        self.asked.append((command, network))
+        self.asked.append((command, access.network))
         return Launch(command, environ)
 
 

@@ -11,6 +11,12 @@ import pytest
 
 import ybs
 from replies import shown
+from scripted import (
+    AnthropicServer,
+    OllamaServer,
+    OpenAIServer,
+    ScriptedServer,
+)
 from ybs.commands.open import SlashCommands
 from ybs.core.events import (
     Noticed,
@@ -24,14 +30,7 @@ from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.run import refuse
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import (
-    AnthropicServer,
-    OllamaServer,
-    OpenAIServer,
-    RecordedEvents,
-    ScriptedServer,
-    call,
-)
+from ybs.testing import RecordedEvents, call
 
 SOURCE = Path(ybs.__file__).parent
 TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
@@ -220,7 +219,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
             {
                 "core/agent.py",
                 "core/call_ids.py",
-                "agent/small_models/guided.py",
+                "agent/small_models/support.py",
                 "core/unseen.py",
                 "agent/small_models/prefix.py",
                 "agent/small_models/read_ahead.py",

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from hosts import this_host
 from rows import every_row
+from ybs.checkpoints.keeping import Segment, Turn
 from ybs.checkpoints.scan import Snapshot
 from ybs.checkpoints.states import Change, State, digest_of
-from ybs.checkpoints.turn import Segment, Turn
 from ybs.security.paths.roots import Roots
 
 

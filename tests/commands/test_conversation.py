@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from replies import shown
+from scripted import HttpError, Interrupted, OpenAIServer
 from ybs.commands.conversation import GO_ON, last_code
 from ybs.commands.open import SlashCommands
 from ybs.core.messages import (
@@ -24,7 +25,7 @@ from ybs.core.messages import (
 from ybs.session.export import fenced
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import HttpError, Interrupted, OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 TOKEN = "ghp_" + "A7b3C9d2E5f8G1h4J6k0L2m5N8p1Q4r7S9t3"

@@ -8,6 +8,7 @@ from local.loopback_hub import MODEL, SHA256, gives, open_hub, says
 
 from hosts import this_host
 from rows import every_row
+from scripted import OllamaServer, OpenAIServer
 from ybs.commands.download import pulls
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.events import Noticed
@@ -15,7 +16,7 @@ from ybs.providers.local import hardware, models
 from ybs.providers.local.hardware import Machine
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

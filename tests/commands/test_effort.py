@@ -6,9 +6,10 @@ import pytest
 
 from replies import shown
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ybs.commands.focus import focus
+from scripted import OpenAIServer
+from ybs.commands.project import focus
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 
 async def said(session: Session, line: str) -> Reply:

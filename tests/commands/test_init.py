@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]

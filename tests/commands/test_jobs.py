@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from processes import comes, ends, is_alive
+from scripted import OpenAIServer
 from ybs.core.events import ToolFinished, ToolPrinted
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

@@ -10,7 +10,7 @@ from replies import shown as text_of
 from ybs.commands.learn import learning_of
 from ybs.config.template import Argument, Command, parse
 from ybs.core.events import SessionStarted
-from ybs.frontends.terminal.warm_up import recurring_line
+from ybs.frontends.terminal.terminal import recurring_line
 from ybs.session.mentions import mentions_in
 
 WORDS = (

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from replies import shown
+from scripted import HttpError, OllamaServer, OpenAIServer
 from ybs.commands import offers
 from ybs.commands.choices import modes
 from ybs.commands.open import SlashCommands
@@ -20,7 +21,7 @@ from ybs.providers import reach
 from ybs.security.policy.policy import Ask, Subject
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
-from ybs.testing import HttpError, OllamaServer, OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 FAR = "https://models.example.com/v1"

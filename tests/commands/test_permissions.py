@@ -8,10 +8,11 @@ from msgspec import json
 
 from hosts import this_host
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 
 async def said(session: Session, words: str = "") -> Reply:

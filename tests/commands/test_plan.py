@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import ToolFinished
 from ybs.guards.planning import HOW
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 PLAN = "I looked.\n\nPlan:\n1. write made.txt\n2. look at it @gone.py"
 

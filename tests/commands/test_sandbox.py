@@ -6,9 +6,9 @@ import pytest
 
 from opened import Open
 from replies import shown
+from scripted import OpenAIServer
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from replies import shown
+from scripted import OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
@@ -16,7 +17,7 @@ from ybs.session.history import CommitSet, WayBack
 from ybs.session.kept import Restored
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

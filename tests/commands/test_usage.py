@@ -7,6 +7,7 @@ import pytest
 from msgspec import Raw
 
 from replies import shown
+from scripted import OpenAIServer
 from ybs.commands.context_use import Share, measure
 from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
@@ -32,7 +33,7 @@ from ybs.session import changes
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.tally import TurnUse
-from ybs.testing import OpenAIServer, RecordedEvents, answer, call
+from ybs.testing import RecordedEvents, answer, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

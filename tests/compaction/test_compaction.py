@@ -7,6 +7,7 @@ import pytest
 
 from compacted import SENTENCE, guard, is_valid, prompt, said, size, step, talk, tokens
 from rows import every_row
+from scripted import PickingModel
 from ybs.compaction.compacting import HEADER
 from ybs.compaction.compaction import Compaction
 from ybs.compaction.verbatim import MARK
@@ -26,7 +27,6 @@ from ybs.core.messages import (
 from ybs.core.ports import Guard, Request, Turn
 from ybs.testing import (
     Failing,
-    PickingModel,
     RecordedEvents,
     ScriptedAnswer,
     ScriptedModel,

@@ -5,7 +5,7 @@ import msgspec
 from compacted import SENTENCE, guard, said, step, talk
 from ybs.compaction.eliding import Aside
 from ybs.compaction.extract import FILES, NAMES, extract, references, without_references
-from ybs.compaction.record import MOST_PIECES, pieces_of
+from ybs.compaction.summary import MOST_PIECES, pieces_of
 from ybs.core.conversation import Conversation
 from ybs.core.messages import (
     AssistantMessage,

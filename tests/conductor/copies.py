@@ -10,9 +10,9 @@ from msgspec import Raw
 from hosts import this_host
 from ybs.agent.environment import Permissions, Person, ToolEnvironment
 from ybs.conductor.home import Place
-from ybs.conductor.isolation import Isolation
 from ybs.conductor.merged import Merged
 from ybs.conductor.overlay import Overlay
+from ybs.conductor.workplaces import Isolation
 from ybs.core.events import Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Question

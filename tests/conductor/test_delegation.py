@@ -11,22 +11,20 @@ import pytest
 
 from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
+from scripted import (
+    AnthropicServer,
+    HttpError,
+    Interrupted,
+    OllamaServer,
+    OpenAIServer,
+)
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
-from ybs.testing import (
-    AnthropicServer,
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-    RecordedEvents,
-    answer,
-    call,
-)
+from ybs.testing import RecordedEvents, answer, call
 
 pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]

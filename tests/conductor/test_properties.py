@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from conductor_cast import Cast, delegated, is_sub_agents, opened, results
 from rows import every_row
 from ybs.conductor.budget import Budget, Purse, Used
-from ybs.conductor.guards import Spending
+from ybs.conductor.sub_agent import Spending
 from ybs.core.conversation import Conversation
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ProviderDown, StopTurn

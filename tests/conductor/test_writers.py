@@ -12,10 +12,9 @@ from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
 from ybs.checkpoints.contents import NoRoom
 from ybs.conductor import copying
-from ybs.conductor.conflicts import Conflicts
-from ybs.conductor.isolation import Isolation
 from ybs.conductor.origin import Origin
-from ybs.conductor.overlay import Overlay
+from ybs.conductor.overlay import Conflicts, Overlay
+from ybs.conductor.workplaces import Isolation
 from ybs.core.events import Noticed
 from ybs.core.ports import Answer, Preview, Question, ToolOutput
 from ybs.session.session import Session

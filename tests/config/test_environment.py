@@ -1,5 +1,5 @@
 from rows import every_row
-from ybs.config.environment import is_setting, meant_by, path_of, variables_of
+from ybs.config.layers import is_setting, meant_by, path_of, variables_of
 
 
 @every_row(

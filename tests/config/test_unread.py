@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
-from ybs.config.unread import unread
+from ybs.config.layers import unread
 from ybs.session.options import Options
 from ybs.session.settings import load_settings
 

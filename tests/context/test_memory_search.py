@@ -7,8 +7,8 @@ import pytest
 
 from rows import every_row
 from timing import takes_at_most
+from ybs.context.memory import best
 from ybs.context.memory_file import Memory
-from ybs.context.memory_search import best
 
 NOTES = {
     "use_tabs": ("Use tabs in Makefiles", ""),

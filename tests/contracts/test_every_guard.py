@@ -25,7 +25,12 @@ from ybs.security.firewall.masking import Firewall
 from ybs.session.journal import Journal, Syncing
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
-from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
+from ybs.testing import (
+    RecordedEvents,
+    ScriptedModel,
+    ScriptedToolbox,
+    call,
+)
 from ybs.transcripts.store import Store
 
 

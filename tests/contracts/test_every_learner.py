@@ -6,11 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
-from ybs.router.classifier import TASK_KINDS, TaskKind
-from ybs.router.simulator.baselines import (
+from router_worlds.baselines import (
     DiscountedWindowThompson,
     EpsilonGreedy,
     OneModel,
@@ -19,6 +15,10 @@ from ybs.router.simulator.baselines import (
     UpperConfidence,
     WindowThompson,
 )
+
+from ybs.router.arms import Arm
+from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
+from ybs.router.classifier import TASK_KINDS, TaskKind
 from ybs.router.state import Increment
 
 ARMS = [Arm(name=name, provider="p", model=name, prior=0.6) for name in "abcdef"]

@@ -1,4 +1,4 @@
-"""What every Model keeps: the fakes in `ybs.testing` and the real adapters against scripted servers."""
+"""What every Model keeps: the fakes of the tests and the real adapters against scripted servers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,6 +11,19 @@ import pytest
 
 from parrot import ParrotServer, install_parrot
 from rows import every_row
+from scripted import (
+    AnthropicServer,
+    ChaosModel,
+    Entry,
+    GoogleServer,
+    HttpError,
+    Interrupted,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+    ResponsesServer,
+    ScriptedServer,
+)
 from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
 from ybs.core.errors import ModelError, ProviderDown
@@ -34,19 +47,8 @@ from ybs.core.messages import (
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.providers.registry import create_model
 from ybs.testing import (
-    AnthropicServer,
-    ChaosModel,
-    Entry,
     Failing,
-    GoogleServer,
-    HttpError,
-    Interrupted,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-    ResponsesServer,
     ScriptedModel,
-    ScriptedServer,
     answer,
     broken_call,
     call,

@@ -19,8 +19,8 @@ from ybs.config.schema import Firewall as FirewallSettings
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.events import Event
 from ybs.frontends.headless.output import Format, Pipe, make_output
+from ybs.frontends.terminal.plain.plain import SubAgentSentences
 from ybs.frontends.terminal.plain.sentences import Sentences, Stopwatch
-from ybs.frontends.terminal.plain.sub_agents import SubAgentSentences
 from ybs.security.firewall.masking import Firewall
 from ybs.session.changes import Changes
 from ybs.session.journal import Journal

@@ -13,8 +13,9 @@ import pytest
 
 from processes import is_alive
 from screen import YBS, Screen
+from scripted.faults import Interrupted
 from serving import serving
-from ybs.testing.script import Interrupted, answer, call
+from ybs.testing.script import answer, call
 
 pytestmark = pytest.mark.slow
 STALLED = Interrupted(how="stall", answer=answer("half of it and the rest"), after_frames=2)

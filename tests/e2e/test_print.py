@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from scripted import Interrupted, OpenAIServer
 from serving import serving
 from trusting import put
-from ybs.testing import Interrupted, answer, call
-from ybs.testing.servers import OpenAIServer
+from ybs.testing import answer, call
 
 pytestmark = pytest.mark.integration
 

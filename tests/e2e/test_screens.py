@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from screen import Screen
+from scripted import OpenAIServer
+from scripted.faults import Interrupted
 from serving import serving
 from ybs.core.messages import Usage
-from ybs.testing.script import Interrupted, ScriptedAnswer, answer, call
-from ybs.testing.servers import OpenAIServer
+from ybs.testing.script import ScriptedAnswer, answer, call
 
 GOLDEN = Path(__file__).with_name("screens")
 IS_UPDATE = bool(os.environ.get("UPDATE_SCREENS"))

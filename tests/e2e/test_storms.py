@@ -16,9 +16,15 @@ from typist import PROMPT, Typist, paced
 
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, sound
 from screen import YBS, Screen, Tmux
+from scripted import ServerProcess
+from scripted.faults import HttpError
 from serving import serving
-from ybs.testing.script import HttpError, answer, broken_call, call, thought
-from ybs.testing.servers import ServerProcess
+from ybs.testing.script import (
+    answer,
+    broken_call,
+    call,
+    thought,
+)
 
 pytestmark = pytest.mark.slow
 LINES = 150

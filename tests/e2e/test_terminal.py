@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from screen import Screen
+from scripted import Interrupted, OllamaServer
 from serving import serving
 from trusting import put
-from ybs.testing import Interrupted, answer, call
-from ybs.testing.servers import OllamaServer
+from ybs.testing import answer, call
 
 pytestmark = pytest.mark.integration
 

@@ -45,7 +45,7 @@ def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(
     screen.keys("y")
     screen.sees(r"ybs commits what each turn changed: \[ybs\] Change parse\(\) in a.py")
     assert git(repository, "log", "--format=%s").splitlines() == [
-        "[ybs] Change parse() in a.py",
+        "[ybs] Change a.py",
         "theirs",
     ]
     screen.sees(r"› *\n")

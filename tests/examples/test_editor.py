@@ -12,7 +12,8 @@ import pytest
 from acp import PROTOCOL_VERSION, Client, RequestPermissionResponse, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, ToolCallUpdate
 
-from ybs.testing import OpenAIServer, call
+from scripted import OpenAIServer
+from ybs.testing import call
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "embedding" / "editor.py"
 

@@ -12,9 +12,10 @@ import pytest
 from installing import PLUGIN, Environment
 from opened import open_session
 from screen import Screen
+from scripted import OpenAIServer
 from serving import serving
 from ybs.core.events import Noticed, ToolFinished
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 pytestmark = pytest.mark.integration
 

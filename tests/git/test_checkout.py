@@ -9,7 +9,7 @@ import pytest
 from hostile_git import Sandpit, make_repository, needs_git
 from hosts import this_host
 from rows import every_row
-from ybs.git import checkout as git_checkout
+from ybs.git import moves as git_checkout
 from ybs.git import moves as git_moves
 from ybs.git.client import Git
 from ybs.git.hardening import GitError

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from scripted import OpenAIServer
 from timing import takes_at_most
 from ybs.core.batches import batches
 from ybs.core.conversation import with_own_ids
@@ -17,7 +18,12 @@ from ybs.core.ports import Request
 from ybs.guards.calls import MOST_CALLS, CallLimit, bounded
 from ybs.providers.wire.assemble import Assembly
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, ScriptedAnswer, ScriptedModel, call
+from ybs.testing import (
+    RecordedEvents,
+    ScriptedAnswer,
+    ScriptedModel,
+    call,
+)
 
 pytestmark = pytest.mark.integration
 

@@ -21,7 +21,12 @@ from ybs.guards.endings import (
     UNPROVEN,
     Endings,
 )
-from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
+from ybs.testing import (
+    ScriptedModel,
+    ScriptedToolbox,
+    answer,
+    call,
+)
 
 READ = "read_file"
 

@@ -6,6 +6,8 @@ import msgspec
 
 from hosts import this_host
 from rows import every_row
+from scripted import OpenAIServer
+from scripted.response import Response
 from ybs.agent.window import Window
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, Context, Endpoint, Llm
@@ -14,8 +16,7 @@ from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers.registry import create_model, find_provider, price_at
-from ybs.testing import OpenAIServer, answer
-from ybs.testing.servers.response import Response
+from ybs.testing import answer
 
 JSON = "application/json"
 REQUEST = Request("Be brief.", [UserMessage.of("hi")])

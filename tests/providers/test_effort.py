@@ -5,6 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.config.host import Host
 from ybs.config.schema import Config, Effort, Endpoint, Llm
 from ybs.core.messages import UserMessage
@@ -15,7 +16,6 @@ from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.effort import level_of
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of
-from ybs.testing import OpenAIServer
 
 REQUEST = Request("", [UserMessage.of("hi")])
 

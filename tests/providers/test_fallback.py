@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from scripted import AnthropicServer, HttpError, OpenAIServer
 from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Endpoint, Incognito, Llm
 from ybs.core.errors import (
@@ -37,7 +38,7 @@ from ybs.providers.fallback import (
 from ybs.providers.http.failures import BadRequest, NotServed, Unavailable
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import create_model
-from ybs.testing import AnthropicServer, Failing, HttpError, OpenAIServer, ScriptedModel
+from ybs.testing import Failing, ScriptedModel
 
 ASK = Request("", [UserMessage.of("hi")])
 LOCAL = "http://127.0.0.1:9"

@@ -236,7 +236,7 @@ def signs_of_life(beginning: str, sign: str):
     "beginning, sign", [("", ": still here\n\n"), ("", "\n"), ('data: {"n": 1}\n\n', ": x\n\n")]
 )
 async def test_comments_do_not_keep_an_answer_open_for_ever(failure, monkeypatch, beginning, sign):
-    monkeypatch.setattr("ybs.providers.http.waiting.LONGEST_SILENCE", 0.4)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.4)
     async with asyncio.timeout(5):
         error = await failure(signs_of_life(beginning, sign), first=0.3, later=0.3)
     assert "nothing arrived for 0.4 s" in str(error)
@@ -251,14 +251,14 @@ async def test_comments_do_keep_it_open_for_a_while(serve, client_of, monkeypatc
             await asyncio.sleep(0.01)
         writer.write(b'data: {"n": 1}\n\n')
 
-    monkeypatch.setattr("ybs.providers.http.waiting.LONGEST_SILENCE", 5.0)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 5.0)
     server = await serve(slow)
     assert await ask(client_of(server.url, first=0.1, later=0.1)) == [{"n": 1}]
 
 
 @pytest.mark.integration
 async def test_frames_that_say_nothing_are_signs_of_life_too(serve, client_of, monkeypatch):
-    monkeypatch.setattr("ybs.providers.http.waiting.LONGEST_SILENCE", 0.2)
+    monkeypatch.setattr("ybs.providers.http.client.LONGEST_SILENCE", 0.2)
     server = await serve(signs_of_life("", 'data: {"choices": []}\n\n'))
     client = client_of(server.url, first=0.1, later=0.1)
     async with asyncio.timeout(5):

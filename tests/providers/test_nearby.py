@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from raw_http import Scripted, http
 
+from scripted import OllamaServer, OpenAIServer
 from ybs.providers import nearby
 from ybs.providers.nearby import ask_ollama, ask_openai, find_servers, ollama_endpoint
-from ybs.testing.servers import OllamaServer, OpenAIServer
 
 Serve = Callable[..., Awaitable[Scripted]]
 JSON = "application/json"

@@ -9,6 +9,7 @@ from raw_http import http
 
 from hosts import this_host
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.config import presets
 from ybs.config.host import Host
 from ybs.config.presets import PRESETS
@@ -20,7 +21,7 @@ from ybs.providers.reach import list_models, look
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model, find_provider, with_only_key
 from ybs.providers.wires import clean_endpoint
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 KEY = "k" + "4" * 20
 FAR = [name for name, preset in PRESETS.items() if not preset.start_advice]

@@ -7,6 +7,13 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from scripted import (
+    AnthropicServer,
+    GoogleServer,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+)
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
@@ -28,13 +35,6 @@ from ybs.providers.registry import (
 )
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of, clean_endpoint
-from ybs.testing import (
-    AnthropicServer,
-    GoogleServer,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-)
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 KEY = "sk-" + "c3" * 16

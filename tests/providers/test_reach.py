@@ -11,13 +11,13 @@ import pytest
 from raw_http import Scripted, http
 
 from hosts import this_host
+from scripted import OllamaServer, OpenAIServer
 from ybs.config.host import Host
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import AuthError
 from ybs.providers import reach, registry
 from ybs.providers.reach import ModelReach, Reach, list_models, look, look_at_model, models_here
 from ybs.providers.registry import Provider, open_model
-from ybs.testing import OllamaServer, OpenAIServer
 
 Serve = Callable[..., Awaitable[Scripted]]
 JSON = "application/json"

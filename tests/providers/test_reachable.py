@@ -9,12 +9,12 @@ import pytest
 from raw_http import Scripted, http
 
 from hosts import this_host
+from scripted import OllamaServer, OpenAIServer
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, Endpoint, Incognito, Llm
 from ybs.providers import nearby, reachable
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.reachable import Reached, find_reachable
-from ybs.testing import OllamaServer, OpenAIServer
 
 Serve = Callable[..., Awaitable[Scripted]]
 JSON = "application/json"

@@ -8,6 +8,15 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
+from scripted import (
+    AnthropicServer,
+    GoogleServer,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+    ResponsesServer,
+    ScriptedServer,
+)
 from trusting import give_trust
 from trusting import write as write_in
 from ybs.config.host import Host
@@ -20,16 +29,7 @@ from ybs.providers.knock import knock
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model
 from ybs.providers.remote import Retry
-from ybs.testing import (
-    AnthropicServer,
-    GoogleServer,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-    ResponsesServer,
-    ScriptedServer,
-)
-from ybs.trust.settings import load
+from ybs.trust.layer import load
 
 KEY = "k" + "3" * 20
 REQUEST = Request("Be brief.", [UserMessage.of("hi")])

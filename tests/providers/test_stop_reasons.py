@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from scripted import Frames, OpenAIServer
 from ybs import Session
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
@@ -18,7 +19,7 @@ from ybs.providers.wire.google import GoogleAdapter
 from ybs.providers.wire.ollama import OllamaAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.responses import ResponsesAdapter
-from ybs.testing import Frames, OpenAIServer, ScriptedModel, ScriptedToolbox, answer
+from ybs.testing import ScriptedModel, ScriptedToolbox, answer
 
 CALL = {"id": "c1", "index": 0, "function": {"name": "look", "arguments": "{}"}}
 

@@ -7,12 +7,13 @@ import pytest
 from msgspec import Raw
 
 from hosts import this_host
+from scripted import HttpError, OpenAIServer, ScriptedServer
 from ybs.config.layers import load
 from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, ToolCallStreamed
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.registry import create_model
-from ybs.testing import HttpError, OpenAIServer, ScriptedServer, call
+from ybs.testing import call
 
 TOOLS = [
     ToolSpec(

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from rows import every_row
-from ybs.repo_map.graph import MOST_DEFINING, edges_among, page_rank, weight_of
+from ybs.repo_map.rank import MOST_DEFINING, edges_among, page_rank, weight_of
 from ybs.repo_map.tags import Tag, Tags
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.repo_map import documents, index, tag_cache
+from ybs.repo_map import documents, index
 from ybs.repo_map.facts import Reader, TermFacts
 from ybs.repo_map.index import Index
 from ybs.repo_map.reading import Tree
@@ -242,7 +242,7 @@ def test_a_content_is_parsed_once(work: Work, monkeypatch: pytest.MonkeyPatch) -
         parsed.append(data)
         return found
 
-    monkeypatch.setattr(tag_cache, "tags_of", parse)
+    monkeypatch.setattr(index, "tags_of", parse)
     work.write(one="def alpha(): b()", two="def alpha(): b()", three="def alpha(): c()")
     (work.folder / "read.me").write_text("def alpha(): b()")
     for _ in range(2):
@@ -262,7 +262,7 @@ def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
     key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
     at = "postgres://u:" + "hunter2" + "@host/db"
     monkeypatch.setattr(
-        tag_cache,
+        index,
         "tags_of",
         lambda data, language: Tags(
             definitions=(

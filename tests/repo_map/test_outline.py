@@ -4,8 +4,8 @@ import pytest
 
 from rows import every_row
 from timing import takes_at_most
+from ybs.repo_map.facts import outline
 from ybs.repo_map.languages import LANGUAGES
-from ybs.repo_map.outline import outline
 
 #: What made the patterns slow while they were written, and what would make careless ones slow.
 HOSTILE = [

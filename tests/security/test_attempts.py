@@ -19,6 +19,7 @@ from rows import every_row
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.security.sandbox import attempts as room
 from ybs.security.sandbox.attempts import Attempts
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.seccomp import changing
 
 pytestmark = [
@@ -32,7 +33,7 @@ PYTHON = "/usr/bin/python3"
 def tried(make: Callable[..., Any], project: Path, home: Path, *argv: str) -> Attempts:
     """Run a program read-only in a real sandbox and return what was noted."""
     attempts = Attempts([str(project)])
-    launch = make(project, home).launch(argv, project, dict(os.environ), read_only=True)
+    launch = make(project, home).launch(argv, project, dict(os.environ), Access(read_only=True))
     try:
         process = subprocess.Popen(
             launch.argv,

@@ -14,7 +14,7 @@ from ybs.core.errors import Refused
 from ybs.security import launcher
 from ybs.security.sandbox import bubblewrap
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining
@@ -36,7 +36,7 @@ def launched(project: Path, home: Path) -> Iterator[object]:
             ("--disable-userns",),
             "",
         )
-        made = backend.launch(("sh", "-c", "x"), project, {"K": CANARY}, network=network)
+        made = backend.launch(("sh", "-c", "x"), project, {"K": CANARY}, Access(network=network))
         opened.extend(made.descriptors)
         return list(made.argv)
 
@@ -81,7 +81,7 @@ def test_what_nobody_was_asked_about_does_not_enter_the_network_that_commands_sh
     places = see(Host.of({"HOME": str(home)}), project, uid=1000)
     shared = SimpleNamespace(prefix=lambda _program: ("enter",))
     made = Bubblewrap(places, "/usr/bin/bwrap", (), "", None, shared).launch(
-        ("x",), project, {}, **options
+        ("x",), project, {}, Access(**options)
     )
     for descriptor in made.descriptors:
         os.close(descriptor)

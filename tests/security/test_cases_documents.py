@@ -6,13 +6,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from hosts import this_host
+from scripted import OpenAIServer
 from trusting import write
 from ybs.config.schema import Mode
 from ybs.context.prompt import PREAMBLE
 from ybs.core.ports import Answer, Question
 from ybs.session.options import Options
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, answer, call
+from ybs.testing import answer, call
 
 pytestmark = pytest.mark.integration
 

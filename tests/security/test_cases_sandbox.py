@@ -17,7 +17,7 @@ from ybs.git.hardening import environment as environment_of_git
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox import choice as ladder
 from ybs.security.sandbox.launch import Access
-from ybs.trust.settings import load
+from ybs.trust.layer import load
 
 CANARY = "canary-" + "0123456789"
 #: A name for each kind of secret that an environment may hold.
@@ -173,7 +173,7 @@ def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     launch = sandboxed.backend.launch(
-        ("true",), project, os.environ, declared={"TOOL_MODE": "fast"}
+        ("true",), project, os.environ, Access(declared={"TOOL_MODE": "fast"})
     )
     for descriptor in launch.descriptors:
         os.close(descriptor)

@@ -11,12 +11,13 @@ import pytest
 
 from hostile_git import needs_git
 from hosts import this_host
+from scripted import OpenAIServer
 from ybs import Session, cli
 from ybs.config.private_file import Busy
 from ybs.core.errors import YbsError
 from ybs.core.events import ToolFinished
 from ybs.core.messages import AssistantMessage, Text, UserMessage
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 TOKEN = "ghp_" + "A7b3C9d2E5f8G1h4J6k0L2m5N8p1Q4r7S9t3"
 #: A part of it that is too long to be chance, and too short for a rule to know.

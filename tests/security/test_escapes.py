@@ -24,6 +24,7 @@ from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.entry import Kernel, open_kernel
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import Places, see
 
 HERE = applicable(os.uname().machine)
@@ -80,7 +81,7 @@ def successes(
             uid=user,
         )
         command = world.command(attempts)
-        launch = make(places).launch(command, world.project, world.environ, network=network)
+        launch = make(places).launch(command, world.project, world.environ, Access(network=network))
         results = world.attack(launch, attempts)
     return {id_ for id_, said in results.items() if said == "won"}
 

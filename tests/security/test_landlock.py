@@ -13,6 +13,7 @@ from ybs.core.errors import Refused
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import Entry, Kernel
 from ybs.security.sandbox.landlock import Landlock, handled_rights
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.resident import KeptFolder
 from ybs.security.sandbox.view import View
@@ -47,7 +48,7 @@ def fake(abi: int = 7, *, refuses: bool = False) -> FakeKernel:
 def rules_of(project: Path, home: Path, kernel: FakeKernel | None = None, *, network: bool = False, **places: object) -> dict[str, int]:  # fmt: skip
     kernel = kernel or fake()
     backend = Landlock(see(Host.of({"HOME": str(home)}), project, **places), kernel, "")
-    launch = backend.launch(("true",), project, {}, network=network)
+    launch = backend.launch(("true",), project, {}, Access(network=network))
     for descriptor in launch.descriptors:
         os.close(descriptor)
     return kernel.rules
@@ -73,7 +74,7 @@ def test_each_place_has_these_rights(
     kernel = fake()
     backend = Landlock(see(Host.of({"HOME": str(home)}), project), kernel, "")
     launch = backend.launch(
-        ("true",), project, {"PATH": f"{project}:/usr/bin"}, read_only=read_only
+        ("true",), project, {"PATH": f"{project}:/usr/bin"}, Access(read_only=read_only)
     )
     for descriptor in launch.descriptors:
         os.close(descriptor)
@@ -104,7 +105,7 @@ def test_the_filter_closes_what_this_version_of_landlock_cannot(
 
     monkeypatch.setattr(landlock, "replacing_namespaces", replacing)
     backend = Landlock(see(Host.of({"HOME": str(home)}), project), fake(abi), "")
-    launch = backend.launch(("true",), project, {}, network=network, read_only=read_only)
+    launch = backend.launch(("true",), project, {}, Access(network=network, read_only=read_only))
     os.close(launch.descriptors[0])
     given = {"network": network, "can_deny_truncate": can_deny_truncate, "read_only": read_only}
     given["can_deny_signals"] = abi >= 6

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.security.paths import links
-from ybs.security.paths.links import BlockedFiles
+from ybs.security.paths import roots as links
+from ybs.security.paths.roots import BlockedFiles
 
 
 @pytest.fixture

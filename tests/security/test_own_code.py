@@ -16,6 +16,7 @@ import pytest
 import ybs
 from hosts import this_host
 from installing import declare
+from scripted import OpenAIServer
 from security import swapping
 from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
@@ -23,7 +24,7 @@ from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
 from ybs.security.paths import own_code, roots
 from ybs.security.paths.roots import Roots
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 pytestmark = [
     pytest.mark.integration,

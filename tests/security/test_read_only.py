@@ -12,6 +12,7 @@ import pytest
 from security.escapes.world import spawn
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.security.sandbox.choice import Backend
+from ybs.security.sandbox.launch import Access
 
 pytestmark = [
     pytest.mark.integration,
@@ -78,7 +79,9 @@ def run(
 ) -> tuple[int, str, str]:
     """Run a shell command in the sandbox; return its exit code and what it printed."""
     environ = {**os.environ, "PATH": path} if path else os.environ
-    launch = backend.launch(("/bin/sh", "-c", command), folder, environ, read_only=read_only)
+    launch = backend.launch(
+        ("/bin/sh", "-c", command), folder, environ, Access(read_only=read_only)
+    )
     process = spawn(launch, folder, os.getuid())
     out, err = process.communicate(timeout=50)
     return process.returncode, out, err

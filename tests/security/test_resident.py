@@ -15,7 +15,7 @@ from ybs.security.sandbox import resident as module
 from ybs.security.sandbox.choice import NoBackend, choose
 from ybs.security.sandbox.entry import open_kernel
 from ybs.security.sandbox.landlock import Landlock
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import Places
 from ybs.security.sandbox.resident import KeptFolder, Resident, home_of, start_resident
 from ybs.security.sandbox.scratch import PrivateFolder
@@ -267,14 +267,14 @@ class FakeBackend:
     def __init__(self, name: str) -> None:
         self.name = name
         self.chosen: list[tuple[Places, PrivateFolder]] = []
-        self.asked: list[object] = []
+        self.asked: list[tuple[object, Path, Access]] = []
 
     def choose(self, places: Places, private: PrivateFolder) -> "FakeBackend":
         self.chosen.append((places, private))
         return self
 
-    def launch(self, command: Sequence[str], folder: Path, environ: object, **given: object) -> Launch:  # fmt: skip
-        self.asked.append((command[3:], folder, given))
+    def launch(self, command: Sequence[str], folder: Path, environ: object, access: Access) -> Launch:  # fmt: skip
+        self.asked.append((command[3:], folder, access))
         return Launch(command, {}, scratch="/goes/with/the/session")
 
 
@@ -306,7 +306,7 @@ def test_a_program_sees_and_changes_what_it_is_given(
     assert places.writable == (*writable.format(**names).split(), str(notes))
     assert places.readable == (str(place / "shown"), str(own), *readable.format(**names).split())
     declared = {"A": "b", **({"HOME": "/tmp/home"} if name == "bubblewrap" else {})}
-    given = {"network": network, "declared": declared}
+    given = Access(network=network, declared=declared)
     begin = (begins_in.format(**names), "run", "it")
     assert backend.asked == [(begin, Path(kept.path, "work"), given)]
     assert launch.scratch == ""
@@ -321,7 +321,7 @@ def test_a_home_that_was_declared_stays(
     wanted = Resident(key="k", command=("x",), declared=declared)
     start_resident(this_host(), project, wanted)
     start_resident(this_host(), this_host().home, wanted)  # is no project
-    homes = [given["declared"]["HOME"] for *_, given in backend.asked]
+    homes = [access.declared["HOME"] for *_, access in backend.asked]
     assert homes == [home, home]
     work = f"{home_of(this_host(), 'k')}/work"
     assert [places.writable for places, _ in backend.chosen] == [(work,), (work,)]

@@ -16,6 +16,7 @@ from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.choice import Backend
 from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 
 pytestmark = [
@@ -73,7 +74,7 @@ def landlock(project: Path, home: Path, **places: object) -> Backend:
 
 def run(backend: Backend, command: str, folder: Path, *, network: bool = False) -> str:
     """Run a shell command in the sandbox; return what it printed."""
-    launch = backend.launch(("/bin/sh", "-c", command), folder, os.environ, network=network)
+    launch = backend.launch(("/bin/sh", "-c", command), folder, os.environ, Access(network=network))
     process = spawn(launch, folder, os.getuid())
     out, err = process.communicate(timeout=80)
     assert process.returncode == 0, (out, err)

@@ -9,6 +9,7 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import seatbelt
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.protected import NAMES
 from ybs.security.sandbox.seatbelt import SandboxExec, find, git_profile, profile
@@ -110,7 +111,7 @@ def test_a_launch_carries_profile_parameters_and_command(
         assert Path(launch.environ[name]).stat().st_mode & 0o777 == 0o700
     assert launch.environ["PIP_RETRIES"] == "1"
     assert launch.scratch == private.path
-    online = backend.launch(("x",), project, {}, network=True)
+    online = backend.launch(("x",), project, {}, Access(network=True))
     assert "PIP_RETRIES" not in online.environ
     assert "network-outbound" in online.argv[2]
     assert "network-outbound" not in launch.argv[2]
@@ -158,7 +159,9 @@ def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(backend: Sa
 
 
 def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project: Path) -> None:
-    made = backend.launch(("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, read_only=True)
+    made = backend.launch(
+        ("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, Access(read_only=True)
+    )
     assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
     assert "-DPRIVATE_" in " ".join(made.argv)
 

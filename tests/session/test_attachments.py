@@ -12,6 +12,7 @@ import pytest
 from fake_session import FakeSession, says
 from hosts import this_host
 from opened import events_to
+from scripted import OpenAIServer
 from serving import serving
 from ybs.core.events import Noticed, UserSaid
 from ybs.core.ports import Answer, Question
@@ -20,7 +21,7 @@ from ybs.session.attachments import Attacher
 from ybs.session.options import Options
 from ybs.session.reply import NotSent
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))

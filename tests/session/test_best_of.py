@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from replies import shown
+from scripted import (
+    AnthropicServer,
+    HttpError,
+    OllamaServer,
+    OpenAIServer,
+    ScriptedServer,
+)
 from session.test_routed import open_routed, reply_to, session_store
 from ybs.core.envelope import Envelope
 from ybs.core.events import Noticed, ToolStarted, UserSaid
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
-from ybs.testing import AnthropicServer, HttpError, OllamaServer, OpenAIServer, ScriptedServer, call
+from ybs.testing import call
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 CHECK = "grep -q right README.md"

@@ -11,6 +11,7 @@ from secrets_corpus.shapes import private_key
 
 from hosts import this_host
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.changes import FileChange
 from ybs.core.events import (
     ConfirmationAsked,
@@ -22,7 +23,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import ToolResult
 from ybs.frontends.terminal.drawing.steps import diff_of, has_diff
-from ybs.testing import OpenAIServer, ScriptedConfirm, call
+from ybs.testing import ScriptedConfirm, call
 from ybs.tools.editing.diff import diff_of_change
 
 

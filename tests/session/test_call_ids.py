@@ -6,12 +6,13 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from scripted import OpenAIServer
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, ToolStarted
 from ybs.core.messages import ToolCall
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 LIST = ToolCall(id="call_a", name="list_files", arguments=Raw(b'{"path": "."}'))

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from opened import events_to
+from scripted import OpenAIServer
 from ybs.agent import secrets
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
@@ -21,7 +22,7 @@ from ybs.providers.remote import RemoteModel
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.status import Status
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 from ybs.transcripts.facts import MOST_WORDS
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

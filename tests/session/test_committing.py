@@ -11,6 +11,7 @@ import pytest
 from hostile_git import needs_git
 from hosts import this_host
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import FilesChanged, Noticed
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
@@ -18,7 +19,7 @@ from ybs.git import committable
 from ybs.git.consent import recall
 from ybs.security.policy.confirm import Unattended, nobody
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -72,7 +73,7 @@ async def test_commits_are_asked_about_once_and_say_what_changed(
     repository: Path, open_session: Open
 ):
     person = Person(True)
-    for number, subject in ((1, "Change parse() in a.py"), (2, "Change parse() in a.py")):
+    for number, subject in ((1, "Change a.py"), (2, "Change a.py")):
         async with OpenAIServer(write(CHANGED * number)) as server:
             session, events = opened(open_session, server, person)
             async with session:
@@ -215,7 +216,7 @@ async def test_an_undo_and_a_redo_leave_no_litter(repository: Path, open_session
             for words in ("one", "two"):
                 await session.send(words)
             whole = subjects(repository)
-            assert whole == ["[ybs] Add b.txt", "[ybs] Change parse() in a.py", "theirs"]
+            assert whole == ["[ybs] Add b.txt", "[ybs] Change a.py", "theirs"]
             undone = await session.handle("/undo 2")
             assert "The branch is back before commits" in str(undone)
             assert subjects(repository) == ["theirs"]

@@ -9,8 +9,7 @@ import pytest
 
 from hosts import this_host
 from ybs.frontends.terminal.prompt import file_index
-from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, Listing
-from ybs.frontends.terminal.prompt.fuzzy import score
+from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, Listing, score
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 

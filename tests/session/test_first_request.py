@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from scripted import OpenAIServer
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer
 
 #: Bytes of a first request with the default tools and no document of the project.
 MOST_BYTES = 5_700

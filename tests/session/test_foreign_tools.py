@@ -9,13 +9,14 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from scripted import OpenAIServer, ServerProcess
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Noticed, ToolFinished
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Effect, Question, Toolbox, ToolOutput, ToolSpec
 from ybs.frontends.headless.run import run_once
 from ybs.session.options import Options
-from ybs.testing import OpenAIServer, ScriptedToolbox, ServerProcess, call
+from ybs.testing import ScriptedToolbox, call
 
 
 class Weather:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from scripted import OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
 from ybs.session.history import NAMING_THEIR_CHANGES
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 from ybs.tools.registry import NAMES
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

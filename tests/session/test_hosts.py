@@ -16,6 +16,13 @@ from typing import Any
 import pytest
 
 from hosts import host_at
+from scripted import (
+    AnthropicServer,
+    Interrupted,
+    OllamaServer,
+    OpenAIServer,
+    ScriptedServer,
+)
 from ybs.config.host import Host
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError
@@ -24,13 +31,8 @@ from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question, Request
 from ybs.session.session import Session
 from ybs.testing import (
-    AnthropicServer,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
     ScriptedConfirm,
     ScriptedModel,
-    ScriptedServer,
     answer,
     call,
 )

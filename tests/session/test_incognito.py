@@ -9,12 +9,13 @@ import pytest
 
 from opened import events_to
 from replies import shown
+from scripted import OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.events import RequestStarted, SessionEnded, SessionStarted
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

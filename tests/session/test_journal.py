@@ -12,11 +12,12 @@ import pytest
 
 from hosts import this_host
 from opened import events_to
+from scripted import HttpError, OpenAIServer
 from ybs import Session
 from ybs.core.errors import YbsError
 from ybs.core.events import Noticed, SystemPrompted, Titled, ToolPrinted
 from ybs.core.messages import ToolResult, UserMessage
-from ybs.testing import HttpError, OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 from ybs.transcripts.store import Store
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

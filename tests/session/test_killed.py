@@ -11,6 +11,7 @@ import pytest
 
 from hosts import this_host
 from opened import events_to
+from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints.store import store_of
@@ -19,7 +20,7 @@ from ybs.session.kept import Recovered
 from ybs.session.recorder import WAS_KILLED
 from ybs.session.session import Session
 from ybs.session.undoing import Checkpoints
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from scripted import OpenAIServer
 from ybs.agent.model_choice import IN_PROCESS
 from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
@@ -14,7 +15,7 @@ from ybs.providers.in_process import InProcessModel
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, ScriptedModel, call
+from ybs.testing import RecordedEvents, ScriptedModel, call
 
 
 class ClosableModel(ScriptedModel):

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import ConfirmationAnswered, ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from hosts import this_host
+from scripted import OllamaServer, OpenAIServer
+from scripted.openai import OpenAIWire
 from ybs.agent.model_choice import NothingConfigured
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
@@ -21,8 +23,7 @@ from ybs.security.marks import marked
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import ready_settings
-from ybs.testing import OllamaServer, OpenAIServer, RecordedEvents
-from ybs.testing.servers.openai import OpenAIWire
+from ybs.testing import RecordedEvents
 
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from scripted import Entry, HttpError, OpenAIServer
 from ybs.core.errors import ConfigError
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
-from ybs.testing import Entry, HttpError, OpenAIServer, RecordedEvents, answer, call
+from ybs.testing import RecordedEvents, answer, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 SCHEMA: dict[str, Any] = {
@@ -49,7 +50,7 @@ async def test_a_wrong_answer_is_asked_for_again_natively_and_without_tools(open
         assert "tools" not in body
         assert body["response_format"]["json_schema"]["schema"] == SCHEMA
     assert "not JSON" in str(second["messages"][-1]["content"])
-    assert "$.files is a string, not of type integer" in str(third["messages"][-1]["content"])
+    assert "$.files: '3' is not of type 'integer'" in str(third["messages"][-1]["content"])
 
 
 async def test_a_secret_in_the_schema_is_masked_in_the_native_field_too(open_session: Open):
@@ -76,7 +77,7 @@ async def test_a_server_that_takes_no_schema_is_asked_without(open_session: Open
 async def test_after_three_wrong_answers_the_turn_fails_and_says_why(open_session: Open):
     outcome, server = await ask(open_session, "one", "two", "{}")
     assert outcome.finished.reason == "error"
-    assert "does not fit the output schema after 3 tries: $.files is missing" in (
+    assert "does not fit the output schema after 3 tries: $: 'files' is a required property" in (
         outcome.finished.message
     )
     assert outcome.json == b""

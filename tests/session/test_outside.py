@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from opened import Open
+from scripted import OpenAIServer
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, answer, call
+from ybs.testing import RecordedEvents, answer, call
 
 pytestmark = pytest.mark.integration
 

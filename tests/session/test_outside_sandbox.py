@@ -15,6 +15,7 @@ from msgspec import Raw, json
 from hosts import this_host
 from opened import Open
 from opened import open_session as open_whole
+from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.agent.environment import Permissions
 from ybs.agent.toolbox import make_toolbox
@@ -26,7 +27,7 @@ from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
-from ybs.testing import OpenAIServer, RecordedHook, call
+from ybs.testing import RecordedHook, call
 
 __all__ = ["open_whole"]
 pytestmark = [

@@ -9,6 +9,7 @@ import pytest
 
 from opened import Open
 from processes import names_in
+from scripted import OpenAIServer
 from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.core.messages import UserMessage
@@ -16,7 +17,7 @@ from ybs.session.injection import ending_of, wall_of
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 #: Put together at run time, so that no scanner takes this file for a leak.
 TOKEN = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))

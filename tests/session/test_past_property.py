@@ -12,13 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from opened import events_to
-from ybs.agent.prompt_context import thought_in
+from scripted import Entry, OpenAIServer, RecordedRequest
+from ybs.agent.notes import thought_in
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, ToolFinished
 from ybs.session.history import What
 from ybs.session.session import Session
-from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
+from ybs.testing import answer, call
 from ybs.transcripts.reading import Transcript
 from ybs.transcripts.rounds import Rounds
 

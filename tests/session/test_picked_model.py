@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from scripted import HttpError, OpenAIServer, PickingModel
 from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import AssistantSaid, Emit, Noticed, RequestStarted
 from ybs.core.ports import Request
 from ybs.session.session import Session
-from ybs.testing import HttpError, OpenAIServer, PickingModel, RecordedEvents, ScriptedModel
+from ybs.testing import RecordedEvents, ScriptedModel
 
 pytestmark = pytest.mark.integration
 

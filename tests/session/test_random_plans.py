@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 from msgspec import Struct
 
+from scripted import Entry, OpenAIServer, RecordedRequest
 from session.trees import tree
 from ybs.checkpoints import scan, states
 from ybs.commands.open import SlashCommands
@@ -22,7 +23,7 @@ from ybs.commands.undo import FILES_STAY, NONE_KNOWN, told
 from ybs.core.errors import YbsError
 from ybs.session.history import WayBack
 from ybs.session.session import Session
-from ybs.testing import Entry, OpenAIServer, RecordedRequest, answer, call
+from ybs.testing import answer, call
 
 Tree: TypeAlias = dict[str, tuple[str, int, bytes]]
 PATHS = ("a", "b", "d/a", "d/e/f", "x.log", "d/y.log", "local/c", "local/in/g.log", "big")

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from opened import events_to
+from scripted import OpenAIServer
 from ybs.core.events import Event, FilesChanged, Noticed, Titled, ToolPrinted, TurnFinished
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 from ybs.transcripts.store import Store
 
 pytestmark = pytest.mark.integration

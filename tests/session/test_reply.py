@@ -7,8 +7,8 @@ import pytest
 from opened import Open
 from replies import shown
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.session.reply import Outcome, Reply, Row, Table, TerminalActions
-from ybs.testing import OpenAIServer
 
 
 @every_row(

@@ -9,6 +9,12 @@ import pytest
 from msgspec import Raw
 
 from replies import shown
+from scripted import (
+    AnthropicServer,
+    HttpError,
+    OpenAIServer,
+    ScriptedServer,
+)
 from ybs.agent.model_choice import routed_for_sub_agent
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError
@@ -22,14 +28,7 @@ from ybs.router.routing import Routing, database_file
 from ybs.router.store import Store
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import (
-    AnthropicServer,
-    HttpError,
-    OpenAIServer,
-    RecordedEvents,
-    ScriptedServer,
-    call,
-)
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

@@ -17,6 +17,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.commands.open import SlashCommands
 from ybs.core.messages import ToolCall, ToolResult
+from ybs.security.sandbox.launch import Access
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -131,9 +132,9 @@ async def test_what_runs_unasked_reaches_no_server_that_could_write_for_it(proje
     async with tools_in(project, "ask") as environment:
         backend = environment.sandbox.backend
         environment.sandbox.expect_job()
-        alone = backend.launch(("true",), project, {}, read_only=True)
+        alone = backend.launch(("true",), project, {}, Access(read_only=True))
         shared = backend.launch(("true",), project, {})
-        open_to_all = backend.launch(("true",), project, {}, network=True)
+        open_to_all = backend.launch(("true",), project, {}, Access(network=True))
         for launch in (alone, shared, open_to_all):
             for descriptor in launch.descriptors:
                 os.close(descriptor)

@@ -10,6 +10,12 @@ import msgspec
 import pytest
 
 from opened import events_to
+from scripted import (
+    HttpError,
+    Interrupted,
+    OllamaServer,
+    OpenAIServer,
+)
 from ybs import Session
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
@@ -28,15 +34,7 @@ from ybs.core.ports import Answer, Question
 from ybs.core.remedies import Remedy
 from ybs.session.reply import Outcome, Reply
 from ybs.session.stream import events_of
-from ybs.testing import (
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-    RecordedEvents,
-    answer,
-    call,
-)
+from ybs.testing import RecordedEvents, answer, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

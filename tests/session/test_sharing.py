@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hosts import this_host
 from processes import comes, is_alive, open_descriptors
 from rows import every_row
+from scripted import OpenAIServer, RecordedRequest
 from ybs.repo_map.mapper import Mapper
 from ybs.session.hub import Hub, Shared
-from ybs.testing import OpenAIServer, RecordedRequest, call
+from ybs.testing import call
 
 pytestmark = pytest.mark.integration
 

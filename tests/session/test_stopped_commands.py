@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from opened import events_to
+from scripted import OpenAIServer
 from ybs.core.events import (
     Event,
     RequestStarted,
@@ -16,7 +17,7 @@ from ybs.core.events import (
     TurnFinished,
 )
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec import Raw
 
 from hosts import this_host
+from scripted import OpenAIServer
 from ybs.core.agent import Agent
 from ybs.core.changes import FileChange
 from ybs.core.conversation import Conversation
@@ -15,7 +16,12 @@ from ybs.core.events import Event, ToolFinished
 from ybs.core.messages import Text, ToolCall, Usage, UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, ScriptedModel, ScriptedToolbox, call
+from ybs.testing import (
+    RecordedEvents,
+    ScriptedModel,
+    ScriptedToolbox,
+    call,
+)
 from ybs.testing.script import ScriptedAnswer
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

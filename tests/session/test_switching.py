@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from scripted import OllamaServer, OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.repo_map.mapper import FEWEST_FILES
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.testing import OllamaServer, OpenAIServer
 
 pytestmark = pytest.mark.integration
 

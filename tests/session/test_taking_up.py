@@ -10,11 +10,12 @@ import pytest
 
 from opened import Open
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.core.conversation import CANCELLED
 from ybs.core.events import ConfirmationAsked, ToolFinished, TurnFinished
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Outcome
-from ybs.testing import OpenAIServer, answer, call
+from ybs.testing import answer, call
 
 KILLED = """
 import asyncio, os, signal, sys

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from opened import events_to
+from scripted import OpenAIServer
 from ybs import Session
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -22,7 +23,7 @@ from ybs.core.events import (
 )
 from ybs.session.reply import Outcome, Reply
 from ybs.session.tally import Tally
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from scripted import OpenAIServer
 from ybs.agent.hooks import TurnHook
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents
+from ybs.testing import RecordedEvents
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.test_undoing_broken import Failing
 from session.trees import tree
 from ybs.core.errors import YbsError
 from ybs.core.events import FilesRestored
 from ybs.session.session import Session
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from opened import Open
+from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import scan
 from ybs.core.ports import Answer, Question
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
 from opened import Open, events_to
 from rows import every_row
+from scripted import OpenAIServer
 from session.trees import tree
 from ybs.checkpoints import keeping
 from ybs.checkpoints.scan import Scanner
@@ -17,7 +18,7 @@ from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrin
 from ybs.security.paths.roots import Roots
 from ybs.session.kept import Kept
 from ybs.session.undoing import Checkpoints
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 from ybs.tools.builtin import run_shell
 
 

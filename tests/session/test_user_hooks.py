@@ -11,6 +11,7 @@ import pytest
 from hosts import this_host
 from opened import Open
 from processes import is_alive
+from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
@@ -22,7 +23,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
-from ybs.testing import OpenAIServer, RecordedEvents, call
+from ybs.testing import RecordedEvents, call
 
 pytestmark = pytest.mark.integration
 

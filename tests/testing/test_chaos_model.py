@@ -7,14 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
+from scripted import ChaosModel
+from scripted.chaos import Fault
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ProviderDown
 from ybs.core.events import AssistantSaid, Event, TextStreamed, TurnFinished
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request
-from ybs.testing import ChaosModel, RecordedEvents, ScriptedModel, ScriptedToolbox, answer, call
-from ybs.testing.chaos import Fault
+from ybs.testing import (
+    RecordedEvents,
+    ScriptedModel,
+    ScriptedToolbox,
+    answer,
+    call,
+)
 
 REQUEST = Request("", [UserMessage.of("hello")])
 TEXT = "a text of several pieces, long enough for every fault to strike in its middle"

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
+from scripted import PickingModel
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
@@ -9,7 +10,12 @@ from ybs.core.events import AssistantSaid, Event, RequestStarted, TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.session.tally import Tally
-from ybs.testing import Failing, PickingModel, RecordedEvents, ScriptedModel, ScriptedToolbox
+from ybs.testing import (
+    Failing,
+    RecordedEvents,
+    ScriptedModel,
+    ScriptedToolbox,
+)
 from ybs.transcripts.facts import SessionFacts
 
 

@@ -15,7 +15,15 @@ from ybs.core.events import (
 )
 from ybs.core.messages import AssistantMessage, Text, UserMessage
 from ybs.core.ports import Request
-from ybs.testing import Failing, ScriptedModel, ScriptOver, answer, broken_call, call, thought
+from ybs.testing import (
+    Failing,
+    ScriptedModel,
+    ScriptOver,
+    answer,
+    broken_call,
+    call,
+    thought,
+)
 
 REQUEST = Request("system", [UserMessage.of("hello")])
 

@@ -4,22 +4,24 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
-from ybs.testing import (
+from scripted import (
     Entry,
     Frames,
     HttpError,
     Interrupted,
     Joined,
     Recut,
-    ScriptedAnswer,
     StreamingRefused,
     Whole,
+    html_page,
+    read_script,
+)
+from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
+from ybs.testing import (
+    ScriptedAnswer,
     answer,
     broken_call,
     call,
-    html_page,
-    read_script,
     thought,
 )
 from ybs.testing.script import as_answer

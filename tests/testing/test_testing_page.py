@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import scripted
 import ybs.testing
-from ybs.testing import read_script
+from scripted import read_script
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -35,8 +36,16 @@ def test_the_example_runs(number: int):
 
 
 def test_every_public_name_is_on_the_page_or_is_a_type_of_what_is():
-    types = {"Entry", "RecordedRequest", "ScriptedAnswer", "ScriptedServer", "read_script"}
-    missing = [n for n in ybs.testing.__all__ if not re.search(rf"\b{n}\b", PAGE)]
+    types = {
+        "Entry",
+        "PickingModel",
+        "RecordedRequest",
+        "ScriptedAnswer",
+        "ScriptedServer",
+        "read_script",
+    }
+    names = [*ybs.testing.__all__, *scripted.__all__]
+    missing = [n for n in names if not re.search(rf"\b{n}\b", PAGE)]
     assert set(missing) <= types
 
 
@@ -50,5 +59,5 @@ def test_the_script_by_hand_is_a_script():
 def test_the_entries_in_the_table_say_what_they_are_called_in_json():
     kinds = ("HttpError", "StreamingRefused", "Whole", "Interrupted", "Recut", "Joined", "Frames")
     for kind in kinds:
-        tag = getattr(ybs.testing, kind).__struct_config__.tag
+        tag = getattr(scripted, kind).__struct_config__.tag
         assert tag == re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()

@@ -11,7 +11,7 @@ from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
-from ybs.tools.builtin.set_thought import LONGEST_THOUGHT, SetThought
+from ybs.tools.builtin.notes import LONGEST_THOUGHT, SetThought
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 

@@ -8,7 +8,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.todo import MOST_STEPS, Arguments, Todo, checklist
+from ybs.tools.builtin.notes import MOST_STEPS, Steps, Todo, checklist
 from ybs.tools.workspace import Workspace
 
 
@@ -39,10 +39,10 @@ def test_a_step_has_one_form(line: str, step: str):
 async def test_the_list_replaces_the_one_before(project: Path):
     put: list[str] = []
     tool = Todo(Workspace(Roots(this_host(), project)), put.append)
-    shown = await tool.run(Arguments(steps="- [x] read\n\n- [>] change\n- [ ] test"), print)
+    shown = await tool.run(Steps(steps="- [x] read\n\n- [>] change\n- [ ] test"), print)
     assert (shown.output, shown.summary) == ("Noted.", "1 of 3 done")
-    cleared = await tool.run(Arguments(steps=" "), print)
+    cleared = await tool.run(Steps(steps=" "), print)
     assert (cleared.output, cleared.summary) == ("Cleared.", "cleared")
     assert put == ["[x] read\n[>] change\n[ ] test", ""]
     with pytest.raises(ToolError, match="Sum them up in 40 at most"):
-        tool.preview(Arguments(steps="step\n" * (MOST_STEPS + 1)))
+        tool.preview(Steps(steps="step\n" * (MOST_STEPS + 1)))

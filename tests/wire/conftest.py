@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 import pytest
 
+from scripted import ScriptedServer
 from ybs.config.host import Host
 from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
 from ybs.core.events import AssistantSaid
@@ -27,7 +28,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.builtin import WIRES
 from ybs.providers.registry import create_model
-from ybs.testing import ScriptedAnswer, ScriptedServer, answer, thought
+from ybs.testing import ScriptedAnswer, answer, thought
 
 PICTURE = Image(media_type="image/png", data=b"\x89PNG\r\n\x1a\n")
 HELLO = UserMessage.of("hello")

@@ -5,19 +5,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rows import every_row
+from scripted import (
+    AnthropicServer,
+    HttpError,
+    Interrupted,
+    Whole,
+)
 from sdk_requests import accept, unknown_keys
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.messages import Thinking, Usage
 from ybs.core.ports import Request
-from ybs.testing import (
-    AnthropicServer,
-    HttpError,
-    Interrupted,
-    ScriptedAnswer,
-    Whole,
-    answer,
-    call,
-)
+from ybs.testing import ScriptedAnswer, answer, call
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

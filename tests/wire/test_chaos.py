@@ -14,6 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rows import every_row
+from scripted import (
+    AnthropicServer,
+    GoogleServer,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+    ResponsesServer,
+)
+from scripted.response import Asked, respond
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Usage, UserMessage
@@ -24,18 +33,7 @@ from ybs.providers.http.transport import HttpRequest
 from ybs.providers.remote import RemoteModel, Retry
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wires import adapter_of
-from ybs.testing import (
-    AnthropicServer,
-    GoogleServer,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-    ResponsesServer,
-    answer,
-    call,
-    thought,
-)
-from ybs.testing.servers.response import Asked, respond
+from ybs.testing import answer, call, thought
 
 WIRES = {
     kind.wire.name: kind.wire

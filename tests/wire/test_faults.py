@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
-from ybs.core.errors import ModelError, RateLimited
-from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed
-from ybs.core.messages import UserMessage
-from ybs.core.ports import Request
-from ybs.providers.registry import create_model
-from ybs.testing import (
+from scripted import (
     AnthropicServer,
     Entry,
     GoogleServer,
@@ -27,10 +20,16 @@ from ybs.testing import (
     ScriptedServer,
     StreamingRefused,
     Whole,
-    answer,
-    call,
     html_page,
 )
+from ybs.config.host import Host
+from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
+from ybs.core.errors import ModelError, RateLimited
+from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed
+from ybs.core.messages import UserMessage
+from ybs.core.ports import Request
+from ybs.providers.registry import create_model
+from ybs.testing import answer, call
 
 SERVERS = [OpenAIServer, ResponsesServer, OllamaServer, AnthropicServer, GoogleServer]
 each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)

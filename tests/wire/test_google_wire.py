@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from scripted import (
+    Frames,
+    GoogleServer,
+    HttpError,
+    Whole,
+)
+from scripted.google import GoogleWire
 from sdk_requests import accept
 from ybs.core.messages import AssistantMessage, Thinking, ToolCall
 from ybs.core.ports import Request
-from ybs.testing import Frames, GoogleServer, HttpError, ScriptedAnswer, Whole, answer, thought
-from ybs.testing.servers.google import GoogleWire
+from ybs.testing import ScriptedAnswer, answer, thought
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

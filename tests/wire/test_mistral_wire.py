@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from scripted import MistralServer, Whole
+from scripted.openai import MistralWire
 from sdk_requests import accept
 from ybs.core.ports import Request
-from ybs.testing import MistralServer, ScriptedAnswer, Whole
-from ybs.testing.servers.openai import MistralWire
+from ybs.testing import ScriptedAnswer
 
 #: Importing the SDK takes seconds on a busy machine.
 pytestmark = pytest.mark.timeout(60)

@@ -7,11 +7,17 @@ import msgspec
 import pytest
 
 from opened import events_to
+from scripted import (
+    HttpError,
+    Interrupted,
+    OllamaServer,
+    Whole,
+)
 from sdk_requests import accept, missing
 from ybs.core.events import Noticed
 from ybs.core.ports import Request
 from ybs.session.session import Session
-from ybs.testing import HttpError, Interrupted, OllamaServer, ScriptedAnswer, Whole
+from ybs.testing import ScriptedAnswer
 
 #: Importing the SDK takes seconds on a busy machine.
 pytestmark = pytest.mark.timeout(60)

@@ -5,9 +5,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from scripted import (
+    Frames,
+    HttpError,
+    Interrupted,
+    OpenAIServer,
+    Whole,
+)
 from sdk_requests import accept, unknown_keys
 from ybs.core.ports import Request
-from ybs.testing import Frames, HttpError, Interrupted, OpenAIServer, ScriptedAnswer, Whole
+from ybs.testing import ScriptedAnswer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from scripted import (
+    Frames,
+    HttpError,
+    ResponsesServer,
+    Whole,
+)
+from scripted.responses import ResponsesWire
 from sdk_requests import accept
 from ybs.core.errors import ModelError
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
 from ybs.core.ports import Request
-from ybs.testing import Frames, HttpError, ResponsesServer, ScriptedAnswer, Whole, answer, thought
-from ybs.testing.servers.responses import ResponsesWire
+from ybs.testing import ScriptedAnswer, answer, thought
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

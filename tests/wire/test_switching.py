@@ -8,11 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sdk_requests import accept
-from ybs.agent.small_models.hints import ASKED
-from ybs.core.messages import Image
-from ybs.session.session import Session
-from ybs.testing import (
+from scripted import (
     AnthropicServer,
     GoogleServer,
     MistralServer,
@@ -20,10 +16,12 @@ from ybs.testing import (
     OpenAIServer,
     ResponsesServer,
     ScriptedServer,
-    answer,
-    call,
-    thought,
 )
+from sdk_requests import accept
+from ybs.agent.small_models.hints import ASKED
+from ybs.core.messages import Image
+from ybs.session.session import Session
+from ybs.testing import answer, call, thought
 
 #: Importing the SDKs takes seconds on a busy machine.
 pytestmark = pytest.mark.timeout(60)

@@ -1,6 +1,7 @@
 """What the model is told about its place, and what it may note down: documents, memory, the project, its map, a thought."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import cached_property
@@ -10,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.offered import has_many_files, unoffered
-from ybs.agent.thought import GOAL, thought_in
-from ybs.agent.todo import STEPS, steps_in
+from ybs.agent.notes import GOAL, STEPS, steps_in, thought_in
 from ybs.context.prompt import FACTS, framed_of, system_prompt
 from ybs.context.section import Section
 from ybs.core.events import Noticed
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from ybs.git.titles import Titles
     from ybs.providers.registry import ProviderModel
     from ybs.repo_map.mapper import Mapper
+
 
 #: So long the first request waits for git to name the last commits; without them it goes out all the same.
 GIT_SECONDS: Final = 1.0
@@ -210,9 +210,8 @@ class PromptContext(Guard):
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""
         from ybs.tools.builtin.memorize import Memorize
+        from ybs.tools.builtin.notes import SetThought, Todo
         from ybs.tools.builtin.repo_map import RepoMapTool
-        from ybs.tools.builtin.set_thought import SetThought
-        from ybs.tools.builtin.todo import Todo
         from ybs.tools.builtin.update_identity import UpdateIdentity
 
         workspace = self._environment.workspace
@@ -421,3 +420,54 @@ class PromptContext(Guard):
 
     def _note_steps(self, text: str) -> None:
         self.steps = text
+
+
+DELEGATE: Final = "delegate"
+#: From this window on a model is told of all tools: for others each word is dear.
+LARGE_WINDOW: Final = 65_536
+#: In a project of so many files reading is work that is worth handing on. An entry of git's index has about so many bytes.
+MANY_FILES: Final = 200
+_INDEX_BYTES: Final = 100
+_SOUL: Final = frozenset({"update_identity"})
+_ONLY_LARGE: Final = frozenset({"ask_user", "todo"})
+_ONLY_LONG: Final = frozenset({"repo_map", "memorize", "set_thought", "skill"})
+
+
+def unoffered(
+    own_folder: Path, window: int, *, is_short: bool, delegates: bool = False
+) -> frozenset[str]:
+    """Name the tools that a model with this window is not told of; `own_folder` is that of the person's documents."""
+    if is_short:
+        return _SOUL | _ONLY_LARGE | _ONLY_LONG | {DELEGATE}
+    has_soul = (own_folder / "AGENT.md").is_file() or (own_folder / "IDENTITY.md").is_file()
+    rare = frozenset[str]() if window >= LARGE_WINDOW else _ONLY_LARGE
+    rare = rare if delegates else rare | {DELEGATE}
+    return rare if has_soul else rare | _SOUL
+
+
+def has_many_files(folder: Path) -> bool:
+    """Return whether a project has many files: by the size of git's index, without git by the entries of its upper two levels."""
+    try:
+        return os.stat(folder / ".git" / "index").st_size > MANY_FILES * _INDEX_BYTES  # noqa: PTH116 - at every start
+    except OSError:
+        count = 0
+        for path in (folder, *_folders_in(folder)):
+            count += len(_names_in(path))
+            if count > MANY_FILES:
+                return True
+        return False
+
+
+def _names_in(folder: str | Path) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name[0] != "."]  # noqa: PTH208 - at every start
+    except OSError:
+        return []
+
+
+def _folders_in(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [each.path for each in entries if each.name[0] != "." and each.is_dir()]
+    except OSError:
+        return []

@@ -218,14 +218,9 @@ class Sandbox:
         Whoever gives it more to read has asked `may_show`, or it is ybs's own.
         """
         self._show_outputs()
-        return self._showing(access.shown).launch(
-            command,
-            folder,
-            environ,
-            network=access.network or (self.is_open and not access.read_only),
-            read_only=access.read_only,
-            declared=access.declared,
-        )
+        network = access.network or (self.is_open and not access.read_only)
+        backend = self._showing(access.shown)
+        return backend.launch(command, folder, environ, replace(access, network=network))
 
     def start_resident(self, resident: "Resident") -> "Launch":
         """Return what starts a program that runs beside the session. Raises Refused and OSError."""

@@ -1,5 +1,8 @@
 """Commands about the project and what runs in it: jobs, trust, incognito."""
 
+import asyncio
+
+from ybs.core.messages import UserMessage
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.session.reply import Reply
 from ybs.session.session import Session
@@ -86,3 +89,69 @@ async def change_incognito(session: Session, argument: str) -> Reply:
             return Reply(text="This session is not incognito.")
         case _:
             return Reply(text="Usage: /incognito, or /incognito off", is_error=True)
+
+
+#: Files that say the same; with one of them there is nothing to write.
+_SAME = ("agents.md", "claude.md")
+_TASK = """\
+Write AGENTS.md for this project: the rules and facts that somebody who works on its code with you needs and would not guess.
+Look first: the README, the files that say how it is built and tested, CI, rules for other tools (.cursor/rules, \
+.github/copilot-instructions.md), and enough of the code to know how its parts hang together.
+Then write the file with write_file, under 60 lines: what the project is in a sentence or two; the commands to set up, build, lint \
+and test, and how to run a single test; the parts and how they work together, where that takes reading several files; conventions \
+that the code keeps to. Only what you have seen: no general advice, no list of every file, nothing that you only suppose. \
+Run no command that changes something. The file counts from your next turn on."""
+
+
+async def init(session: Session, argument: str) -> Reply:
+    """Have the model write AGENTS.md; the words go along. One that is there is the person's work: it is never touched."""
+    if name := await asyncio.to_thread(_there, session):
+        text = f"{name} exists already, and /init does not overwrite it. Say in your own words what should change in it."
+        return Reply(text=text, is_error=True)
+    wish = f"\nThe person adds: {argument}" if argument else ""
+    return Reply(shared=UserMessage.of(_TASK + wish))
+
+
+def _there(session: Session) -> str:
+    """Return the name of the file that says already what AGENTS.md is for; "" where there is none."""
+    names = sorted(path.name for path in session.folder.iterdir())
+    return next((name for name in names if name.lower() in _SAME), "")
+
+
+_NONE = "No focus is set for this project. Set one with /focus TEXT; it is kept in .ybs/FOCUS.md."
+
+
+async def focus(session: Session, argument: str) -> Reply:
+    """Show the project's focus, put another in its place, or clear it."""
+    from ybs.context.focus import read_focus
+
+    folder = session.folder
+    if not argument:
+        text = await asyncio.to_thread(read_focus, folder)
+        return Reply(text=text or _NONE)
+    if not session.environment.incognito.may_write:
+        from ybs.security.incognito import WRITES_NOTHING
+
+        return Reply(text=f"The focus was not changed: {WRITES_NOTHING}.", is_error=True)
+    if argument.lower() == "clear":
+        return await _clear(session)
+    return await _set(session, argument)
+
+
+async def _set(session: Session, text: str) -> Reply:
+    from ybs.context.focus import FOCUS_FILE, write_focus
+
+    await asyncio.to_thread(write_focus, session.folder, text)
+    session.context.tell(f"The focus of this project is now: {text}")
+    return Reply(
+        text=f"Saved in {FOCUS_FILE}: it applies from your next message on, and in later sessions."
+    )
+
+
+async def _clear(session: Session) -> Reply:
+    from ybs.context.focus import clear_focus
+
+    if not await asyncio.to_thread(clear_focus, session.folder):
+        return Reply(text=_NONE)
+    session.context.tell("The focus of this project was removed.")
+    return Reply(text="The focus was cleared; this applies from your next message on.")

@@ -6,7 +6,7 @@ from ybs.commands.custom import forget_custom
 from ybs.commands.figures import cost, percent
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
-from ybs.session.reply import Reply, Table
+from ybs.session.reply import Reply, Table, TerminalActions
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -149,3 +149,46 @@ async def show_secrets(session: Session, argument: str) -> Reply:
             return Reply(text=f"{placeholder} is sent to the model in clear text from now on.")
         case _:
             return Reply(text="Usage: /secrets, or /secrets allow KIND#N", is_error=True)
+
+
+async def change_streaming(session: Session, argument: str) -> Reply:
+    """Show the answer as it comes, or when it is whole."""
+    state = _wanted(argument, session.view.streams)
+    if state is None:
+        return Reply(text="Usage: /stream, /stream on or /stream off", is_error=True)
+    session.view.streams = state
+    how = "while they are written" if state else "when they are complete"
+    return Reply(text=f"Answers are shown {how}.")
+
+
+async def change_verbosity(session: Session, argument: str) -> Reply:
+    """Show more or less of the work."""
+    state = _wanted(argument, session.view.is_verbose)
+    if state is None:
+        return Reply(text="Usage: /verbose, /verbose on or /verbose off", is_error=True)
+    session.view.is_verbose = state
+    what = "in full: arguments, outputs, thinking" if state else "shortened"
+    return Reply(text=f"The work is shown {what}.")
+
+
+def _wanted(argument: str, now: bool) -> bool | None:
+    """Read `on` or `off`; nothing turns it round. None for what makes no sense."""
+    return {"": not now, "on": True, "off": False}.get(argument.lower())
+
+
+NONE = "The model has noted no steps in this conversation. For long work it keeps a list by itself, and does so when asked."
+
+
+async def show_steps(session: Session, _argument: str) -> Reply:
+    """Show the list as the model keeps it."""
+    return Reply(text=session.context.steps or NONE)
+
+
+async def check_machine(_session: Session, _argument: str) -> Reply:
+    """Check this machine, and say how to fix what does not work."""
+    return Reply(terminal=TerminalActions(program="doctor"))
+
+
+async def set_up(_session: Session, _argument: str) -> Reply:
+    """Choose the provider and the model, and save a key."""
+    return Reply(terminal=TerminalActions(program="setup"))

@@ -15,11 +15,9 @@ from ybs.commands.custom import custom_of, each_once
 from ybs.commands.diff import show_diff
 from ybs.commands.download import download
 from ybs.commands.effort import LEVELS, change_effort
-from ybs.commands.focus import focus
 from ybs.commands.folders import add_dir
 from ybs.commands.git import commit
 from ybs.commands.hooks import show_hooks
-from ybs.commands.init import init
 from ybs.commands.learn import ACTIONS, learn
 from ybs.commands.mcp import server_names, show_servers
 from ybs.commands.memory import memorize, show_memories
@@ -28,24 +26,34 @@ from ybs.commands.permissions import permissions
 from ybs.commands.plan import show_plan
 from ybs.commands.ports import show_ports
 from ybs.commands.profile import change_profile, profile_names
-from ybs.commands.programs import check_machine, set_up
 from ybs.commands.project import (
     change_incognito,
     change_trust,
+    focus,
+    init,
     send_to_background,
     share,
     show_jobs,
 )
-from ybs.commands.reports import reload_tools, show_config, show_secrets, show_status, show_tools
+from ybs.commands.reports import (
+    change_streaming,
+    change_verbosity,
+    check_machine,
+    reload_tools,
+    set_up,
+    show_config,
+    show_secrets,
+    show_status,
+    show_steps,
+    show_tools,
+)
 from ybs.commands.rewind import rewind
 from ybs.commands.router import make_attempts, say_bad, say_good, show_router
 from ybs.commands.sandbox import change_sandbox
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.skills import skill_names, use_skill
-from ybs.commands.todo import show_steps
 from ybs.commands.undo import compact, redo, restore, undo
 from ybs.commands.usage import show_context, show_cost
-from ybs.commands.view import change_streaming, change_verbosity
 from ybs.session.reply import Reply, Row, Table
 from ybs.session.session import Session
 

@@ -1,27 +1,134 @@
 """A sub-agent's copy of the project: it works there as in the project, and what it changed is merged at the end."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.checkpoints.states import Change, state_at
+from ybs.checkpoints.restore import Restoring
+from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.admission import Admission, Named
-from ybs.conductor.conflicts import Conflicts
-from ybs.conductor.contents import look, path_in
+from ybs.conductor.contents import look, path_in, plain
 from ybs.conductor.copying import Copied
-from ybs.conductor.merged import Merged
-from ybs.conductor.merging import changes_in, spread_clashes
+from ybs.conductor.merged import Conflict, Merged
+from ybs.conductor.merging import (
+    NEEDS_LINES,
+    SAME_LINES,
+    Clash,
+    Fate,
+    changes_in,
+    fate_of,
+    spread_clashes,
+    steps_to,
+    with_lines,
+)
 from ybs.conductor.moving import moved_link
 from ybs.conductor.origin import Origin
-from ybs.conductor.taking_over import TakingOver
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall
 from ybs.core.to_its_end import to_its_end
+from ybs.security.launcher import environ_away
 from ybs.security.paths.names import shown_name
 from ybs.security.sandbox.scratch import remove_folder
+from ybs.tools.calls.hooks import after_change, before_change
+from ybs.tools.editing.changes import text_diff
 from ybs.tools.searching.walk import Deadline
+
+#: How often it begins again because something changed in the project meanwhile.
+_TRIES = 3
+
+
+class TakingOver:
+    """One sub-agent's `changes` on their way into the project; `clashes` are those that stay out, and why."""
+
+    def __init__(
+        self, origin: Origin, changes: Sequence[Change], clashes: Mapping[str, Clash]
+    ) -> None:
+        self._origin, self._changes, self._refused = origin, changes, clashes
+        self.clashes = dict(clashes)
+        #: What the person cannot take back, and why.
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> list[Change]:
+        """The changes that are in the project."""
+        return [change for change in self._changes if change.path not in self.clashes]
+
+    async def do(self, call: ToolCall) -> None:
+        """Bring the changes to the project; `call` is the one that they belong to."""
+        hooks, paths = self._origin.hooks, [self._origin.shown(each) for each in self.done]
+        if not paths:
+            return
+        self.notes = await before_change(hooks, call, "write", paths)
+        try:
+            await self._write()
+        finally:
+            await after_change(hooks, call, "write", paths)
+
+    async def _write(self) -> None:
+        origin = self._origin
+        for tries_left in reversed(range(_TRIES)):
+            self.clashes = dict(self._refused)
+            found = await asyncio.to_thread(origin.states, [each.path for each in self._changes])
+            fates = await self._fates(found)
+            steps = await asyncio.to_thread(steps_to, origin.roots, fates, found, self.clashes)
+            try:
+                await asyncio.to_thread(Restoring(origin.roots, steps, origin.get).do)
+            except (YbsError, OSError) as error:
+                if not tries_left:
+                    await self._give_up(fates, f"it could not be written: {error}")
+            else:
+                return
+
+    async def _give_up(self, fates: Mapping[str, State], why: str) -> None:
+        """Note what is not as it should be."""
+        found = await asyncio.to_thread(self._origin.states, list(fates))
+        for path, fate in fates.items():
+            if path not in self.clashes and plain(found[path]) != plain(fate):
+                self.clashes[path] = Clash(why)
+
+    async def _fates(self, found: Mapping[str, State]) -> dict[str, State]:
+        """Return what is to stand at each path, and note the clashes."""
+        fates: dict[str, State] = {}
+        for change in self.done:
+            ours = plain(found[change.path])
+            fate = fate_of(change, ours)
+            if fate == NEEDS_LINES:
+                fate = await self._with_lines(change, ours)
+            if isinstance(fate, State):
+                fates[change.path] = fate
+            elif isinstance(fate, Clash):
+                self.clashes[change.path] = fate
+        return fates
+
+    async def _with_lines(self, change: Change, ours: State) -> Fate:
+        from ybs.git.three_way import merged_text  # few files were changed on both sides
+
+        origin, states = self._origin, (ours, change.before, change.after)
+        try:
+            mine, base, its = (origin.get(state.digest) or b"" for state in states)
+            folder = await asyncio.to_thread(origin.new_folder)
+            try:
+                host = origin.environment.host
+                merged = await merged_text(
+                    environ_away(host.environ, host.roots),
+                    folder,
+                    mine,
+                    base,
+                    its,
+                    has_sandbox=not origin.environment.sandbox.is_off,
+                )
+            finally:
+                await asyncio.to_thread(remove_folder, str(folder))
+        except (YbsError, OSError) as error:
+            return Clash(f"both changed it, and their lines could not be merged: {error}")
+        if merged is None:
+            return SAME_LINES
+        return with_lines(change, ours, origin.take(merged), len(merged))
+
 
 #: The changes in a copy, and the ignored files that stay there.
 Seen: TypeAlias = tuple[list[Change], list[str]]
@@ -140,3 +247,80 @@ _UNSEEN = (
     "none of its changes were merged, because its copy of the project could not be read ({error}); "
     "the copy stays in {copy} until the session ends"
 )
+
+
+#: Larger files are not compared.
+MOST_COMPARED_BYTES = 200_000
+#: A line has about so many bytes.
+_USUAL_LINE = 40
+
+
+class Conflicts:
+    """Keeps what cannot be merged of the copy that `inside` is."""
+
+    def __init__(self, origin: Origin, inside: ToolEnvironment) -> None:
+        self._origin, self._inside = origin, inside
+        #: Whether something is in the copy alone, so that it stays as long as the session.
+        self.need_copy = False
+
+    def of(self, change: Change, clash: Clash) -> Conflict:
+        """Return the conflict, with both versions kept. Raises OSError."""
+        return Conflict(
+            path=self._origin.shown(change),
+            why=clash.why,
+            kept=self._kept(change),
+            diff=self._difference(change),
+        )
+
+    def _difference(self, change: Change) -> str:
+        with suppress(YbsError, OSError):
+            return self.compared(change)
+        return ""  # there is no room to read the project's file
+
+    def compared(self, change: Change) -> str:
+        """Return how the sub-agent's version differs from the project's; empty where there are no lines to compare. Raises YbsError and OSError."""
+        origin = self._origin
+        ours = state_at(origin.roots, origin.path(change.path), origin.take)
+        if {ours.kind, change.after.kind} - {"file", "absent"}:
+            return ""
+        mine, its = self._content(ours), self._content(change.after)
+        return "" if mine == its else text_diff(mine, its or b"", origin.shown(change)).text
+
+    def lines_changed(self, change: Change) -> int:
+        """Return how many lines a change takes away and adds; of what has none, or is too large to compare, by its size. Raises OSError."""
+        before, after = self._content(change.before), self._content(change.after)
+        if before is None and after is None:
+            return max(change.before.size, change.after.size) // _USUAL_LINE + 1
+        diff = text_diff(before, after or b"", change.path)
+        return max(diff.added + diff.removed, 1)
+
+    def keep_copy(self) -> str:
+        """Have the tools of the session read the copy from now on; return where it is."""
+        folder, environment = self._inside.folder, self._origin.environment
+        if not self.need_copy:
+            self.need_copy = True
+            environment.roots.add(folder, is_read_only=True)
+            environment.sandbox.show(folder)
+        return shown_name(str(folder))
+
+    def _content(self, state: State) -> bytes | None:
+        if not state.digest or state.size > MOST_COMPARED_BYTES:
+            return None
+        return self._origin.get(state.digest)
+
+    def _kept(self, change: Change) -> str:
+        """Keep a file where long outputs are kept, a large one in the copy; return where it is, or what stands for it."""
+        if change.after.kind == "link":
+            return f"a link to {change.after.target}"
+        if change.after.kind != "file":
+            return "deleted" if change.after.kind == "absent" else ""
+        if change.after.digest and self._origin.environment.incognito.may_write:
+            with suppress(YbsError, OSError):
+                return self._put_away(change.after)
+        return f"{self.keep_copy()}/{shown_name(change.path)}"
+
+    def _put_away(self, state: State) -> str:
+        descriptor, path = self._origin.environment.workspace.shells.outputs.create()
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - opened by descriptor
+            file.write(self._origin.get(state.digest) or b"")
+        return str(path)

@@ -15,7 +15,6 @@ from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet
 from ybs.conductor.budget import Budget, Used
-from ybs.conductor.guards import LastWord, Spending
 from ybs.conductor.home import Home, Place
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
@@ -23,6 +22,7 @@ from ybs.conductor.moving import moved_text
 from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
+from ybs.core.errors import StopTurn
 from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
@@ -243,3 +243,51 @@ async def _close(agent: BuiltAgent, own: ToolEnvironment) -> None:
     """Close the tools and end the commands in the background."""
     await agent.toolbox.aclose()
     await own.workspace.shells.aclose()
+
+
+LAST_WORD: Final = (
+    "Your budget ends with your next answer. Call no tool: answer now with what you have found and done, "
+    "and say what is missing."
+)
+
+
+class Spending(Guard):
+    """Ends a turn before a request that could use more tokens or money than the budget has.
+
+    `next_tokens` says how many tokens the next request and its answer may have. What an answer will cost is not known before;
+    it is taken to be as dear as the dearest so far.
+    """
+
+    def __init__(self, budget: Budget, next_tokens: Callable[[Turn], int]) -> None:
+        self._budget, self._next_tokens = budget, next_tokens
+        self._before, self._dearest = 0.0, 0.0
+
+    async def before_step(self, turn: Turn) -> None:
+        """Raise StopTurn where the budget has no room for another request."""
+        used, budget = Used.of(turn.steps, turn.usage), self._budget
+        self._dearest = max(self._dearest, used.cost_usd - self._before)
+        self._before = used.cost_usd
+        if budget.cost_usd is not None and used.cost_usd + self._dearest > budget.cost_usd:
+            text = f"its budget of ${budget.cost_usd:.4f} has no room for another answer"
+            raise StopTurn("limit", text)
+        if budget.tokens is None:
+            return
+        wanted = self._next_tokens(turn)
+        if used.tokens + wanted > budget.tokens:
+            text = (
+                f"its budget of {budget.tokens:,} tokens has no room for another request, "
+                f"which may take {wanted:,} with its answer"
+            )
+            raise StopTurn("limit", text)
+
+
+class LastWord(Guard):
+    """Says before the last request that there will be no other one, so that what was found is not lost."""
+
+    def __init__(self, most_steps: int) -> None:
+        self._most_steps = most_steps
+
+    async def before_step(self, turn: Turn) -> None:
+        """Say it once."""
+        if turn.steps == self._most_steps - 1:
+            turn.say(UserMessage.of(LAST_WORD, origin="guard"))

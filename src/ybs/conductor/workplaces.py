@@ -2,23 +2,30 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
 
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ybs.conductor.home import Home
-from ybs.conductor.isolation import Isolation
+from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.copying import Copied, Copying
+from ybs.conductor.home import Home, Place
 from ybs.conductor.merged import Merged
 from ybs.conductor.models import Chosen
 from ybs.conductor.moving import moved_text
+from ybs.conductor.origin import Origin
 from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.core.envelope import MAIN
-from ybs.core.errors import YbsError
+from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import ToolCall
+from ybs.core.to_its_end import to_its_end
 from ybs.core.wording import listed
+from ybs.security.sandbox.scratch import remove_folder
+from ybs.tools.searching.walk import Deadline
 
 _NOT_MERGED = "What it changed was not merged."
 _UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
@@ -107,3 +114,65 @@ class Workplaces:
         """Remove all copies."""
         if self._isolation is not None:
             await self._isolation.aclose()
+
+
+_CANNOT = (
+    "It cannot have a copy of the project to work in: {why}. Let only one task write at a time."
+)
+
+
+class Isolation:
+    """Makes copies of the project that a main agent works in, one for each sub-agent."""
+
+    def __init__(self, place: Place) -> None:
+        self._environment = place.environment
+        self._origin = Origin(place.environment, place.hooks)
+        self._overlays: list[Overlay] = []
+
+    async def open(self, agent: str, *, is_foreign: bool = False) -> Overlay:
+        """Make a copy for an agent of this name; an `is_foreign` one changes files by itself, unasked. Raises ToolError where the project is too large, or the disk too small."""
+        try:
+            top = await asyncio.to_thread(self._origin.new_folder)
+            try:
+                environment, copied = await self._origin.working(partial(self._copied, top))
+            except BaseException:
+                await to_its_end(asyncio.to_thread(remove_folder, str(top)))
+                raise
+        except OSError as error:
+            raise ToolError(_CANNOT.format(why=error.strerror or error)) from error
+        except YbsError as error:
+            raise ToolError(_CANNOT.format(why=error)) from error
+        overlay = Overlay(agent, self._origin, environment, copied, is_foreign=is_foreign)
+        self._overlays = [*(each for each in self._overlays if not each.is_closed), overlay]
+        return overlay
+
+    async def aclose(self) -> None:
+        """Remove all copies, and end what still runs in one."""
+        for overlay in self._overlays:
+            await overlay.aclose()
+        await asyncio.to_thread(self._origin.close)
+
+    def _copied(self, top: Path, deadline: Deadline) -> tuple[ToolEnvironment, Copied]:
+        origin = self._origin
+        contents = origin.look(deadline)
+        folder = top / (origin.roots.folder.name or "project")
+        folder.mkdir(mode=0o700)
+        has_links = not self._environment.sandbox.is_off
+        copying = Copying(origin.roots, contents, folder, origin.get, has_links=has_links)
+        copied = copying.do(deadline)
+        return self._environment_in(folder, copied), copied
+
+    def _environment_in(self, folder: Path, copied: Copied) -> ToolEnvironment:
+        """Make the environment of a copy. What else the session may read can be read there, too."""
+        original, origin = self._environment, self._origin
+        environment = ToolEnvironment.of(
+            folder, original.loaded, original.permissions, original=original
+        )
+        roots = original.roots
+        linked = [Path(origin.path(path)) for path in copied.shown]
+        others = [path for path in roots.folders if not roots.folder.is_relative_to(path)]
+        for path in (*linked, *others, *roots.reading):
+            environment.roots.add_reading(str(path))
+            if not roots.holds_blocked(path):
+                environment.sandbox.show(path)
+        return environment

@@ -1,7 +1,7 @@
 """Load the settings: defaults, files, profile, environment, options, each laid over the one before."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from ybs.config import paths
 from ybs.config.document import SettingsDocument, dotted, open_document, profile_in, visible
-from ybs.config.environment import PROFILE, is_setting, meant_by, nearest_to, path_of, variables_of
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
 from ybs.config.own_providers import CliAgent, Endpoint
+from ybs.config.paths import PROJECT_FILE
 from ybs.config.plugin import PluginFolder
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import Review
@@ -21,8 +21,11 @@ from ybs.config.schema import Config, planned_in
 from ybs.config.shape import (
     Fitting,
     annotation_at,
+    bare,
     current_of,
+    fields_of,
     fits,
+    is_section,
     missing_from,
     split_key,
     suggest,
@@ -42,7 +45,6 @@ from ybs.config.tree import (
     put,
     values_of,
 )
-from ybs.config.unread import unread
 from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
@@ -362,3 +364,102 @@ def _is_same_file(one: Path, other: Path) -> bool:
         return one == other or one.samefile(other)
     except (OSError, ValueError):
         return False
+
+
+PREFIX = "YBS_"
+PROFILE = "YBS_PROFILE"
+#: Variables that are not settings.
+_OTHERS = (PROFILE, "YBS_HOME", "YBS_LLAMA_THREADS", "YBS_MODEL_HUB")
+_LONGEST_GUESSED = 60
+SHORT_NAMES: dict[str, tuple[str, ...]] = {
+    "YBS_ENDPOINT": ("llm", "endpoint"),
+    "YBS_MODEL": ("llm", "model"),
+    "YBS_PROVIDER": ("llm", "provider"),
+}
+
+
+def variables_of(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that may be settings: short names first, so that full names win."""
+    names = [name for name, value in environ.items() if name.startswith(PREFIX) and value]
+    return sorted(names, key=lambda name: (name not in SHORT_NAMES, name))
+
+
+def path_of(variable: str) -> tuple[str, ...] | None:
+    """Return the way to the setting that a variable names, or None if it does not name a setting."""
+    if variable in SHORT_NAMES:
+        return SHORT_NAMES[variable]
+    steps = variable.removeprefix(PREFIX).split("__")
+    sections = {name.lower(): name for name in fields_of(Config)}
+    section = sections.get(steps[0].lower())
+    if len(steps) == 1 or section is None or not all(steps):
+        return None
+    return (section, *(step.lower() for step in steps[1:]))
+
+
+def meant_by(variable: str) -> str | None:
+    """Return the right spelling of a variable that has one underscore where two belong."""
+    rest = variable.removeprefix(PREFIX).lower()
+    return next((right for plain, right in _spellings() if plain == rest), None)
+
+
+def nearest_to(variable: str) -> str:
+    """Return words that name the nearest variable, or nothing; also for one that ybs knows."""
+    if variable in _OTHERS:
+        return ""
+    from difflib import get_close_matches  # only for a mistake
+
+    is_full = "__" in variable
+    known = [right for _, right in _spellings()] if is_full else [*SHORT_NAMES, *_OTHERS]
+    close = get_close_matches(
+        variable.upper()[:_LONGEST_GUESSED], known, 1, 0.7 if is_full else 0.8
+    )
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _spellings() -> Iterator[tuple[str, str]]:
+    for section, annotation in fields_of(Config).items():
+        if is_section(annotation):
+            for name in fields_of(bare(annotation)):
+                yield f"{section}_{name}".lower(), f"{PREFIX}{section}__{name}".upper()
+
+
+def is_setting(path: tuple[str, ...]) -> bool:
+    """Return whether a setting stands at the end of a way (a whole section does not count)."""
+    annotation = annotation_at(path)
+    return annotation is not None and not is_section(annotation)
+
+
+_IN_PROJECT = (
+    *(f".ybs/{name}" for name in ("config.json", "settings.json", "config.toml", "config.yaml")),
+    "ybs.json",
+    ".ybs.toml",
+    ".ybs.yaml",
+)
+_AT_HOME = (
+    *(f".ybs/{name}" for name in ("config.json", "settings.json", "config.toml", "config.yaml")),
+    *(f".config/ybs/{name}" for name in ("settings.json", "config.toml", "config.yaml")),
+    ".ybs.toml",
+    ".ybs.yaml",
+)
+
+
+def unread(project: Path, home: Path, known: Collection[str] = ()) -> list[str]:
+    """Return a warning for settings that somebody wrote where nobody reads them: one for the project, one for the home.
+
+    `known` are the files that were read: YBS_HOME may name any folder.
+    """
+    warnings: list[str] = []
+    if project != home and (name := _first(project, _IN_PROJECT, known)):
+        warnings.append(
+            f"{name} is not read: the settings of a project are in {PROJECT_FILE}, as JSON."
+        )
+    if name := _first(home, _AT_HOME, known):
+        warnings.append(
+            f"~/{name} is not read: your own settings are in ~/.config/ybs/config.json, as JSON."
+        )
+    return warnings
+
+
+def _first(folder: Path, names: tuple[str, ...], known: Collection[str]) -> str:
+    there = (name for name in names if (folder / name).is_file())
+    return next((name for name in there if str(folder / name) not in known), "")

@@ -6,11 +6,38 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from ybs.config.agents import Agents
-from ybs.config.local import Local, Minutes
 from ybs.config.network import Network, NotEmpty
 from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
 from ybs.config.router import Router
 from ybs.config.tool_needs import ToolNeeds
+
+Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
+
+
+class Local(Struct, frozen=True, kw_only=True):
+    """Models that run on this machine, in a server that ybs starts."""
+
+    server: Annotated[
+        NotEmpty | None,
+        Meta(
+            description="The absolute path of llama.cpp's `llama-server`. Unset: that of the extra `local`, or the one in "
+            "`PATH` where this machine has a graphics processor or the extra is not installed."
+        ),
+    ] = None
+    hub: Annotated[
+        NotEmpty,
+        Meta(
+            description="Where models are downloaded from when you ask for one: a hub with the addresses of Hugging Face, "
+            "or a mirror's pattern with `{file}`, and `{repository}` where it is needed."
+        ),
+    ] = "https://huggingface.co"
+    keep_minutes: Annotated[
+        Minutes | None,
+        Meta(
+            description="How long a model stays in memory after its last use, in Ollama too. Unset: 15, and Ollama's own."
+        ),
+    ] = None
+
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
 Mode: TypeAlias = Literal["ask", "accept-edits", "auto", "plan", "deny", "bypass"]

@@ -9,9 +9,11 @@ written; they may be anybody's, so they come last whatever date they claim. Memo
 
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,6 +21,7 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.context.document_places import top_of
+from ybs.context.document_text import framed
 from ybs.context.memory_file import (
     Memory,
     Place,
@@ -29,12 +32,12 @@ from ybs.context.memory_file import (
     read_memories,
     written,
 )
-from ybs.context.memory_names import file_name, project_name
-from ybs.context.memory_recent import section_of
-from ybs.context.memory_search import best
+from ybs.context.memory_names import file_name, project_name, read_name
 from ybs.context.section import Section
 from ybs.core.errors import Refused, ToolError
 from ybs.core.remedies import Remedy
+from ybs.repo_map.search import bm25
+from ybs.repo_map.words import stems_of
 from ybs.security.incognito import WRITES_NOTHING
 
 #: The most bytes of one memory, and the most memories of one folder. None is ever deleted to make room.
@@ -325,3 +328,109 @@ def _told(host: Host, folder: Path, what: str) -> Generator[None]:
 
 def _compared(text: str) -> str:
     return " ".join(text.casefold().split()).lstrip("# ")
+
+
+#: The most bytes that the prompt has of all recent memories, of one, and of the line that says what is missing. A token
+#: has about 4 bytes: 600 and 100 tokens.
+_RECENT_BYTES, _EACH_BYTES, _NOTE_BYTES = 2_400, 400, 80
+_INTRODUCTION = "Kept in earlier sessions, the newest first:"
+
+
+def section_of(memories: Sequence[Memory], total: int, source: str) -> Section:
+    """Return the section; there are `total` memories, of which these are the newest."""
+    lines, left = [_INTRODUCTION], _RECENT_BYTES - len(_INTRODUCTION) - _NOTE_BYTES
+    is_cut = False
+    for memory in memories:
+        line = _cut(_line(memory), min(_EACH_BYTES, left))
+        is_cut |= line.endswith("…")
+        left -= len(line.encode()) + 1
+        lines.append(line)
+    more = total - len(memories)
+    if more or is_cut:
+        lines.append(f"[{f'{more:,} more' if more else 'cut'}; the person can list them all]")
+    return Section(name="memories", text="\n".join(lines), source=source, is_cut=is_cut or more > 0)
+
+
+def _line(memory: Memory) -> str:
+    said = " / ".join(" ".join(line.split()) for line in memory.text.split("\n") if line.strip())
+    whose = f" ({memory.whose})" if memory.whose else ""
+    return f"- {memory.day}{whose}: {framed(said)}"
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    data = text.encode(errors="replace")
+    if len(data) <= most_bytes:
+        return text
+    return data[: most_bytes - 3].decode(errors="ignore").rstrip() + "…"
+
+
+#: What a memory is called says more of it than a word in it.
+_HEADING_WEIGHT = 2
+_SHORTEST_BEGINNING = 3
+_WORD = re.compile(r"\w+")
+#: Writing without spaces: pairs of characters stand for words.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+
+
+def best(memories: Sequence[Memory], query: str, most: int) -> list[Memory]:
+    """Return the memories that the words fit best, the best first, of equals the first.
+
+    A word that stands nowhere counts as the beginning of one. Where the words are too common or too short to be looked
+    for, the memories that have them all as they were typed are the answer.
+    """
+    wanted = dict.fromkeys(_terms(query))
+    if not wanted:
+        typed = query.casefold().split()
+        found = (each for each in memories if typed and _has(each, typed))
+        return [each for each, _ in zip(found, range(most), strict=False)]
+    worth = bm25(_Terms(memories), dict.fromkeys(wanted, 1.0))
+    order = sorted(worth, key=lambda place: (-worth[place], place))
+    return [memories[place] for place in order[:most]]
+
+
+class _Terms:
+    """What the memories say, as an index of it."""
+
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self._counts = [_counted(memory) for memory in memories]
+        self._known = set[str]().union(*self._counts)
+        self.lengths = [counted.total() for counted in self._counts]
+
+    def postings(self, term: str) -> tuple[list[int], list[float]]:
+        """Return the memories that have the term, or where none has it a term that begins so."""
+        meant = [term]
+        if term not in self._known and len(term) >= _SHORTEST_BEGINNING:
+            meant = [each for each in self._known if each.startswith(term)]
+        counts = (float(sum(counted[each] for each in meant)) for counted in self._counts)
+        found = {place: count for place, count in enumerate(counts) if count}
+        return list(found), list(found.values())
+
+
+def _counted(memory: Memory) -> Counter[str]:
+    counted = Counter(_terms(memory.body))
+    for term in (*_terms(memory.heading), *_terms(read_name(memory.name)[1])):
+        counted[term] += _HEADING_WEIGHT
+    return counted
+
+
+def _terms(text: str) -> list[str]:
+    return [term for word in _WORD.findall(text) for term in _terms_of(word)]
+
+
+@lru_cache(maxsize=16_384)
+def _terms_of(word: str) -> tuple[str, ...]:
+    if word.isascii():
+        is_number = any(map(str.isdigit, word))
+        return stems_of(word) or ((word.lower(),) if is_number else ())
+    low = word.casefold()
+    pairs = (
+        run[place : place + 2]
+        for run in _UNSPACED.findall(low)
+        for place in range(len(run) - 1)
+    )  # fmt: skip
+    return tuple(dict.fromkeys((*pairs,))) or (low,)
+
+
+def _has(memory: Memory, words: Iterable[str]) -> bool:
+    text = f"{memory.name} {memory.text}".casefold()
+    return all(word in text for word in words)

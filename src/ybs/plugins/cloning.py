@@ -2,8 +2,10 @@
 
 import os
 import signal
+import tarfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryDirectory
@@ -11,8 +13,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.document import visible
-from ybs.plugins.archives import of_tar
-from ybs.plugins.content import MOST_BYTES, BadPlugin, Content
+from ybs.plugins.content import MOST_BYTES, MOST_FILES, BadPlugin, Content
 from ybs.security.launcher import environ_away, persons_program, start
 from ybs.security.sandbox.launch import Launch
 
@@ -99,3 +100,23 @@ def _read(process: "Popen[bytes]") -> bytes:
     finally:
         timer.cancel()
     return data
+
+
+def of_tar(data: bytes) -> Content:
+    """Read a tar file. Raises BadPlugin and tarfile.TarError."""
+    content = Content()
+    with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
+        for count, member in enumerate(archive):
+            if count > 4 * MOST_FILES:
+                raise BadPlugin(f"it has more than {MOST_FILES:,} files")
+            if member.isdir():
+                continue
+            if member.issym():
+                content.add_link(member.name, member.linkname)
+                continue
+            packed = archive.extractfile(member) if member.isreg() else None
+            if packed is None or member.size > content.room:
+                why = "is too large" if packed else "is neither a file nor a folder"
+                raise BadPlugin(f"{member.name[:200]!r} {why}")
+            content.add(member.name, packed.read(), is_executable=bool(member.mode & 0o111))
+    return content

@@ -3,15 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from ybs.repo_map.grammars import grammar_of
 from ybs.repo_map.languages import is_packed, utf8_of
-from ybs.repo_map.name_nodes import name_of
-from ybs.repo_map.signature import legible, signature_of
+from ybs.security.unicode import printable
 
 if TYPE_CHECKING:  # tree-sitter is loaded with the first file that is parsed
     from tree_sitter import Language, Node, Query, Tree
@@ -240,3 +241,144 @@ def _references(
 
 def _text(name: bytes) -> str:
     return legible(name.decode("utf-8", "replace"), _LONGEST_NAME)
+
+
+LONGEST_SIGNATURE = 200
+_READ_BYTES = 1_000
+_OF_ONE_LINE = ("constant", "macro")
+#: So far back on its line are looked for the words in front of a definition: `export const`, `pub`.
+_PREFIX_BYTES = 60
+_PREFIX = re.compile(rb"\n?[ \t]*([\w \t<>]*)\Z")
+#: Annotations, attributes and decorators in front.
+_ANNOTATIONS = re.compile(
+    r"(?:(?:@(?!interface\b)[\w.]++(?:\((?:[^()\"]|\"[^\"]*+\"|\([^()]*+\))*+\))?|#?\[\[?\w[^\[\]]*+\]\]?) )++"
+)
+#: Where the lines of a broken list were joined.
+_SEAMS = re.compile(r"([(\[]) |,? ([)\]])")
+#: A lifetime of Rust is not a quote: it stands behind & or <, or follows on another word.
+_LONG_STRING = re.compile(r"\"[^\"]{40,}+\"|(?<![&<])'[^']{40,}+(?<![&<])(?<![+:,] )'|`[^`]{40,}+`")
+
+
+def signature_of(source: bytes, node: "Node", kind: str) -> str:
+    """Return the head of a definition in one line, without its body."""
+    start = _start(source, node)
+    body = _body(node)
+    ends = (part.start_byte for part in (body, _comment(node)) if part is not None)
+    head = source[start : min(node.end_byte, start + _READ_BYTES, *ends)]
+    if kind in _OF_ONE_LINE:
+        head = head.lstrip().partition(b"\n")[0].rstrip(b"\r\\ ")
+    elif body is None and kind != "type":
+        head = head.partition(b"{")[0].partition(b"\n\n")[0]
+    line = _SEAMS.sub(r"\1\2", " ".join(head.decode("utf-8", "replace").split()))
+    if kind == "type" and len(line) > LONGEST_SIGNATURE // 2:
+        line = re.sub(r"\{.*", "{", line)
+    line = _LONG_STRING.sub('"..."', _ANNOTATIONS.sub("", line, count=1)).rstrip(" {:;")
+    return legible(line, LONGEST_SIGNATURE)
+
+
+def legible(text: str, most: int) -> str:
+    """Return a text that can be printed, cut to `most` characters."""
+    text = text if text.isprintable() else printable(text).replace("\n", " ")
+    return text if len(text) <= most else text[: most - 3].rstrip() + "..."
+
+
+def _start(source: bytes, node: "Node") -> int:
+    """Begin at the words in front of the definition, when nothing else stands on its line."""
+    start = node.start_byte
+    low = max(0, start - _PREFIX_BYTES)
+    line = source.rfind(b"\n", low, start)
+    if line < 0 and low:
+        return start
+    found = _PREFIX.match(source, max(line, 0), start)
+    return found.start(1) if found else start
+
+
+def _body(node: "Node") -> "Node | None":
+    body = node.child_by_field_name("body") or node.child_by_field_name("accessors")
+    if body is not None:
+        return body
+    for field in ("value", "right"):  # a function that is given to a name
+        value = node.child_by_field_name(field)
+        if value is not None and (body := value.child_by_field_name("body")) is not None:
+            return body
+    return None
+
+
+def _comment(node: "Node") -> "Node | None":
+    """Return the first comment that follows on the head."""
+    for child in node.children[1:]:
+        if child.type.endswith("comment"):
+            return child
+    return None
+
+
+#: Language: the module of its grammar, the function in it, and the files of its query.
+_GRAMMARS = {
+    "python": ("tree_sitter_python", "language", "python"),
+    "javascript": ("tree_sitter_javascript", "language", "javascript javascript_only jsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript", "javascript typescript_only"),
+    "tsx": ("tree_sitter_typescript", "language_tsx", "javascript typescript_only jsx"),
+    "go": ("tree_sitter_go", "language", "go"),
+    "rust": ("tree_sitter_rust", "language", "rust"),
+    "java": ("tree_sitter_java", "language", "java"),
+    "c": ("tree_sitter_c", "language", "c"),
+    "cpp": ("tree_sitter_cpp", "language", "c cpp_only"),
+    "csharp": ("tree_sitter_c_sharp", "language", "csharp"),
+    "ruby": ("tree_sitter_ruby", "language", "ruby"),
+    "php": ("tree_sitter_php", "language_php", "php"),
+    "bash": ("tree_sitter_bash", "language", "bash"),
+}
+
+
+@cache
+def grammar_of(language: str) -> "tuple[Language, Query] | None":
+    """Return the grammar and its query; None when there is none, or it cannot be loaded here."""
+    if language not in _GRAMMARS:
+        return None
+    module, function, files = _GRAMMARS[language]
+    try:
+        from tree_sitter import Language, Query
+
+        pointer: object = getattr(import_module(module), function)()
+        grammar = Language(pointer)
+    except ImportError:  # no wheel of it for this machine: the words of the file still count
+        return None
+    folder = Path(__file__).parent / "queries"
+    text = "".join((folder / f"{name}.scm").read_text("utf-8") for name in files.split())
+    return grammar, Query(grammar, text)
+
+
+#: Fields that lead from a definition to its name, the likeliest first.
+_FIELDS = ("name", "declarator", "left", "key", "property", "type")
+#: Nodes that hold the name without a field for it: as their first part, or as their last.
+_FIRST = frozenset(
+    ("const_element", "generic_type", "parenthesized_declarator", "reference_declarator", "type")
+)
+_LAST = frozenset(("field_declaration", "variable_declaration"))
+#: Names of more than one part: `value=` of Ruby.
+_WHOLE = frozenset(("setter",))
+#: No grammar wraps a name deeper; a hostile text does.
+_MOST_STEPS = 12
+
+
+def name_of(node: "Node") -> "tuple[Node, Node | None] | None":
+    """Return the node of a definition's name, and that of the class it is said to belong to (`Class::method`)."""
+    owner = node.child_by_field_name("receiver")
+    for _ in range(_MOST_STEPS):
+        inner = None if node.child_count == 0 or node.type in _WHOLE else _inner(node)
+        if inner is None:
+            return node, owner
+        owner = node.child_by_field_name("scope") or owner
+        node = inner
+    return None
+
+
+def _inner(node: "Node") -> "Node | None":
+    kind = node.type
+    if kind in _LAST and node.child_by_field_name("declarator") is None:
+        return node.named_child(node.named_child_count - 1)
+    for field in _FIELDS:
+        inner = node.child_by_field_name(field)
+        if inner is not None:
+            return inner
+    return node.named_child(0) if kind in _FIRST and node.named_child_count else None

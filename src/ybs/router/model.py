@@ -9,15 +9,23 @@ import msgspec
 from msgspec import Struct
 
 from ybs.core.errors import AuthError, ConfigError, ModelError, YbsError
-from ybs.core.events import Event, Noticed, RequestStarted
+from ybs.core.events import (
+    AssistantSaid,
+    Event,
+    Noticed,
+    PromptRead,
+    RequestRetried,
+    RequestStarted,
+    TextStreamed,
+)
+from ybs.core.messages import Usage
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
 from ybs.providers.registry import ProviderModel
 from ybs.router.arms import Arm
 from ybs.router.classifier import Features
-from ybs.router.passing import Seen, Waits, first_line, may_pass
 from ybs.router.pools import Shortage
-from ybs.router.requests import features_of, names_in, pictures_in, size_of
+from ybs.router.requests import BYTES, features_of, names_in, pictures_in, size_of
 from ybs.router.routing import CACHE_SECONDS, Answered, Routing
 from ybs.router.selection import Decision
 
@@ -344,3 +352,56 @@ def _first(routing: Routing) -> tuple[Arm, ProviderModel]:
             problem = error
             routing.warnings.append(f"{arm.name} cannot be used: {str(error).splitlines()[0]}")
     raise ConfigError(str(problem), remedies=problem.remedies)
+
+
+#: What may come before anything of an answer is shown.
+_NOT_YET: Final = (Noticed, PromptRead, RequestRetried, RequestStarted)
+#: For room in a pool, and for models that rest, a request waits no longer than this in all, in seconds.
+MOST_WAIT_SECONDS: Final = 60.0
+
+
+class Waits:
+    """Counts how long a request has waited."""
+
+    def __init__(self) -> None:
+        self._waited, self._count = 0.0, 0
+
+    def next(self, seconds: float, why: str) -> RequestRetried | None:
+        """Return what to tell of the next try; None where it would wait too long."""
+        if self._waited + seconds > MOST_WAIT_SECONDS:
+            return None
+        self._waited, self._count = self._waited + seconds, self._count + (seconds > 0)
+        return RequestRetried(attempt=self._count, wait_seconds=seconds, message=why)
+
+
+class Seen:
+    """What of an answer has come."""
+
+    def __init__(self) -> None:
+        self.has_output = False
+        self._usage, self._written = Usage(), 0
+
+    def add(self, event: Event) -> None:
+        """Take an event of the answer."""
+        self.has_output = self.has_output or not isinstance(event, _NOT_YET)
+        if isinstance(event, TextStreamed):
+            self._written += len(event.text)
+        elif isinstance(event, AssistantSaid):
+            self._usage = event.usage
+
+    def used(self, asked: int) -> Usage:
+        """Return what the request has used: of one that was cut off, what the provider counts most likely."""
+        if self._usage != Usage() or not self.has_output:
+            return self._usage
+        return Usage(input_tokens=asked, output_tokens=self._written // BYTES)
+
+
+def may_pass(error: ModelError) -> bool:
+    """Return whether another arm may do better: an outage, a limit, a refused key; not a request that is wrong."""
+    return error.temporary or isinstance(error, NotServed | AuthError)
+
+
+def first_line(error: YbsError) -> str:
+    """Return the first line of what an error says, as a sentence."""
+    text = str(error).split("\n", 1)[0].strip()[:200]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

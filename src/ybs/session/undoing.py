@@ -158,7 +158,7 @@ class Checkpoints:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
         contents = StoredContents()
         changes = [c for c in self._record(name, contents).changes if c.path in paths]
-        return message_of(changes, contents.get, columns)
+        return message_of(changes, columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""

@@ -26,10 +26,10 @@ from ybs.security.sandbox.launch import Need
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
-from ybs.tools.specs import short_spec, spec
 
 if TYPE_CHECKING:
     from ybs.tools.calls.tool_names import Found
+
 
 _Value = TypeVar("_Value")
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
@@ -455,3 +455,43 @@ def _preview_of(tool: Tool, arguments: Any) -> Preview:
     if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
         raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
     return preview
+
+
+@runtime_checkable
+class Short(Protocol):
+    """A tool with a short form for small models."""
+
+    @property
+    def short_description(self) -> str:
+        """What a small model is told."""
+        ...
+
+    @property
+    def rare(self) -> frozenset[str]:
+        """The arguments that a small model does not hear of."""
+        ...
+
+
+def spec(tool: Tool) -> ToolSpec:
+    """Return all that a tool says of itself."""
+    return ToolSpec(
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.parameters,
+        effect=tool.effect,
+    )
+
+
+def short_spec(tool: Tool) -> ToolSpec:
+    """Return the short form: the first line of the prompt, and arguments by name and type only."""
+    if not isinstance(tool, Short):
+        return spec(tool)
+    schema = msgspec.json.decode(tool.parameters)
+    properties = {
+        name: {key: value for key, value in line.items() if key not in ("description", "default")}
+        for name, line in schema["properties"].items()
+        if name not in tool.rare
+    }
+    kept = {**schema, "properties": properties}
+    parameters = Raw(msgspec.json.encode(kept))
+    return replace(spec(tool), description=tool.short_description, parameters=parameters)

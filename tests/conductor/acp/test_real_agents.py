@@ -11,8 +11,9 @@ import pytest
 
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated
+from scripted import OpenAIServer
 from ybs.core.events import ToolStarted
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 EDITOR = Path(__file__).parents[3] / "examples" / "embedding" / "editor.py"

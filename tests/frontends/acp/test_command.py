@@ -16,8 +16,9 @@ import pytest
 
 from processes import comes
 from rows import every_row
+from scripted import OpenAIServer
 from ybs.frontends.acp.command import WITHOUT_SDK
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 #: The first one imports the SDK, which takes seconds on a busy machine.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from scripted import OpenAIServer
 from ybs.core.messages import ToolCall
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 from ybs.testing.script import ScriptedAnswer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from rows import every_row
+from scripted import OpenAIServer
 from serving import serving
 from ybs import cli
-from ybs.testing.servers import OpenAIServer
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 

@@ -15,7 +15,7 @@ from hosts import this_host
 from serving import serving
 from ybs import cli
 from ybs.agent.sandbox import Sandbox
-from ybs.frontends.headless import machine, screen
+from ybs.frontends.headless import machine
 from ybs.frontends.headless.finding import Finding, install, summary, write_findings
 
 KEY = "sk-" + "abcdefgh" * 4
@@ -333,19 +333,19 @@ def test_a_missing_program_comes_with_what_installs_it(
 def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
-    (kind, signs) = screen.look_at_screen({"TERM": "xterm-256color"})
+    (kind, signs) = machine.look_at_screen({"TERM": "xterm-256color"})
     assert (kind.state, signs.state) == ("ok", "ok")
     assert "100 columns, 256 colours" in kind.detail
-    assert screen.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
-    assert screen.look_at_kind("", {}).is_to_mend
+    assert machine.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
+    assert machine.look_at_kind("", {}).is_to_mend
     monkeypatch.setenv("COLUMNS", "30")
-    assert screen.look_at_kind("", {"TERM": "xterm"}).is_to_mend
-    assert screen.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
-    assert screen.look_at_encoding("no such").is_to_mend
-    assert screen.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
-    assert screen.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
-    assert screen.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"
-    assert screen.colours({"TERM": "xterm"}) == "8 colours"
+    assert machine.look_at_kind("", {"TERM": "xterm"}).is_to_mend
+    assert machine.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
+    assert machine.look_at_encoding("no such").is_to_mend
+    assert machine.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
+    assert machine.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
+    assert machine.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"
+    assert machine.colours({"TERM": "xterm"}) == "8 colours"
 
 
 @pytest.mark.integration
@@ -356,12 +356,12 @@ def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.M
     tmux.chmod(0o755)
     monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
     inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "PATH": str(tmp_path)}
-    *_, only = screen.look_at_screen(inside)
+    *_, only = machine.look_at_screen(inside)
     assert (only.name, only.fix) == ("tmux", "tmux set -s extended-keys on")
     tmux.write_text("no program\n\0")
-    assert list(screen.look_at_tmux(inside, ())) == []
+    assert list(machine.look_at_tmux(inside, ())) == []
     tmux.unlink()
-    assert list(screen.look_at_tmux(inside, ())) == []
+    assert list(machine.look_at_tmux(inside, ())) == []
 
 
 def test_the_doctor_says_whether_the_program_of_an_agent_is_there(

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from hosts import this_host
+from scripted import OpenAIServer
 from serving import serving
 from ybs import cli
 from ybs.commands.open import SlashCommands
 from ybs.session.session import Session
-from ybs.testing.servers import OpenAIServer
 from ybs.transcripts.log import Log
 
 pytestmark = pytest.mark.integration

@@ -9,13 +9,13 @@ import pytest
 from msgspec import Raw
 
 from rows import every_row
+from scripted import OpenAIServer
 from serving import serving
 from ybs.config.schema import Safety
 from ybs.core.events import Noticed, ToolFinished, ToolStarted
-from ybs.frontends.headless.refusals import Refusals
-from ybs.frontends.headless.run import run_once
+from ybs.frontends.headless.run import Refusals, run_once
 from ybs.session.options import Options
-from ybs.testing import OpenAIServer, call
+from ybs.testing import call
 
 pytestmark = pytest.mark.integration
 

@@ -1,9 +1,8 @@
-"""`ybs router stats`, `explain` and `reset`: on the terminal, as data and as a picture."""
+"""`ybs router stats`, `explain` and `reset`: on the terminal and as data."""
 
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -64,21 +63,6 @@ def test_stats_are_data_for_programs(used: Path, capsys: pytest.CaptureFixture[s
     assert (use["pool"], use["arm"], use["usd"]) == ("a", "a/x", 0.5)
 
 
-def test_the_picture_has_what_the_lines_have_and_no_scripts(
-    used: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["router", "stats", "--svg", "out.svg"]) == 0
-    assert "The picture is in out.svg." in capsys.readouterr().err
-    text = (used / "out.svg").read_text("utf-8")
-    tree = ElementTree.fromstring(text)
-    words = [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
-    assert words.count("a/x") == words.count("b<&>/y") == 2
-    assert "fix" in words
-    assert len(list(tree.iter("{http://www.w3.org/2000/svg}circle"))) == 2 * 9
-    assert "<script" not in text
-    assert cli.main(["router", "stats", "--svg", "missing/out.svg"]) == 1
-
-
 def test_explain_says_why_and_what_came_of_it(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,5 +93,4 @@ def test_words_that_an_action_does_not_take_are_bad_usage(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["router", "stats", "1a"]) == 2
-    assert cli.main(["router", "explain", "--svg", "x.svg"]) == 2
-    assert "--svg works only with `ybs router stats`" in capsys.readouterr().err
+    assert "only `ybs router explain` takes a decision" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 from hosts import this_host
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.trust import trust
-from ybs.trust.settings import load
+from ybs.trust.layer import load
 
 OWN = "Your own MCP servers, hooks and tools start"
 

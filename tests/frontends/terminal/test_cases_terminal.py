@@ -21,6 +21,7 @@ from fake_session import FakeSession, asks, question_of, says
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, hostile_events, sound
 from rows import every_row
 from screen import YBS, Screen
+from scripted import ServerProcess
 from ybs.cli import complain
 from ybs.config.schema import Config, Ui
 from ybs.core.envelope import MAIN, Envelope
@@ -34,7 +35,6 @@ from ybs.frontends.terminal.questions.ask import ask
 from ybs.frontends.terminal.questions.confirm import whole_body
 from ybs.security.gate import drawn
 from ybs.security.unicode import printable
-from ybs.testing.servers import ServerProcess
 
 
 @every_row("kind", ACTING)

@@ -4,7 +4,7 @@ import os
 from typing import Any, cast
 
 from rows import every_row
-from ybs.frontends.terminal.hangup import AGAIN_SECONDS, GONE, RELOAD, hung_up, is_gone
+from ybs.frontends.terminal.terminal import AGAIN_SECONDS, GONE, RELOAD, hung_up, is_gone
 
 
 class Loop:

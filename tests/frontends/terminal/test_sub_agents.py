@@ -14,6 +14,7 @@ from stage import staged
 
 from fake_session import FakeSession, question_of, says
 from hosts import this_host
+from scripted import ServerProcess
 from ybs.core.envelope import MAIN
 from ybs.core.events import (
     AssistantSaid,
@@ -35,7 +36,7 @@ from ybs.frontends.headless.output import Format
 from ybs.frontends.headless.run import run_once
 from ybs.session.options import Options
 from ybs.session.session import Session
-from ybs.testing import ServerProcess, call
+from ybs.testing import call
 from ybs.transcripts.reading import read
 
 Open = Callable[..., Any]

@@ -14,7 +14,7 @@ from ybs.config.schema import Config, Ui
 from ybs.core.errors import ProviderDown
 from ybs.core.events import TextStreamed
 from ybs.core.ports import Answer
-from ybs.frontends.terminal import warm_up
+from ybs.frontends.terminal import terminal as terminal_module
 
 pytestmark = pytest.mark.integration
 
@@ -439,7 +439,7 @@ async def test_a_signal_to_end_closes_the_session() -> None:
 async def test_nothing_is_loaded_any_more_after_leaving_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(warm_up, "WARM_UP_SECONDS", 61.0)
+    monkeypatch.setattr(terminal_module, "WARM_UP_SECONDS", 61.0)
     loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
     call_later = loop.call_later
 

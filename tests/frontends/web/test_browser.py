@@ -15,6 +15,7 @@ import pytest
 from commands.test_learn import WORDS as RECURRING
 from learning.past_sessions import CHANGELOG, turn, write
 from screen import Screen
+from scripted.faults import Interrupted
 from web_pages import (
     PHONE,
     SCRIPT,
@@ -32,8 +33,8 @@ from web_pages import (
     until,
     web,
 )
-from ybs.testing.script import Interrupted, call, thought
 from ybs.testing.script import answer as said
+from ybs.testing.script import call, thought
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 Serve = Callable[..., Web]

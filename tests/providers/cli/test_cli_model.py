@@ -276,7 +276,7 @@ async def test_a_program_that_falls_silent_is_ended_with_an_error(stand_in: Any,
 async def test_an_answer_counts_although_its_program_does_not_end(
     stand_in: Any, asked: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ybs.providers.cli.program._ENDING_SECONDS", 0.05)
+    monkeypatch.setattr("ybs.providers.cli.model._ENDING_SECONDS", 0.05)
     stand_in.plays([*lines.claude("whole"), {"sleep": 1000}])
     assert message_in(await asked(stand_in.model())).text == "whole"
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.providers.local.catalogue import CANDIDATES
 from ybs.providers.local.choice import Plan, Shape, choose, plan, smaller
 from ybs.providers.local.hardware import Gpu, Machine
+from ybs.providers.local.hub import CANDIDATES
 
 CODER_7B = Shape(file_bytes=4_700_000_000, layers=28, token_bytes=57_344, longest=32_768)
 

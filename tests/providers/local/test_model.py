@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
+from scripted import Frames, OpenAIServer
 from ybs.commands.advice import told
 from ybs.config.schema import AgentLimits, Config, Context, Llm
 from ybs.core.errors import ConfigError, ProviderDown
@@ -19,7 +20,6 @@ from ybs.providers.local import STARTER_NAME, model, process, server
 from ybs.providers.local.facts import FACTS
 from ybs.providers.local.model import LlamaCppModel
 from ybs.providers.registry import create_model, open_model
-from ybs.testing import Frames, OpenAIServer
 
 pytestmark = pytest.mark.integration
 

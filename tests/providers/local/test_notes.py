@@ -9,7 +9,7 @@ from local.test_gguf import QWEN
 
 from hosts import this_host
 from ybs.core.errors import ConfigError
-from ybs.providers.local import notes
+from ybs.providers.local import model as notes
 
 
 @pytest.fixture

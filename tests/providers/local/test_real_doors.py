@@ -23,7 +23,7 @@ from ybs.core.events import AssistantSaid, TextStreamed
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.local import models, server
-from ybs.providers.local.notes import notes_of
+from ybs.providers.local.model import notes_of
 from ybs.providers.local.template import Template, templates_of
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model

@@ -21,8 +21,7 @@ from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
-from ybs.providers.local.model import LlamaCppModel
-from ybs.providers.local.notes import notes_of
+from ybs.providers.local.model import LlamaCppModel, notes_of
 from ybs.providers.local.template import _FAMILIES, Template, templates_of
 from ybs.session.options import Options
 from ybs.session.session import Session

@@ -15,8 +15,7 @@ from ybs.core.ports import Request
 from ybs.providers.local import models, server
 from ybs.providers.local.choice import Shape
 from ybs.providers.local.gguf import ModelHead
-from ybs.providers.local.model import LlamaCppModel
-from ybs.providers.local.notes import NO_CALLS, notes_of
+from ybs.providers.local.model import NO_CALLS, LlamaCppModel, notes_of
 from ybs.providers.local.template import makes_calls, templates_of
 from ybs.testing import ScriptedModel
 

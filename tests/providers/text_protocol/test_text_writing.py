@@ -5,9 +5,8 @@ from msgspec import Raw
 
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.text_protocol.examples import EXAMPLES, NAMES
 from ybs.providers.text_protocol.reading import with_calls
-from ybs.providers.text_protocol.writing import HOW, Writer, signature
+from ybs.providers.text_protocol.writing import EXAMPLES, HOW, NAMES, Writer, signature
 
 SCHEMA = Raw(
     b'{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},'

@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Callable
 from hashlib import sha1, sha256
-from itertools import pairwise
 from random import Random
 from uuid import UUID
 
@@ -19,7 +18,6 @@ from timing import takes_at_most
 from ybs.security.firewall import decode
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LEAST_BASE64, packed
-from ybs.security.firewall.dumps import MOST_LINES, SHARED_LINES, dumped
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.views import View
 from ybs.security.marks import marked
@@ -89,13 +87,6 @@ SPLIT: dict[str, Disguise] = {
     "a line end and a margin": within("\n    "),
     "a backslash and a line end": within("\\\n"),
     "a quoted-printable line end": within("=\n"),
-    "a sum": lambda text: f'"{within(chr(34) + " + " + chr(34))(text)}"',
-    "a sum on two lines": lambda text: (
-        f"'{within(chr(39) + ' +' + chr(10) + '   ' + chr(39))(text)}'"
-    ),
-    "two literals": lambda text: f'"{within(chr(34) + " " + chr(34))(text)}"',
-    "a dot of PHP": lambda text: f"'{within(chr(39) + ' . ' + chr(39))(text)}'",
-    "empty quotes of a shell": within('""'),
 }
 #: How tools show the lines of a file: read_file, search_files, `cat -n` and `grep -n`.
 NUMBERED = ["{}\t{}", "{}:\t{}", "{}-\t{}", "{:6}\t{}", "{}:{}"]
@@ -134,10 +125,8 @@ def as_shown(form: str, text: str) -> str:
 @pytest.mark.parametrize("form", NUMBERED)
 def test_a_disguise_is_found_in_what_a_tool_shows_of_a_file(form: str) -> None:
     found = Firewall().mask
-    # A sum on two lines is read behind a tab alone: a colon with a number is part of many a text.
-    ways = [way for way in ALONE if way != "a sum on two lines" or "\t" in form]
     for _, token in TOKENS[::9]:
-        for way in ways:
+        for way in ALONE:
             text = as_shown(form, f"here it is:\n\n{ALONE[way](token)}\n\nthat was it\n")
             assert "[ybs:secret:" in found(text), (way, text)
 
@@ -163,13 +152,11 @@ def test_one_token_is_masked_in_every_two_disguises() -> None:
         ("percent signs", "https://h/?a=%20&t=", "&b=2"),
         ("a soft hyphen", f"{'many words before ' * 99}\u00ad and {'more ' * 200}", " there"),
         ("a line end and a margin", "value: ", "\nnext: line"),
-        ("two literals", "x = (", ", 2)"),
     ],
 )
 def test_the_mask_lands_on_the_token_alone(token: str, way: str, before: str, behind: str) -> None:
     masked = Firewall().mask(before + ALONE[way](token) + behind)
-    quote = '"' if way == "two literals" else ""
-    assert masked == f"{before}{quote}[ybs:secret:github-token#1]{quote}{behind}"
+    assert masked == f"{before}[ybs:secret:github-token#1]{behind}"
 
 
 def test_what_has_no_place_of_its_own_is_masked_with_all_that_is_encoded(token: str) -> None:
@@ -180,7 +167,7 @@ def test_what_has_no_place_of_its_own_is_masked_with_all_that_is_encoded(token: 
 
 def test_an_own_secret_is_found_in_disguise() -> None:
     own = "open7sesame" + "4ever"
-    for way in ("zero width between all", "full width", "percent signs", "hex", "two literals"):
+    for way in ("zero width between all", "full width", "percent signs", "hex"):
         assert own not in Firewall(own=[own]).mask(f"say {ALONE[way](own)} now")
         assert "[ybs:secret:own-secret#1]" in Firewall(own=[own]).mask(f"say {ALONE[way](own)} now")
 
@@ -349,56 +336,3 @@ def test_two_places_with_escapes_in_them_are_not_read_as_one(firewall: Firewall)
     first = f"{word} ".ljust(4 + 400 - len(" api_key="), ".") + " api_key="
     second = "Xk39dk" + "2Pz8q1Lm7 "
     assert firewall.find(first + " word" * 100 + " " + second.ljust(199, ".") + word) == ()
-
-
-def xxd(line: bytes, offset: int) -> str:
-    pairs = " ".join(line[start : start + 2].hex() for start in range(0, len(line), 2))
-    return f"{offset:08x}: {pairs:39}  {line.decode()}"
-
-
-def hexdump(line: bytes, offset: int) -> str:
-    halves = f"{line[:8].hex(' '):23}  {line[8:].hex(' ')}"
-    return f"{offset:08x}  {halves:48}  |{line.decode()}|"
-
-
-@pytest.mark.integration
-@every_row(
-    "shown",
-    [
-        xxd,
-        hexdump,
-        lambda line, offset: f"{offset:07o} {line.hex(' ')}",
-        lambda line, _offset: f" {line.hex(' ')}",
-        lambda line, offset: f"{offset // 16 + 1}\t{xxd(line, offset)}",
-    ],
-)
-def test_a_token_is_masked_in_a_dump_of_a_file(shown: Callable[[bytes, int], str]) -> None:
-    for _, token in TOKENS:
-        data = f"user=somebody and more\ntoken={token}\n".replace("\n", ".").encode()
-        lines = [shown(data[start : start + 16], start) for start in range(0, len(data), 16)]
-        masked = Firewall().mask("\n".join(["$ xxd .env", *lines, "$ "]))
-        assert masked.startswith("$ xxd .env\n[ybs:secret:"), masked
-        assert masked.endswith("]\n$ ")
-
-
-@every_row("count", [1, MOST_LINES - 1, MOST_LINES, MOST_LINES + 1, 2 * MOST_LINES, 10_000])
-def test_a_long_dump_is_read_in_parts_that_overlap(count: int) -> None:
-    lines = [f"{n * 2:07o} {n:04x}" for n in range(count)]
-    text = "\n".join(lines)
-    read = list(dumped(text.encode()))
-    assert (len(read) == 1) is (count <= MOST_LINES)
-    assert all(len(said) <= 2 * MOST_LINES for _, _, said in read)
-    for start, end, said in read:
-        shown = [line.partition(" ")[2] for line in text[start:end].split("\n")]
-        assert "".join(shown) == said.hex()
-    for end, start in pairwise(read):
-        assert end[2][-2 * SHARED_LINES :] == start[2][: 2 * SHARED_LINES]
-    assert (read[0][0], read[-1][1]) == (0, len(text))
-
-
-def test_two_dumps_have_a_place_each() -> None:
-    dump = "\n".join(f"{line * 16:07o} " + b"sixteen letters.".hex(" ") for line in range(2))
-    text = f"{dump}\nhere is another:\n{dump}"
-    places = [(start, end) for start, end, _ in dumped(text.encode())]
-    assert [text[start:end] for start, end in places] == [dump, dump]
-    assert {said for _, _, said in dumped(text.encode())} == {b"sixteen letters." * 2}

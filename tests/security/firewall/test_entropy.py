@@ -1,7 +1,7 @@
 """What looks drawn at random, and what people wrote."""
 
 from rows import every_row
-from ybs.security.firewall.entropy import is_random, stands_in
+from ybs.security.firewall.checks import is_random, stands_in
 
 
 @every_row(

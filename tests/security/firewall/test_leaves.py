@@ -19,6 +19,10 @@ def cut(text: str, *places: int) -> list[str]:
     return [text[a:b] for a, b in pairwise((0, *places, len(text)))]
 
 
+def escaped(text: str) -> str:
+    return "".join(f"%{code:02X}" for code in text.encode())
+
+
 def shown(data: Any) -> ToolFinished:
     return ToolFinished(id="1", success=True, output="", display=Raw(json.encode(data)))
 
@@ -36,8 +40,8 @@ SHAPES = {
     "names and values": lambda a, b, c: {a: b, c: 1},
     "numbered lines": lambda a, b, c: [f"7:\t{a}", f"8:\t{b}", f"9:\t{c}"],
     "lines that were indented": lambda a, b, c: [f"  {a} ", f"\t{b}\\", f"    {c}"],
-    "joined literals": lambda a, b, c: [f'"{a}" +', f'"{b}" +', f'"{c}"'],
     "among long texts": lambda a, b, c: ["line\n" * 99 + a, b, c + "\nmore words" * 99],
+    "escapes": lambda a, b, c: [escaped(a), escaped(b), escaped(c)],
     "with a line end": lambda a, b, c: [f"x\n{a}", b, f"{c}\ny"],
 }
 

@@ -14,11 +14,11 @@ from secrets_corpus.shapes import FRAMES, private_key, tokens
 from rows import every_row
 from ybs.config.schema import Firewall as Settings
 from ybs.core.errors import ConfigError
-from ybs.security.firewall import stream as stream_module
+from ybs.security.firewall import toolbox as stream_module
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import KINDS
-from ybs.security.firewall.stream import StreamMask
+from ybs.security.firewall.toolbox import StreamMask
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
 MOST_HELD = 6_000

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.memory import Finding, Memory
+from ybs.security.firewall.masking import Finding, Firewall, Memory
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from ybs.core.ports import Effect
 from ybs.core.schema import schema_of
 from ybs.providers.text_protocol.reading import with_calls
 from ybs.tools.calls.arguments import decode
-from ybs.tools.calls.bare_quotes import split_at_names
+from ybs.tools.calls.broken_json import split_at_names
 
 
 class Edit(Struct, frozen=True):

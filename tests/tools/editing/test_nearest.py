@@ -2,7 +2,7 @@
 
 from rows import every_row
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.nearest import nearest
+from ybs.tools.editing.matcher import nearest
 
 FILE = "def first(one):\n    return one\n}\n\ndef second(two):\n    return two\n}\n"
 

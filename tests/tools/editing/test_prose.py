@@ -1,7 +1,7 @@
 """Which part of a line is one word of letters, and no name."""
 
 from rows import every_row
-from ybs.tools.editing.prose import word_at
+from ybs.tools.editing.one_word import word_at
 
 
 @every_row(

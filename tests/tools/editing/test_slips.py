@@ -1,7 +1,7 @@
 """Backslashes that a model adds are taken away where that leaves a sound text."""
 
 from rows import every_row
-from ybs.tools.editing.slips import unescaped
+from ybs.tools.editing.matcher import unescaped
 
 
 def test_each_reading_is_another_text_and_an_escape_of_an_expression_stays():

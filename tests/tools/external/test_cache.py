@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.tools.external import cache
-from ybs.tools.external.cache import Saying, SchemaCache
+from ybs.tools.external import catalogue
+from ybs.tools.external.catalogue import Saying, SchemaCache
 
 
 def test_a_file_that_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # fmt: skip
@@ -18,7 +18,7 @@ def test_a_file_that_has_not_changed_is_not_read_again(tmp_path: Path, monkeypat
     kept.save()
     again = SchemaCache(tmp_path / "cache.json")
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "key_of", None)
+        patch.setattr(catalogue, "key_of", None)
         assert again.key_of(program) == key
         assert again.get(key) == Saying(answer=b"{}")
     stamp = program.stat()

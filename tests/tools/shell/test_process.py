@@ -17,7 +17,7 @@ from hosts import this_host
 from processes import comes, ends, is_alive, open_descriptors
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Bare, Launch
-from ybs.tools.shell import process, pump
+from ybs.tools.shell import process
 from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.process import Command, Ended, Shell, run_command
 from ybs.tools.shell.shells import Shells
@@ -216,7 +216,7 @@ async def test_the_last_lines_of_a_flood_are_shown_although_nothing_more_comes(
 ):
     monkeypatch.setattr("ybs.tools.shell.output.LIVE_CHARS", 10)
     monkeypatch.setattr("ybs.tools.shell.output.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(pump, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(process, "LOOK_SECONDS", 0.05)
     last = asyncio.Event()
 
     def show(text: str) -> None:
@@ -249,7 +249,7 @@ async def test_a_reader_woken_for_nothing_goes_on(place: Place, monkeypatch: pyt
             raise BlockingIOError
         return read(descriptor, size)
 
-    monkeypatch.setattr(pump, "_read_some", sometimes)
+    monkeypatch.setattr(process, "_read_some", sometimes)
     await place.run("echo x")
     assert place.stdout == "x\n"
     assert len(calls) > 1
@@ -358,7 +358,7 @@ async def test_a_disk_that_is_slow_loses_nothing(place: Place, monkeypatch: pyte
 async def test_what_goes_on_writing_in_the_background_does_not_hold_the_call(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pump, "_MOST_WAITS", 2)
+    monkeypatch.setattr(process, "_MOST_WAITS", 2)
     ended = await place.run("yes & exit 0")
     assert ended.left_running
 
@@ -376,7 +376,7 @@ async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: py
 
 async def test_what_was_written_before_reading_was_stopped_is_kept():
     output = Output(100, streams=1)
-    pipes = pump.Pump(output, None, streams=1)
+    pipes = process.Pump(output, None, streams=1)
     holder = os.dup(pipes.writing_ends[0])
     os.write(holder, b"late")
     pipes.stop()

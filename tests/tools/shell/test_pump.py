@@ -11,9 +11,9 @@ import pytest
 from processes import open_descriptors
 from rows import every_row
 from ybs.tools.shell import output as output_module
-from ybs.tools.shell import pump as room
+from ybs.tools.shell import process as room
 from ybs.tools.shell.output import Live, Output
-from ybs.tools.shell.pump import Pump
+from ybs.tools.shell.process import Pump
 
 
 def live_of(monkeypatch: pytest.MonkeyPatch, shown: list[str]) -> Live:

@@ -119,13 +119,6 @@ def _models(arguments: "Namespace", options: "Options") -> int:
     return models(arguments, settings(options))
 
 
-def _bench(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.headless.bench.command import bench_tasks
-
-    is_json = arguments.format == "json"
-    return bench_tasks(options, half=arguments.half, names=arguments.only, is_json=is_json)
-
-
 def _version(arguments: "Namespace", _options: "Options") -> int:
     import platform
 
@@ -320,7 +313,6 @@ _COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
     "plugin": _plugin,
     "mcp": _mcp,
     "models": _models,
-    "bench": _bench,
     "doctor": _doctor,
     "version": _version,
 }

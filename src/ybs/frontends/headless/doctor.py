@@ -13,11 +13,10 @@ from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.agents import look_at_agents
 from ybs.frontends.headless.finding import Finding, write_findings
-from ybs.frontends.headless.machine import look_at_machine
+from ybs.frontends.headless.machine import look_at_machine, look_at_screen
 from ybs.frontends.headless.output import write_json
 from ybs.frontends.headless.reach import look_at_model, look_at_providers, look_at_starter
 from ybs.frontends.headless.run import code_of
-from ybs.frontends.headless.screen import look_at_screen
 from ybs.providers.registry import chosen_name
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.tables import write_table
-from ybs.plugins.archives import read_archive
 from ybs.plugins.cloning import STARTS, clone
 from ybs.plugins.content import BadPlugin, Content, read_folder
 from ybs.plugins.needs import needs_of
@@ -62,7 +61,7 @@ def _list(store: PluginStore, *, is_json: bool) -> None:
         if plugin.problem:
             tell(f"{plugin.name}: {plugin.problem}")
     if not found:
-        tell("No plugin was added yet: ybs plugin add FOLDER, ARCHIVE or https://ADDRESS")
+        tell("No plugin was added yet: ybs plugin add FOLDER or https://ADDRESS")
 
 
 def _row(plugin: Plugin) -> tuple[str, ...]:
@@ -127,9 +126,7 @@ def _fetched(source: str, options: "Options") -> tuple[Content, str]:
     path = options.host.expand(source, Path.cwd())
     if path.is_dir():
         return read_folder(path), str(path)
-    if path.is_file():
-        return read_archive(path), str(path)
-    raise BadPlugin("there is no such folder or archive")
+    raise BadPlugin("there is no such folder; an archive has to be unpacked first")
 
 
 def _name_of(source: str) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ybs.commands.router import lines_of
@@ -10,7 +10,6 @@ from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
 from ybs.core.wording import plural
 from ybs.frontends.headless.output import tell, warn, write, write_json
-from ybs.frontends.headless.router_picture import date_of, svg_of
 from ybs.router.overview import Chance, Overview, overview
 from ybs.router.roster import roster_of
 from ybs.router.routing import Routing
@@ -35,22 +34,14 @@ def router(arguments: "Namespace", options: "Options") -> int:
         case "reset":
             return reset(loaded, is_json=is_json)
         case _:
-            return show_stats(loaded, svg=arguments.svg, is_json=is_json)
+            return show_stats(loaded, is_json=is_json)
 
 
-def show_stats(loaded: Loaded, *, svg: str | None, is_json: bool) -> int:
-    """Print what is believed of each model and what was spent; with `svg` draw it into a file too. Raises YbsError."""
+def show_stats(loaded: Loaded, *, is_json: bool) -> int:
+    """Print what is believed of each model and what was spent. Raises YbsError."""
     found = asyncio.run(_looked_at(loaded))
     for warning in found.warnings:
         tell(warning)
-    if svg is not None:
-        try:
-            Path(svg).write_text(svg_of(found), encoding="utf-8")
-        except OSError as error:
-            raise YbsError(
-                f"The picture could not be written to {svg}: {error.strerror}."
-            ) from error
-        tell(f"The picture is in {svg}.")
     if is_json:
         write_json(found)
         return 0
@@ -137,7 +128,7 @@ def _spending(found: Overview) -> Sequence[str]:
         return ["Nothing was sent yet."]
     most = max(by_day.values()) or 1.0
     lines = [
-        f"{date_of(day)}  {'█' * round(usd / most * _BAR):<{_BAR}}  {usd:.4f} USD, {plural(requests[day], 'request')}"
+        f"{_date_of(day)}  {'█' * round(usd / most * _BAR):<{_BAR}}  {usd:.4f} USD, {plural(requests[day], 'request')}"
         for day, usd in by_day.items()
     ]
     lines += [
@@ -146,6 +137,11 @@ def _spending(found: Overview) -> Sequence[str]:
         if pool.budget_usd is not None
     ]
     return lines
+
+
+def _date_of(day: int) -> str:
+    """Return a day, counted from 1970, as it is written."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
 
 
 async def _looked_at(loaded: Loaded) -> Overview:

@@ -2,36 +2,52 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final, TextIO, TypeAlias
 
+import anyio
+import mcp_types as types
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server import Server
+from mcp.shared.message import SessionMessage
+from msgspec import Struct
+from pydantic import ValidationError
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.agent.later_watch import LaterWatch
 from ybs.agent.prompt_context import PromptContext
+from ybs.agent.toolbox import empty_toolbox, own_tools
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import SessionFacts, UserHooks
 from ybs.config.installed import installed
+from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Event, Noticed
-from ybs.core.ports import Tool
+from ybs.core.hooks import CallHook
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect, Tool
 from ybs.core.remedies import Remedy
+from ybs.core.wording import listed
 from ybs.frontends.headless.advice import advised
 from ybs.frontends.headless.output import noticed, tell, warn
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
-from ybs.frontends.mcp_server.later import LaterNotices
+from ybs.frontends.lines import MOST_BYTES, Lines
 from ybs.frontends.mcp_server.server import ToolServer, confirm
-from ybs.frontends.mcp_server.stdio import streams
-from ybs.frontends.mcp_server.tools import served_toolbox
 from ybs.frontends.stdio import claim_stdio
+from ybs.security.gate import put_json
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
 from ybs.session.questions import Questions
 from ybs.session.settings import environment_of, ready_settings
+from ybs.tools.calls.supervise import called
 from ybs.tools.external.catalogue import DESCRIBE_SECONDS
+from ybs.tools.registry import builtin_tools, is_enabled
+from ybs.tools.toolbox import LocalToolbox
 
 WAITING = (
     "ybs: waiting for an MCP client on standard input. An agent that has `ybs mcp serve` in its settings starts it "
@@ -144,3 +160,181 @@ def _warn(environment: ToolEnvironment) -> None:
     review = environment.loaded.review
     if review is not None and review.needs_question:
         tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")
+
+
+class LaterNotices(CallHook):
+    """Looks before and after each command; what it finds goes to `emit`."""
+
+    name = "looking for files that run later"
+    loss = "the person is not told which files it leaves that run later"
+
+    def __init__(self, environment: ToolEnvironment, emit: Emit) -> None:
+        self._watch = LaterWatch(environment.sandbox, environment.roots, environment.has_jobs)
+        self._emit = emit
+
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Look at what is there before a command."""
+        del call, paths
+        if effect == "execute":
+            await self._watch.before(self._emit)
+
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Name what a command has left."""
+        del call, paths
+        if effect == "execute":
+            await self._watch.after(self._emit)
+
+
+#: By these a model talks to the person of ybs and keeps notes. Another agent has its own, and gets them only by name.
+ONLY_BY_NAME: Final = frozenset(
+    {"ask_user", "todo", "set_thought", "memorize", "update_identity", "skill"}
+)
+
+
+def served_toolbox(
+    environment: ToolEnvironment,
+    context: PromptContext,
+    foreign: Sequence[Tool],
+    names: Sequence[str],
+    hooks: Sequence[CallHook],
+) -> LocalToolbox:
+    """Return the tools of these names, or without names those that are of use to another agent. Raises UsageError."""
+    config = environment.config
+    known = [*builtin_tools(config, environment.workspace), *own_tools(environment, context)]
+    own = [tool for tool in known if is_enabled(config, tool)]
+    there = {tool.name for tool in (*own, *foreign)}
+    if missing := [name for name in names if name not in there]:
+        raise UsageError(
+            f"--tools: there is no tool {missing[0]!r} that is on; there are {listed(sorted(there))}"
+        )
+    chosen = set(names) or there - ONLY_BY_NAME
+    toolbox = empty_toolbox(environment, hooks)
+    toolbox.offer(
+        [tool for tool in own if tool.name in chosen],
+        foreign=[tool for tool in foreign if tool.name in chosen],
+    )
+    return toolbox
+
+
+Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+_CHUNK_BYTES: Final = 65_536
+#: So long what was asked before the end of input has for its answers, and these for their way out: nobody may be there to read them.
+_ANSWER_SECONDS: Final = 1.0
+_FLUSH_SECONDS: Final = 1.0
+
+
+class _Numbered(Struct):
+    """What may be read of a message that makes no sense otherwise."""
+
+    id: int | str | None = None
+
+
+def message_of(line: bytes | None) -> SessionMessage | types.JSONRPCError:
+    """Return the message in a line, or the answer to a line that is not a message."""
+    if line is None:
+        return _fault(types.INVALID_REQUEST, f"The message has more than {MOST_BYTES:,} bytes.")
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValidationError as error:
+        kind = error.errors(include_input=False, include_url=False)[0]["type"]
+    if kind == "json_invalid":
+        return _fault(types.PARSE_ERROR, "The line is not JSON.")
+    number = None
+    with suppress(msgspec.MsgspecError, RecursionError):
+        number = msgspec.json.decode(line, type=_Numbered).id
+    return _fault(types.INVALID_REQUEST, "The line is not a JSON-RPC message.", number)
+
+
+def _fault(code: int, text: str, number: int | str | None = None) -> types.JSONRPCError:
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=number, error=types.ErrorData(code=code, message=text)
+    )
+
+
+class _Unanswered:
+    """The requests that have come and have no answer yet."""
+
+    def __init__(self) -> None:
+        self._ids = set[types.RequestId]()
+        self._changed = asyncio.Event()
+
+    def came(self, message: types.JSONRPCMessage) -> None:
+        """Note a message of the client's."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._ids.add(message.id)
+
+    def went(self, message: types.JSONRPCMessage) -> None:
+        """Note a message to the client."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._ids.discard(message.id)
+            self._changed.set()
+
+    async def end(self) -> None:
+        """Wait until there are none, at most a short while: a cancelled one never has an answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                while self._ids:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
+@asynccontextmanager
+async def streams(read_from: int, write_to: TextIO) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+    """Read and write messages as long as this lasts. The stream of those that come in ends where the client goes."""
+    came, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, goes = anyio.create_memory_object_stream[SessionMessage](0)
+    unanswered = _Unanswered()
+    writer = asyncio.create_task(_write(goes, write_to, came, unanswered))
+    reader = asyncio.create_task(_read(read_from, came, outgoing.clone(), unanswered))
+    try:
+        yield incoming, outgoing
+    finally:
+        reader.cancel()
+        await asyncio.wait((reader,))
+        outgoing.close()
+        await asyncio.wait((writer,), timeout=_FLUSH_SECONDS)
+        writer.cancel()
+        await asyncio.wait((writer,))
+        incoming.close()
+
+
+async def _read(
+    read_from: int,
+    came: MemoryObjectSendStream[SessionMessage | Exception],
+    answers: Outgoing,
+    unanswered: _Unanswered,
+) -> None:
+    lines = Lines()
+    async with came, answers:
+        with suppress(ToolError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            # A thread that waits for a client holds nobody up, not even the end of the process.
+            while data := await called(lambda: os.read(read_from, _CHUNK_BYTES), "stdin", None):
+                for line in lines.feed(data):
+                    if line is not None and not line.strip():
+                        continue
+                    message = message_of(line)
+                    if isinstance(message, SessionMessage):
+                        unanswered.came(message.message)
+                        await came.send(message)
+                    else:
+                        await answers.send(SessionMessage(message))
+            await unanswered.end()
+
+
+async def _write(
+    goes: MemoryObjectReceiveStream[SessionMessage],
+    write_to: TextIO,
+    came: MemoryObjectSendStream[SessionMessage | Exception],
+    unanswered: _Unanswered,
+) -> None:
+    async with goes:
+        async for each in goes:
+            data = each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            try:
+                await called(lambda data=data: put_json(data, write_to), "stdout", None)
+            except ToolError:  # nobody reads any more: the client is as good as gone
+                came.close()
+                return
+            unanswered.went(each.message)

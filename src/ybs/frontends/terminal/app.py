@@ -6,10 +6,14 @@ from contextlib import suppress
 from errno import EIO
 from typing import TYPE_CHECKING, TypeAlias
 
-from ybs.frontends.terminal.farewell import farewell
+from ybs.commands.figures import amount, cost
+from ybs.core.messages import Usage
+from ybs.core.wording import plural
 from ybs.frontends.terminal.mishaps import put_mishap
 from ybs.frontends.terminal.start.remarks import say
 from ybs.frontends.tty import is_dumb
+from ybs.security.unicode import printable
+from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.frontends.terminal.session import TerminalSession
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from ybs.session.session import Session
 
     Opener: TypeAlias = Callable[[Options], Session]
+
 
 #: Exit code when the terminal has gone away.
 HANGUP = 129
@@ -137,3 +142,20 @@ async def talk(
     if lines:
         say("\n".join(lines))
     return code
+
+
+def farewell(session: Session) -> list[str]:
+    """Return the lines; none where nothing was said."""
+    jobs = session.status().jobs
+    stopped = [f"{plural(jobs, 'background job')} stopped."] if jobs else []
+    if not session.turns:
+        return stopped
+    usage = sum((turn.usage for turn in session.turns), Usage())
+    tokens = f"{amount(usage.input_tokens + usage.output_tokens)} tokens"
+    spent = ", ".join(filter(None, (tokens, cost(usage))))
+    about = f"{plural(len(session.turns), 'turn')}, {spent}"
+    name, path = session.journal.name, session.journal.path
+    if not path:
+        return [*stopped, f"This session was not saved ({about})."]
+    title = f" \u201c{printable(title)}\u201d" if (title := session.journal.replay.title) else ""
+    return [*stopped, f"Session {name}{title}: {about}.", f"Continue it with: ybs --resume {name}"]

@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import sys
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Collection
 from pathlib import Path
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input, create_input
@@ -23,7 +24,6 @@ from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.drawing.scroll import Scroll
-from ybs.frontends.terminal.hangup import hung_up
 from ybs.frontends.terminal.mishaps import Mishaps
 from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
 from ybs.frontends.terminal.output import GatedOutput, act, begin_line
@@ -37,7 +37,6 @@ from ybs.frontends.terminal.questions.picker import Picking
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
 from ybs.frontends.terminal.status import second_line, start_line, toolbar
-from ybs.frontends.terminal.warm_up import WarmUp
 from ybs.frontends.terminal.work import Work
 from ybs.frontends.tty import has_colour
 from ybs.security.gate import drawn
@@ -402,3 +401,120 @@ def quiet_output() -> Output:
     output = GatedOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
     return output
+
+
+#: The exit code of a program that ends by the signal.
+GONE: Final = 129
+#: When the terminal is asked again.
+AGAIN_SECONDS = 1.0
+RELOAD: Final = "/reload-tools"
+
+
+def is_gone(terminal: int = 0) -> bool:
+    """Return whether a terminal was closed, or is not the one that this process is run from."""
+    try:
+        os.tcgetpgrp(terminal)
+    except OSError:
+        return True
+    return False
+
+
+def hung_up(
+    loop: AbstractEventLoop,
+    submit: Callable[[str], object],
+    leave: Callable[[int], object],
+    look: Callable[[], bool] = is_gone,
+) -> None:
+    """Reload the tools where the terminal is still there, and leave where it is not, or is not any more a moment later."""
+
+    def look_again() -> None:
+        if look():
+            leave(GONE)
+
+    if look():
+        leave(GONE)
+        return
+    submit(RELOAD)
+    loop.call_later(AGAIN_SECONDS, look_again)
+
+
+#: It begins this long after the prompt is drawn.
+WARM_UP_SECONDS = 0.15
+#: Recurring tasks are looked for this long after the rest, where no turn runs.
+LEARN_SECONDS = 2.0
+
+
+class WarmUp:
+    """Loads what a first prompt will need; `refresh` draws what has become known, `say` a line about what recurs."""
+
+    def __init__(
+        self,
+        session: TerminalSession,
+        window: Prompt,
+        refresh: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._session, self._window, self._refresh, self._say = session, window, refresh, say
+        self._timer: asyncio.TimerHandle | None = None
+        self._preparing: asyncio.Task[None] | None = None
+
+    def begin(self) -> Self:
+        """Begin in a moment."""
+        self._timer = asyncio.get_running_loop().call_later(WARM_UP_SECONDS, self._load)
+        return self
+
+    def end(self) -> None:
+        """Stop what has not ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._preparing is not None:
+            self._preparing.cancel()
+
+    def _load(self) -> None:
+        loading = asyncio.get_running_loop().run_in_executor(None, _import, "prompt.completion")
+        loading.add_done_callback(self._complete)
+        self._preparing = asyncio.create_task(self._session.prepare())
+        self._preparing.add_done_callback(self._prepared)
+
+    def _prepared(self, done: "asyncio.Task[None]") -> None:
+        if not done.cancelled() and done.exception() is None and not self._session.is_busy:
+            self._refresh()
+            self._timer = asyncio.get_running_loop().call_later(LEARN_SECONDS, self._learn)
+
+    def _learn(self) -> None:
+        if not self._session.is_busy and not self._session.stays:  # else it is the server's
+            learning = asyncio.get_running_loop().run_in_executor(
+                None, recurring_line, self._session
+            )
+            learning.add_done_callback(self._offered)
+
+    def _offered(self, done: "asyncio.Future[str]") -> None:
+        is_read = not done.cancelled() and done.exception() is None
+        if is_read and self._window.app.is_running and done.result():
+            self._say(done.result())
+
+    def _complete(self, _loaded: object) -> None:
+        if self._window.app.is_running:
+            self._window.complete(self._session)
+            # rich takes a moment
+            asyncio.get_running_loop().run_in_executor(None, _import, "drawing.markdown")
+
+
+def recurring_line(session: Any) -> str:
+    """Return a line about what recurs; empty where there is nothing, or where the person does not want it."""
+    from ybs.commands.learn import learning_of
+    from ybs.core.errors import YbsError
+
+    is_wanted = session.config.learning.enabled and session.config.session.auto_save
+    if not is_wanted or session.environment.incognito.is_on:
+        return ""
+    try:
+        return learning_of(session).offer()
+    except (OSError, YbsError):  # another ybs is at it, or the file is damaged: /learn says so
+        return ""
+
+
+def _import(part: str) -> None:
+    from importlib import import_module
+
+    import_module(f"ybs.frontends.terminal.{part}")

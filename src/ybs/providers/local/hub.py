@@ -13,8 +13,7 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.http.client import host_of
 from ybs.providers.local import models
-from ybs.providers.local.catalogue import CANDIDATES
-from ybs.providers.local.choice import Candidate, choose, plan
+from ybs.providers.local.choice import Candidate, Shape, choose, plan
 from ybs.providers.local.download import (
     Downloaded,
     Progress,
@@ -24,6 +23,7 @@ from ybs.providers.local.download import (
     is_sha256,
 )
 from ybs.providers.local.hardware import Machine
+from ybs.providers.local.models import STARTER_BYTES, STARTER_SHA256
 
 _FILE: Final = re.compile(r"[A-Za-z0-9][\w.+-]{0,190}\.gguf", re.ASCII)
 _PART_OF_MANY: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
@@ -139,3 +139,45 @@ def _source(folder: Path, url: str, file: str, sha256: str, reason: str = "") ->
             f"{file} is one part of a model of several files, which ybs cannot put together."
         )
     return Source(folder=folder, url=url, file=file, sha256=sha256, reason=reason)
+
+
+_CODER: Final = "qwen2.5-coder"
+#: Name, layers, bytes of one token in the window, share that is read for a token, and gigabytes of each quantisation.
+_ROWS: Final = (
+    ("qwen3-coder-30b", 48, 98_304, 0.11, {"q8_0": 32.5, "q6_k": 25.1, "q4_k_m": 18.6}),
+    (f"{_CODER}-14b", 48, 196_608, 1.0, {"q8_0": 15.7, "q6_k": 12.2, "q4_k_m": 9.0}),
+    (f"{_CODER}-7b", 28, 57_344, 1.0, {"q8_0": 8.1, "q6_k": 6.3, "q4_k_m": 4.7}),
+    (f"{_CODER}-1.5b", 28, 28_672, 1.0, {"q8_0": 1.9, "q4_k_m": STARTER_BYTES / 1e9}),
+    (f"{_CODER}-0.5b", 24, 12_288, 1.0, {"q8_0": 0.7, "q4_k_m": 0.5}),
+)
+
+
+def _candidates() -> Iterator[Candidate]:
+    for name, layers, token_bytes, share, sizes in _ROWS:
+        size = name.rpartition("-")[2].upper()
+        for quantisation, gigabytes in sizes.items():
+            shape = Shape(
+                file_bytes=round(gigabytes * 1e9),
+                layers=layers,
+                token_bytes=token_bytes,
+                longest=32_768,
+                active_share=share,
+            )
+            if name.startswith(_CODER):
+                repository = f"Qwen/Qwen2.5-Coder-{size}-Instruct-GGUF"
+                file = f"{name}-instruct-{quantisation}.gguf"
+            else:
+                repository = "unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF"
+                file = f"Qwen3-Coder-30B-A3B-Instruct-{quantisation.upper()}.gguf"
+            is_starter = shape.file_bytes == STARTER_BYTES
+            yield Candidate(
+                name=name,
+                quantisation=quantisation,
+                repository=repository,
+                file=file,
+                shape=shape,
+                sha256=STARTER_SHA256 if is_starter else "",
+            )
+
+
+CANDIDATES: Final = tuple(_candidates())

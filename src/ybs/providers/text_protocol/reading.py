@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall
-from ybs.providers.text_protocol.endless import EVERY_CHARS, goes_round
 from ybs.providers.wire.bare_escapes import doubled
 
 #: A call's name and its arguments, or the text of arguments that are not JSON.
@@ -298,3 +297,25 @@ class Held:
             return said[self._shown :]
         shown = self._text[: self._shown].strip()
         return said[len(shown) :] if said.startswith(shown) else ""
+
+
+_DIGITS = re.compile(r"\d+")
+#: So often, and so many characters of it, before it counts: people ask for twenty lines of one kind too.
+FEWEST_TIMES: Final = 25
+FEWEST_CHARS: Final = 600
+_LONGEST_UNIT = 160
+_PROBE = 48
+#: How much more text comes before it is looked at again.
+EVERY_CHARS: Final = 300
+
+
+def goes_round(text: str) -> bool:
+    """Return whether the end of a text says one thing over and over."""
+    end = _DIGITS.sub("0", text[-(FEWEST_TIMES + 1) * _LONGEST_UNIT :])
+    probe = end[-_PROBE:]
+    before = end.rfind(probe, 0, len(end) - 1)
+    unit = len(end) - _PROBE - before
+    if before < 0 or unit > _LONGEST_UNIT:
+        return False
+    span = max(unit * FEWEST_TIMES, FEWEST_CHARS)
+    return len(end) >= span + unit and end[-span:] == end[-span - unit : -unit]

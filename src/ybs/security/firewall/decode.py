@@ -1,4 +1,4 @@
-"""Undoes encodings and disguises: escapes, hidden characters, other forms of letters, joined literals, base64, hex.
+"""Undoes encodings and disguises: escapes, hidden characters, other forms of letters, base64, hex.
 
 A kind is undone only where a cheap look says that it may be there. What comes out is a view, and may be undone again.
 """
@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.dumps import dumped
 from ybs.security.firewall.views import SEPARATOR, View, pieces, substituted
 
 #: The kinds that are undone.
-ESCAPED, HIDDEN, GLUE, LINES = "escapes", "hidden characters", "literals", "lines"
+ESCAPED, HIDDEN, LINES = "escapes", "hidden characters", "lines"
 PACKED, HEXED, WIDE = "base64", "hex", "zeros"
 #: A part of the data and what it says: start, end, decoded.
 Piece = tuple[int, int, bytes]
@@ -42,10 +41,6 @@ _IS_PRINTED = _table((bytes(range(32, 127)), b"a"))
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 #: With what each group of four begins in the base64 of ASCII text: A (a zero byte), I to Z, a to f.
 _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
-#: How literals are joined (`q`): what stands between is dropped.
-_GLUED = _table((_ALNUM + b"_-%;#=/", b"a"), (b"\"'`", b"q"))
-_BETWEEN = b" \t\r\n\\+.&|"
-
 #: The number that read_file, search_files, `cat -n` and `grep -n` put before a line.
 _NUMBER = rb"(?: {0,8}[0-9]{1,7}(?:[:-]?\t|:))?+"
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
@@ -66,23 +61,6 @@ _HIDDEN = lazy(
     rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
-_LITERAL = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,60})?"
-#: A literal that begins a line with a number.
-_NUMBERED = lazy(
-    rb"\n {0,8}[0-9]{1,7}[:-]?\t[ \t]{0,60}(?:\+|\.{1,2}|&|\|\|)?[ \t]{0,8}[a-zA-Z]?[\"'`]"
-)
-#: What is between two literals that are one, by the quote that ends the first.
-_JOINTS = {
-    quote: lazy(
-        quote
-        + rb"(?<=[0-9A-Za-z_.=/+;-].)[ \t]{0,8}"
-        + _LITERAL
-        + rb"(?:\+|\.{1,2}|&|\|\||\\)?[ \t]{0,8}"
-        + _LITERAL
-        + rb"[a-zA-Z]?[\"'`](?=[0-9A-Za-z_.=/+%\\&-])"
-    )
-    for quote in (b'"', b"'", b"`")
-}
 #: A line end within a word, before and behind a long part of it.
 _END = rb"[ \t\r=\\]{0,3}\n" + _NUMBER + rb"[ \t>#|*+]{0,40}"
 _LINE_END = lazy(_END)
@@ -108,7 +86,7 @@ def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator
     """Yield what the data says with each kind of encoding undone. `last` is the kind that was undone before."""
     if last != LINES:
         yield from _substituted(data, last)
-    if last not in (LINES, GLUE):
+    if last != LINES:
         yield substituted(LINES, data, line_ends(data, cores), _nothing)
     for layer, found in ((PACKED, [*packed(data)]), (HEXED, [*hexed(data)])):
         if found:
@@ -123,17 +101,6 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)
     if last != HIDDEN and (not data.isascii() or b"\x1b" in data or b"<U+" in data):
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
-    if last != GLUE and _may_be_joined(data):
-        found = [m for sign, each in _JOINTS.items() if sign in data for m in each().finditer(data)]
-        yield substituted(GLUE, data, _ordered(found), _nothing)
-
-
-def _may_be_joined(data: bytes) -> bool:
-    """Return whether literals may stand side by side."""
-    glued = data.translate(_GLUED, _BETWEEN)
-    if b"aqqa" in glued or b"aqaqa" in glued:
-        return True
-    return b"\t" in data and _NUMBERED().search(data) is not None
 
 
 def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
@@ -195,19 +162,13 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
 
 
 def goes_on_at(data: bytes, cores: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the places of line ends that may stand within a token, an encoded word or a dump."""
+    """Yield the places of line ends that may stand within a token or an encoded word."""
     for match in line_ends(data, cores):
         yield data.index(b"\n", match.start())
-    patterns = [each for sign, each in _ESCAPES.items() if sign in data]
-    if _may_be_joined(data):
-        patterns += [each for sign, each in _JOINTS.items() if sign in data]
-    for pattern in patterns:
-        for match in pattern().finditer(data):
+    for sign, pattern in _ESCAPES.items():
+        for match in pattern().finditer(data) if sign in data else ():
             if b"\n" in match[0]:
                 yield data.index(b"\n", match.start())
-    mapped = data.translate(_IS_HEX)
-    if b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped:
-        yield from (place for place, code in enumerate(data) if code == 10)
 
 
 def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
@@ -288,18 +249,10 @@ def hexed(data: bytes) -> Iterator[Piece]:
             # A digit before the first byte may not be part of it.
             if decoded := _text_in_hex(match[0]) or _text_in_hex(match[0][1:]):
                 yield *match.span(), decoded
-    yield from _dumps(data, mapped)
     if b"aa aa aa aa aa aa " in mapped or data.count(b"0x") > 10:
         for match in _SPACED_HEX().finditer(data):
             if decoded := text_of(unhexlify(_NOT_HEX().sub(b"", match[0]))):
                 yield match.start(), match.start() + len(match[0].rstrip(b" :,;-")), decoded
-
-
-def _dumps(data: bytes, mapped: bytes) -> Iterator[Piece]:
-    if b"aa aa aa aa aa aa " in mapped or b"aaaa aaaa aaaa aaaa " in mapped:
-        for start, end, shown in dumped(data):
-            if decoded := text_of(shown):
-                yield start, end, decoded
 
 
 def _text_in_hex(word: bytes) -> bytes:

@@ -10,7 +10,7 @@ from ybs.config.host import Host
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import environment
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
@@ -69,19 +69,17 @@ class Bubblewrap:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
+        network, read_only = access.network, access.read_only
         inside = self.places.check_folder(folder)
         variables = environment.build(
             environ,
             home=self.places.inner_home,
             temporary=_UNSHARED if read_only else _TMP,
             network=network,
-            declared=declared,
+            declared=access.declared,
         )
         shared = self.private.shared if self.private else ""
         # What nobody was asked about talks to no server of another command either: that could write.

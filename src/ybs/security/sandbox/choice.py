@@ -13,7 +13,7 @@ from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import bubblewrap, environment
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.places import Places, see
 from ybs.security.sandbox.scratch import PrivateFolder
 
@@ -55,17 +55,13 @@ class Backend(Protocol):
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Return what starts `command` in `folder`, which lies in the project or another writable root.
 
-        `environ` is the whole environment of ybs; what is safe is taken from it. `declared` are variables that
-        the person's settings give to this program. `read_only`: nothing can be written that another program will
-        see. Whoever spawns closes `descriptors` afterwards, also when
-        the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
+        `environ` is the whole environment of ybs; what is safe is taken from it. Of `access`, `declared` are variables
+        that the person's settings give to this program, and with `read_only` nothing can be written that another program
+        will see. Whoever spawns closes `descriptors` afterwards, also when the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
         no terminal and its group can be killed at the end.
         Raises Refused where it may not or cannot be run, OSError where the system is out of something.
         """
@@ -87,10 +83,7 @@ class NoBackend:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Raise Refused, with the reason and the way out."""
         raise Refused(
@@ -125,13 +118,10 @@ class Open:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Return the command as it is."""
-        variables = environment.build_open(environ, declared=declared)
+        variables = environment.build_open(environ, declared=access.declared)
         program = tried_bubblewrap()[0] if self._folders and sys.platform == "linux" else None
         around = bubblewrap.holding_code(program, self._folders) if program else ()
         return Launch((*around, *command), variables)

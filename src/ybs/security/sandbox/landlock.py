@@ -17,7 +17,7 @@ from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
 from ybs.security.sandbox import environment
 from ybs.security.sandbox.entry import Entry, Kernel, prepare
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import git_folders, host_secrets, protected
 from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder
@@ -60,12 +60,10 @@ class Landlock:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
+        network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
         private = self.private
         variables = environment.build(
@@ -73,7 +71,7 @@ class Landlock:
             home=private.unshared if read_only else private.home,
             temporary=private.unshared if read_only else private.temporary,
             network=network,
-            declared=declared,
+            declared=access.declared,
         )
         ruleset = self._ruleset(network=network, read_only=read_only)
         program = replacing_namespaces(

@@ -37,6 +37,10 @@ class Access(Struct, frozen=True, kw_only=True):
     declared: Mapping[str, str] = {}
 
 
+#: Nothing but the project.
+PLAIN: Final = Access()
+
+
 class Need(Struct, frozen=True):
     """Why a command that ran read-only could not do what it wanted.
 

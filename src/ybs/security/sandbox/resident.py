@@ -16,7 +16,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, entering
 from ybs.security.sandbox.choice import choose
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import Places, see, switched_on
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
@@ -125,8 +125,7 @@ def start_resident(
         entering(kept.work if resident.project == "none" else folder, resident.command),
         Path(kept.work),
         start.environ,
-        network=resident.network,
-        declared=declared,
+        Access(network=resident.network, declared=declared),
     )
     return replace(launch, scratch="")  # its folder stays
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox import environment
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES, git_folders
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
@@ -72,12 +72,10 @@ class SandboxExec:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        *,
-        network: bool = False,
-        read_only: bool = False,
-        declared: Mapping[str, str] | None = None,
+        access: Access = PLAIN,
     ) -> Launch:
         """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
+        network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
         private = self.private
         variables = environment.build(
@@ -85,7 +83,7 @@ class SandboxExec:
             home=private.unshared if read_only else private.home,
             temporary=private.unshared if read_only else private.temporary,
             network=network,
-            declared=declared,
+            declared=access.declared,
         )
         text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
         defined = [f"-D{name}={value}" for name, value in parameters.items()]

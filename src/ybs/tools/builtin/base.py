@@ -21,9 +21,14 @@ def prompt_of(name: str) -> str:
     return Path(__file__).with_name(f"{name}.md").read_text("utf-8").strip()
 
 
+def key_of(arguments: type[Struct]) -> str:
+    """Return what the schema of a Struct is written under."""
+    return f"{arguments.__module__}.{arguments.__name__}"
+
+
 @cache
 def written_schemas() -> dict[str, Raw]:
-    """Return the schemas of `schemas.json`, by the module of the Struct. `make docs` writes it, as making them takes a start long."""
+    """Return the schemas of `schemas.json`, by the Struct and its module. `make docs` writes it, as making them takes a start long."""
     return json.decode(Path(__file__).with_name("schemas.json").read_bytes(), type=dict[str, Raw])
 
 
@@ -43,7 +48,7 @@ class BuiltInTool:
     @property
     def parameters(self) -> Raw:
         """The JSON Schema of the Struct."""
-        return written_schemas().get(self.arguments.__module__) or schema_of(self.arguments)
+        return written_schemas().get(key_of(self.arguments)) or schema_of(self.arguments)
 
     @property
     def description(self) -> str:

@@ -6,6 +6,8 @@ What is overlooked is never code. A place found in another shape counts only if 
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 from ybs.core.lazy import lazy
@@ -14,12 +16,10 @@ from ybs.tools.editing.elisions import elided
 from ybs.tools.editing.found import Edit, Found, Match, Refusal, numbers_of
 from ybs.tools.editing.indentation import laid_out
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.nearest import nearest, numbered_run
 from ybs.tools.editing.numbers import LINE_NUMBERS, Bare, has_numbers, without_numbers
 from ybs.tools.editing.one_word import one_word_off
 from ybs.tools.editing.placeholders import is_elision, placeholder_in
 from ybs.tools.editing.prefix import shared
-from ybs.tools.editing.slips import unescaped
 from ybs.tools.editing.spelling import (
     indent_of,
     is_recognisable,
@@ -309,3 +309,87 @@ def _one_word(lines: Lines, edit: Edit) -> Found:
         return None
     fit = fitted(lines, runs[0], old, new, spared=index)
     return fit and Match(places=(fit.place,), how=(*fit.how, "one word of a comment or string"))
+
+
+_ESCAPE = lazy(r"\\(.)", re.DOTALL)
+_SINGLE_QUOTE = lazy(r"(?<![\w\\])'|(?<!\\)'(?!\w)")  # not the one within a word
+_MEANT = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\", "r": "", "`": "`", "/": "/"}
+_SETS = ("nt\"\\r'", '"\\', '"', "nt", "'", "n", "`", "\\")
+
+
+def unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Yield the two texts with fewer backslashes, the likeliest first."""
+    if "\\" not in old:
+        return
+    seen = {old}
+    for characters in _SETS:
+        read = _read(old, characters)
+        if read in seen:
+            continue
+        seen.add(read)
+        meant = _read(new, characters)
+        if not _breaks_a_string(meant, read):
+            yield read, meant
+
+
+def _read(text: str, characters: str) -> str:
+    return _ESCAPE().sub(lambda hit: _MEANT[hit[1]] if hit[1] in characters else hit[0], text)
+
+
+def _breaks_a_string(new: str, old: str) -> bool:
+    r"""Return whether a line that only the new text has holds half a string: its `\n` was meant as such."""
+    known = set(old.split("\n"))
+    added = [line for line in new.split("\n") if line not in known]
+    if any(line.replace('"""', "").replace('\\"', "").count('"') % 2 for line in added):
+        return True
+    halves = [line for line in added if len(_SINGLE_QUOTE().findall(line.replace("'''", ""))) % 2]
+    return len(halves) > 1  # one alone may be an apostrophe
+
+
+_MOST_SHOWN = 12
+_MOST_LINES = 2000  # beyond this no line is compared letter by letter
+_MOST_PLACES = 50  # a line that occurs more often says nothing about the place
+_SIMILAR = 3
+_LONGEST = 300
+
+
+def nearest(lines: Lines, old: str) -> str:
+    """Return the nearest lines with their numbers, empty if nothing comes near."""
+    wanted = [line for line in old.split("\n") if line.strip()]
+    run = _best_run(lines, wanted)
+    if run is None:
+        return _similar(lines, wanted)
+    return numbered_run(lines, run, len(wanted))
+
+
+def numbered_run(lines: Lines, run: int, size: int) -> str:
+    """Return the lines of a run of so many solid lines, the first ones if there are many, with their numbers."""
+    first, last = max(run, 0), min(run + size, len(lines.solid)) - 1
+    begin, end = lines.solid[first], lines.solid[last]
+    return _numbered(lines, list(range(begin, min(end + 1, begin + _MOST_SHOWN))))
+
+
+def _best_run(lines: Lines, wanted: list[str]) -> int | None:
+    """Let every line that is in the file vote for where the text would begin."""
+    votes: Counter[int] = Counter()
+    for index, sign in enumerate(lines.coded(wanted[:_MOST_PLACES])):
+        places = lines.coded_runs(sign) if sign else []
+        if len(places) <= _MOST_PLACES and any(letter.isalnum() for letter in wanted[index]):
+            votes.update(place - index for place in places)
+    best = max(votes.items(), key=lambda vote: (vote[1], -vote[0]), default=None)
+    return None if best is None else best[0]
+
+
+def _similar(lines: Lines, wanted: list[str]) -> str:
+    first = next((line.strip() for line in wanted if any(sign.isalnum() for sign in line)), "")
+    if not first or len(first) > _LONGEST or len(lines.solid) > _MOST_LINES:
+        return ""
+    from difflib import get_close_matches  # only a failed edit needs it
+
+    bodies = {number: lines.all[number].strip()[:_LONGEST] for number in lines.solid}
+    close = get_close_matches(first, set(bodies.values()), n=_SIMILAR)
+    return _numbered(lines, [number for number, body in bodies.items() if body in close][:_SIMILAR])
+
+
+def _numbered(lines: Lines, numbers: list[int]) -> str:
+    return "\n".join(f"{number + 1}\t{lines.all[number][:_LONGEST]}" for number in numbers)

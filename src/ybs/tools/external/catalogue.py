@@ -1,24 +1,234 @@
 """The external tools of a session: found, asked what they do, and asked again when the person wants it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ybs.config import private_file
 from ybs.config.review import Review
 from ybs.config.schema import Tools
-from ybs.core.errors import ToolError
-from ybs.security.own_programs import IN_PROJECT
-from ybs.tools.external.cache import Saying, SchemaCache
-from ybs.tools.external.definition import BadDefinition, InputForm, defined, from_settings
+from ybs.core.errors import ConfigError, Refused, ToolError
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.own_programs import IN_PROJECT, WHY_APART
+from ybs.security.policy.policy import Subject
+from ybs.tools.external.definition import (
+    BadDefinition,
+    Definition,
+    InputForm,
+    defined,
+    from_settings,
+)
 from ybs.tools.external.finding import Candidate, candidates
-from ybs.tools.external.program import Ran, Run, run
-from ybs.tools.external.tool import ExternalTool
+from ybs.tools.external.program import Program, Ran, Run, run
 from ybs.tools.usable import problem_of
 from ybs.tools.workspace import Workspace
+
+DEFAULT_SECONDS = 60
+MOST_SECONDS = 600
+
+
+class ExternalTool:
+    """A program as a tool. Where it declares no needs, and the sandbox holds it to that, it only reads."""
+
+    def __init__(
+        self, definition: Definition, program: Program, workspace: Workspace, review: Review | None
+    ) -> None:
+        self.definition, self.program = definition, program
+        self.name, self.description = definition.name, definition.description
+        self.parameters = definition.parameters
+        self.seconds = min(definition.timeout_seconds or DEFAULT_SECONDS, MOST_SECONDS)
+        self.longest_seconds = self.seconds + 15.0
+        self._workspace, self._review = workspace, review
+
+    @property
+    def effect(self) -> Effect:
+        """What it may do, by what it declares and by what holds it to that."""
+        is_held = not self.definition.needs.words and self._workspace.shells.starter.holds_reading()
+        return "read" if is_held else "execute"
+
+    def preview(self, arguments: Any) -> Preview:
+        """Show the program, its arguments and its needs."""
+        self._workspace.shells.starter.check()
+        shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+        needs = self.definition.needs.words
+        lines = [shown] * (shown != "{}") + [f"It needs {needs}."] * bool(needs)
+        return Preview(title=f"Run the tool {self.program.shown}", body="\n".join(lines))
+
+    def subject(self, arguments: Any) -> Subject:
+        """Give its needs: "always" stands for every call as long as they are these."""
+        del arguments
+        needs = self.definition.needs.words
+        asks = f"it needs {needs}" if needs else ""
+        return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        """Run the program. Raises ToolError where it fails, with what it said."""
+        del print_live  # what it prints is its answer
+        self._check_trust()
+        given = msgspec.json.encode(arguments)
+        words, data = self._passed(given)
+        try:
+            needs = self.definition.needs
+            job = Run(
+                program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
+                in_project=self.definition.in_project,
+                keys=self._review.keys if self._review else frozenset(),
+            )  # fmt: skip
+            ran = await run(job, self._workspace)
+        except OSError as error:
+            raise ToolError(
+                f"{self.name} could not be started: {error.strerror or error}"
+            ) from error
+        return self._output(ran)
+
+    def _passed(self, given: bytes) -> tuple[list[str], bytes]:
+        if self.program.is_python:
+            return [self.name], given
+        return ([given.decode()], b"") if self.definition.input == "argv" else ([], given)
+
+    def _check_trust(self) -> None:
+        path = self.program.in_project
+        if not path:
+            return
+        from ybs.trust.decision import is_unchanged
+
+        if self._review is None or not is_unchanged(self._review, path):
+            raise Refused(f"{path} is not the program that the person trusts, so it is not run.")
+
+    def _output(self, ran: Ran) -> ToolOutput:
+        if ran.timed_out:
+            raise ToolError(_with(f"{self.name} was stopped after {self.seconds} s", ran))
+        if ran.exit_code:
+            raise ToolError(_with(f"{self.name} failed with {ran.how}", ran))
+        answer = _answer_in(ran)
+        if answer is None:
+            return ToolOutput(output=ran.text or "It answered nothing.", summary=ran.how)
+        if answer.get("success") is False:
+            raise ToolError(_text_of(answer.get("error") or answer) or f"{self.name} failed.")
+        said = {key: value for key, value in answer.items() if key != "success"}
+        text = _text_of(said["result"] if said.keys() == {"result"} else said)
+        return ToolOutput(output=text or "It answered nothing.", display=answer)
+
+
+def _answer_in(ran: Ran) -> dict[str, Any] | None:
+    """Return the JSON object that a program wrote; None for anything else, which is read as text."""
+    try:
+        return None if ran.answer is None else msgspec.json.decode(ran.answer, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _text_of(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _with(what: str, ran: Ran) -> str:
+    """Add what a program said to what became of it."""
+    said = [part for part in (ran.text, ran.errors and f"[stderr]\n{ran.errors}") if part]
+    why = [f"({WHY_APART})"] if ran.is_apart else []
+    return "\n".join([f"{what}.", *said, *why])
+
+
+#: Another one means that programs are asked anew.
+VERSION = 2
+_MOST_HASHED = 4_000_000
+_MOST_ENTRIES = 1_000
+
+
+class Saying(Struct, frozen=True, kw_only=True):
+    """What a program answered, or why that is of no use."""
+
+    answer: bytes = b""
+    problem: str = ""
+
+
+class Look(Struct, frozen=True, array_like=True):
+    """What the system says of a file; nobody changes its content without changing this. `key` stands for that content."""
+
+    size: int
+    changed_ns: int
+    number: int
+    key: str
+
+    def is_of(self, status: os.stat_result) -> bool:
+        """Return whether the file is as it was."""
+        now = (status.st_size, status.st_ctime_ns, status.st_ino)
+        return now == (self.size, self.changed_ns, self.number)
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    sayings: dict[str, Saying] = {}
+    looks: dict[str, Look] = {}
+    version: int = VERSION
+
+
+class SchemaCache:
+    """A file of ybs's cache; read once, written when something was added. Without a path it is in memory only."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._kept: _Kept | None = None
+        self._has_news = False
+
+    def get(self, key: str) -> Saying | None:
+        """Return what the program with this content said."""
+        return self._read().sayings.get(key)
+
+    def put(self, key: str, saying: Saying) -> None:
+        """Remember it."""
+        self._read().sayings[key] = saying
+        self._has_news = True
+
+    def key_of(self, path: Path) -> str:
+        """Return what stands for a program's content, which is read only where the file has changed. Raises OSError."""
+        looks, status, name = self._read().looks, path.stat(), str(path)
+        if (look := looks.get(name)) is not None and look.is_of(status):
+            return look.key
+        key = key_of(path, status)
+        looks[name] = Look(status.st_size, status.st_ctime_ns, status.st_ino, key)
+        self._has_news = True
+        return key
+
+    def save(self) -> None:
+        """Write what was added; a folder that cannot be written costs nothing but the next start's time."""
+        if self._file is None or not self._has_news:
+            return
+        kept = self._read()
+        newest = _Kept(
+            sayings=dict(list(kept.sayings.items())[-_MOST_ENTRIES:]),
+            looks=dict(list(kept.looks.items())[-_MOST_ENTRIES:]),
+        )
+        try:
+            private_file.replace(self._file, msgspec.json.encode(newest), waits=False)
+        except (OSError, ConfigError):
+            return
+        self._has_news = False
+
+    def _read(self) -> _Kept:
+        if self._kept is None:
+            try:
+                data = private_file.read(self._file) if self._file is not None else None
+                kept = msgspec.json.decode(data, type=_Kept) if data is not None else None
+            except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
+                kept = None
+            self._kept = kept if kept is not None and kept.version == VERSION else _Kept()
+        return self._kept
+
+
+def key_of(path: Path, status: os.stat_result) -> str:
+    """Return what stands for a program's content: of a very large one its size and time. Raises OSError."""
+    from hashlib import sha256  # only where a program is new
+
+    if status.st_size > _MOST_HASHED:
+        return f"{path} {status.st_size} {status.st_mtime_ns}"
+    return sha256(path.read_bytes()).hexdigest()
+
 
 #: How long a program may take to say what it does; it is asked once.
 DESCRIBE_SECONDS = 5.0

@@ -1,42 +1,47 @@
 """The MCP servers of a session: read from its settings, started side by side, each a program in the sandbox or an address."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
 from ybs.config.key_store import forget_key, has_key
 from ybs.config.network import Network
+from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
-from ybs.core.ports import Confirm, Tool
+from ybs.core.leases import Leases
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Confirm, Preview, Question, Tool
 from ybs.core.remedies import Remedy
 from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection, Opened
-from ybs.tools.mcp.eliciting import asked
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
+from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.mcp.sharing import joined
 from ybs.tools.mcp.stderr import reason_in, remedies_for
 from ybs.tools.mcp.tool import McpTool
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.shell.orphans import Mark, token
+from ybs.tools.shell.watch import Watch
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from ybs.tools.mcp.link import Link
     from ybs.tools.shell.watch import Watch
+
 
 #: How long the first request waits for servers whose tools nobody knows yet.
 PATIENCE_SECONDS: Final = 10.0
@@ -318,3 +323,137 @@ class _Opened:
             return ""
         said = reason_in(self._transport.said)
         return f"{self._transport.how}: {said}" if said else self._transport.how
+
+
+_MOST_FIELDS: Final = 100
+_YES, _NO = "yes", "no"
+
+
+async def asked(
+    server: str, message: str, schema: Mapping[str, Any], confirm: Confirm
+) -> dict[str, Any] | None:
+    """Ask for each field of a flat schema; None where the person does not answer one that is required, or nobody is there."""
+    fields: Any = schema.get("properties") or {}
+    required: Any = schema.get("required") or []
+    if not is_object(fields) or not all(map(is_object, fields.values())) or not is_list(required):
+        return None
+    if len(fields) > _MOST_FIELDS:
+        return None
+    answers: dict[str, Any] = {}
+    for name, field in fields.items() or [("", {"type": "boolean"})]:
+        value = await _one(server, message, name, field, confirm)
+        if value is not None and name:
+            answers[name] = value
+        elif value in (None, False) and (name in required or not name):
+            return None
+    return answers
+
+
+async def _one(server: str, message: str, name: str, field: Any, confirm: Confirm) -> Any:
+    described = cleaned(str(field.get("description") or field.get("title") or name), 300)
+    choices = _choices(field)
+    title = f"The MCP server {server} asks"
+    body = f"{message}\n{described}".strip() if name else message
+    said = Raw(msgspec.json.encode({"question": body}))
+    call = ToolCall(id="", name=f"mcp__{server_part(server)}", arguments=said)
+    question = Question(
+        call=call, effect="read", preview=Preview(title=title, body=body), choices=choices
+    )
+    answer = await confirm(question)
+    if answer.is_unattended or not answer.is_allowed or not answer.reason:
+        return None
+    return _read(answer.reason.strip(), field, choices)
+
+
+def _choices(field: Any) -> tuple[str, ...]:
+    if field.get("type") == "boolean":
+        return (_YES, _NO)
+    several: Any = field.get("oneOf")
+    named = [each.get("const") for each in several if is_object(each)] if is_list(several) else []
+    options: Any = field.get("enum") or named
+    return tuple(cleaned(str(each), 100) for each in options) if is_list(options) else ()
+
+
+def _read(text: str, field: Any, choices: tuple[str, ...]) -> Any:
+    """Return the answer as the field wants it, None where it is not one."""
+    kind = field.get("type")
+    if choices and text not in choices:
+        return None
+    if kind == "boolean":
+        return text == _YES
+    if kind in ("number", "integer"):
+        try:
+            return int(text) if kind == "integer" else float(text)
+        except ValueError:
+            return None
+    return text
+
+
+#: Opens the connection to a program; the function is called when it says that what it offers has changed.
+OpenProgram: TypeAlias = Callable[[Callable[[], None], Watch], AbstractAsyncContextManager[Opened]]
+
+
+@asynccontextmanager
+async def joined(
+    leases: Leases, key: Hashable, open_: OpenProgram, changed: Callable[[], None]
+) -> AsyncGenerator[Opened]:
+    """Use a program with others; the first one starts it, and the last one ends it. Raises what opening it raises.
+
+    One process ends the programs where ybs was killed; it lives as long as any of them.
+    """
+    lease = leases.take(("mcp", key), lambda: _Program(leases, open_), lambda each: each.is_over)
+    program = lease.thing
+    program.changed.append(changed)
+    try:
+        yield await asyncio.shield(program.opened)
+    finally:
+        program.changed.remove(changed)
+        if lease.release():
+            await program.end()
+
+
+class _Program:
+    """A program, in a task of its own: who started it may leave before the others."""
+
+    def __init__(self, leases: Leases, open_: OpenProgram) -> None:
+        self._leases, self._open, self._unused = leases, open_, asyncio.Event()
+        #: What is called when that which it offers has changed.
+        self.changed: list[Callable[[], None]] = []
+        self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody can join it any more: it is gone, or did not start."""
+        if self._unused.is_set() or self._task.done():
+            return True
+        return self.opened.done() and (
+            self.opened.exception() is not None or self.opened.result().lost.is_set()
+        )
+
+    async def end(self) -> None:
+        """End it, and wait for that."""
+        self._unused.set()
+        if not self.opened.done():
+            self._task.cancel()
+        await asyncio.wait((self._task,))
+
+    async def _live(self) -> None:
+        watch = self._leases.take(Watch, lambda: Watch(token()))
+        try:
+            async with self._open(self._tell, watch.thing) as opened:
+                self.opened.set_result(opened)
+                await self._unused.wait()
+        except asyncio.CancelledError:
+            self.opened.cancel()
+        except Exception as error:  # whoever waits for it is told
+            if not self.opened.done():
+                self.opened.set_exception(error)
+                self.opened.exception()  # it may be that nobody waits any more
+        finally:
+            if watch.release():
+                watch.thing.close()
+
+    def _tell(self) -> None:
+        for changed in tuple(self.changed):
+            changed()

@@ -1,12 +1,12 @@
 """Lines of files as a search shows them: cut around the match where they are long, with the lines around them."""
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ybs.tools.reading.document import TextFile
-from ybs.tools.searching.blocks import blocks
+from ybs.tools.reading.document import TextFile, wide_encoding
 
 LONGEST_SHOWN = 300
 _BEFORE_MATCH = 100  # characters shown before a match far out in a line
@@ -96,3 +96,43 @@ def _shown(line: bytes, encoding: str, place: int = 0) -> str:
     head = "[...] " if start or first else ""
     tail = " [...]" if end < len(line) or first + LONGEST_SHOWN < len(text) else ""
     return f"{head}{shown}{tail}"
+
+
+BLOCK_BYTES = 16_000_000
+MOST_OF_LINE = 16_000_000  # what a line has beyond that is left out
+_MARK = b"\xef\xbb\xbf"
+
+
+def blocks(descriptor: int) -> Iterator[bytes]:
+    """Yield blocks of whole lines; of a line that does not fit in memory only the beginning. Raises OSError."""
+    kept: list[bytes] = []
+    size = 0
+    was_cut = False
+    for piece in _pieces(descriptor):
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            if size < MOST_OF_LINE:
+                kept.append(piece)
+                size += len(piece)
+            else:
+                was_cut = True
+            continue
+        if was_cut:  # the end of the cut line is not a line of its own
+            start = piece.find(b"\n")
+            kept, piece, end = [b"".join(kept)], piece[start:], end - start
+        yield b"".join((*kept, piece[:end]))
+        kept, size, was_cut = [piece[end:]], len(piece) - end, False
+    if size:
+        yield b"".join(kept)
+
+
+def _pieces(descriptor: int) -> Iterator[bytes]:
+    piece = os.read(descriptor, BLOCK_BYTES)
+    encoding = wide_encoding(piece)
+    decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+    mark = _MARK
+    while piece:
+        data = decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
+        yield data.removeprefix(mark)
+        mark = b""
+        piece = os.read(descriptor, BLOCK_BYTES)

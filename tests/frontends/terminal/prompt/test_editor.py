@@ -10,8 +10,8 @@ from stage import Stage, staged
 
 from fake_session import FakeSession
 from ybs.core.events import TextStreamed
-from ybs.frontends.terminal.prompt.editor import NoEditor, edit, editor_command
 from ybs.frontends.terminal.prompt.history import LineHistory
+from ybs.frontends.terminal.prompt.input import NoEditor, edit, editor_command
 
 CTRL_G = "\x07"
 
@@ -196,7 +196,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
 ) -> None:
     with pytest.raises(NoEditor, match="cannot be started"):
         await edit("x", ["/nonexistent/editor"])
-    monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.MOST_BYTES", 3)
+    monkeypatch.setattr("ybs.frontends.terminal.prompt.input.MOST_BYTES", 3)
     with pytest.raises(NoEditor, match="larger than 3"):
         await edit("four", ["/bin/true"])
 
@@ -204,7 +204,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
 @pytest.mark.integration
 @pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr("ybs.frontends.terminal.prompt.editor.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("ybs.frontends.terminal.prompt.input.GRACE_SECONDS", 0.05)
     task = asyncio.create_task(edit("x", ["/bin/sh", "-c", command]))
     while not any("sleep" in (child or "") for child in _children()):  # noqa: ASYNC110
         await asyncio.sleep(0.005)

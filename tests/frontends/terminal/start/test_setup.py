@@ -401,7 +401,7 @@ def test_a_providers_name_leads_to_its_key_at_once(
         return "m", key
 
     monkeypatch.setattr("ybs.providers.knock.try_key", take)
-    monkeypatch.setattr("ybs.frontends.terminal.start.obtain._model_at", model_at)
+    monkeypatch.setattr("ybs.frontends.terminal.start.setup._model_at", model_at)
     key = KEYS["OPENAI_API_KEY"]
     chosen = choose(host_with(), reader(name, key))
     assert chosen is not None
