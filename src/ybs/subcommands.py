@@ -496,7 +496,7 @@ def _add_page(parser: "ArgumentParser") -> list["Action"]:
 
 def check_web(arguments: "Namespace") -> None:
     """Fail where the port is none."""
-    serves = arguments.subcommand == "serve"
+    serves = arguments.subcommand in ("serve", "gateway")
     name, port = ("--web", arguments.web or 0) if serves else ("--port", arguments.port)
     if not 0 <= port < 65_536:
         fail(f"{name} {port} is not a port; those are 1 to 65535")
@@ -527,7 +527,11 @@ def add_gateway(parser: "ArgumentParser") -> list["Action"]:
     """Add what `gateway` takes, and return its options."""
     code_text = "of pair: the code of who is let in (default: list who waits)"
     parser.add_argument("code", nargs="?", default="", metavar="CODE", help=code_text)
-    options: list[Action] = []
+    web_text = "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port"
+    options = [
+        parser.add_argument("--web", type=int, metavar="PORT", help=web_text),
+        *_add_page(parser),
+    ]
     for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
         name, help_text = f"--{role}", f"of pair: let them in as {text}"
         add = parser.add_argument
@@ -539,6 +543,9 @@ def check_gateway(arguments: "Namespace") -> None:
     """Fail where an action has words or options that it does not take."""
     if arguments.action != "pair" and (arguments.code or arguments.role):
         fail("only `ybs gateway pair` takes a code and a role")
+    if arguments.action != "start" and arguments.web is not None:
+        fail("only `ybs gateway start` takes --web")
+    check_web(arguments)
     if arguments.role and not arguments.code:
         fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from chat_parts import GUEST, OWNER, Ledger
+from chat_parts import GUEST, OWNER
 from hosts import this_host
 from ybs.config.schema import Gateway
-from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Incoming, Place
-from ybs.frontends.gateway.chats import Chats, open_chat
+from ybs.frontends.gateway.chats import Chats
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, sqlite_engine
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
 from ybs.session.questions import NO
 from ybs.session.session import Session
@@ -54,15 +53,16 @@ async def chat(
     place = Place("telegram", "bot", "private", who)
     await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0))
     try:
-        async with Hub(open_chat, this_host()) as hub:
+        async with HostedSessions(this_host(), tmp_path / "open.json").hub as hub:
             chats = Chats(
                 store,
                 hub,
                 Options.of(home, {**given, **options}),
                 Gateway(),
                 tools=lambda _key, _place: (),
-                asking=Asking(Ledger(), people),
+                follow=lambda _key, _place, _shared: lambda: None,
             )
+            chats.is_owners = people.is_owners
             key = await chats.enter(place, who)
             yield await chats.session(key)
             await chats.close(key)

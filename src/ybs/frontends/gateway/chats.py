@@ -3,25 +3,24 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, insert, select, update
 
 from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
+from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway
 from ybs.core.errors import YbsError
 from ybs.core.ports import Tool
-from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Place
 from ybs.frontends.gateway.store import Store, chats
-from ybs.security.policy.confirm import nobody
 from ybs.session.hub import Hub, Shared
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -40,6 +39,7 @@ _REDUCED: Final[Mapping[str, Any]] = {
 }
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
 _PROGRAMS: Final = ("run_shell", "shell_job", "git")
+_ELSEWHERE: Final = "This conversation is open in another program on the machine. Close it there, or begin another one here: /new"
 
 
 def key_of(place: Place, person: str) -> str:
@@ -85,7 +85,7 @@ class Beginning(TurnHook):
 
 
 class Chats:
-    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `asking` asks what they ask.
+    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `follow` is told of each session that is opened.
 
     In all but the private chats of owners the model is not told what the person wrote about themselves.
     """
@@ -98,10 +98,12 @@ class Chats:
         settings: Gateway,
         *,
         tools: Callable[[str, Place], tuple[Tool, ...]],
-        asking: Asking,
+        follow: Callable[[str, Place, Shared], Callable[[], None]],
     ) -> None:
         self._store, self._hub, self._options, self._settings = store, hub, options, settings
-        self._tools, self._asking = tools, asking
+        self._tools, self._follow = tools, follow
+        #: Says whether a chat is the private one of an owner; until this is set, none is.
+        self.is_owners: Callable[[Place], Awaitable[bool]] = _is_nobodys
         self._opened: dict[str, Opened] = {}
         self._has_sandbox: bool | None = None
         self._locks: dict[str, asyncio.Lock] = {}
@@ -110,11 +112,6 @@ class Chats:
     def projects(self) -> dict[str, str]:
         """The folders that a chat can be bound to, by name."""
         return self._settings.projects
-
-    @property
-    def count(self) -> int:
-        """How many sessions are open."""
-        return len(self._opened)
 
     async def enter(self, place: Place, person: str) -> str:
         """Return the key of a chat that somebody writes in; after many idle hours it begins anew."""
@@ -150,12 +147,7 @@ class Chats:
             rows = select(chats).where(chats.c.key == key)
             if (row := connection.execute(rows).first()) is None:
                 place = msgspec.json.encode(place_of(key))
-                values: dict[str, Any] = {
-                    "key": key,
-                    "place": place,
-                    "settings": {},
-                    "used_at": time.time(),
-                }
+                values = {"key": key, "place": place, "used_at": time.time()}
                 connection.execute(insert(chats).values(**values))
                 row = connection.execute(rows).one()
             return row
@@ -165,35 +157,34 @@ class Chats:
     async def _open(self, row: "Row[Any]") -> Opened:
         place, beginning = msgspec.json.decode(row.place, type=Place), Beginning()
         options = self._options_of(row.key, self._folder(row), place, beginning)
-        options["is_shared"] = not await self._asking.people.is_owners(place)
+        options = replace(options, is_shared=not await self.is_owners(place))
         if not await self._is_held(options):
-            options["deny"] = (*options["deny"], *_PROGRAMS)
+            options = replace(options, deny=(*options.deny, *_PROGRAMS))
         try:
             shared = await asyncio.to_thread(self._opening, options, row.session)
+        except Busy as error:
+            raise YbsError(_ELSEWHERE) from error
         except YbsError:
             if not row.session:
                 raise
-            await self._save(
-                row.key, session=""
-            )  # its transcript is gone: the chat goes on with a new one
+            await self._save(row.key, session="")  # its transcript is gone: a new one begins
             shared = await asyncio.to_thread(self._opening, options, "")
-        leave = self._asking.follow(row.key, place, shared.session)
+        leave = self._follow(row.key, place, shared)
         return Opened(row.key, place, shared, beginning, time.monotonic(), leave)
 
-    async def _is_held(self, options: dict[str, Any]) -> bool:
+    async def _is_held(self, options: Options) -> bool:
         """Return whether a whole sandbox holds what commands do here."""
         if self._has_sandbox is None:
-            changes = {"confirm": nobody, "host": self._options.host}
-            session = await asyncio.to_thread(
-                open_chat, options["folder"], options=options, **changes
-            )
+            session = await asyncio.to_thread(open_session, options)
             self._has_sandbox = session.environment.sandbox.state == "full"
             await session.close()
         return self._has_sandbox
 
-    def _opening(self, options: dict[str, Any], name: str) -> Shared:
-        resume = {"resume": name} if name else {}
-        return self._hub.open(options["folder"], options=options, **resume)
+    def _opening(self, options: Options, name: str) -> Shared:
+        """Open a session, or the saved one of this name. Raises Busy where it is open already, with the options of others."""
+        if name and any(each.session.journal.name == name for each in self._hub.sessions):
+            raise Busy(name)
+        return self._hub.open(options.folder, options=options, resume=name or None)
 
     def _folder(self, row: "Row[Any]") -> Path:
         """Return the project that a chat is bound to, or a folder of its own. Raises YbsError where the project is not there."""
@@ -216,17 +207,23 @@ class Chats:
             raise YbsError(f"The folder of the project {name!r} is not there: {folder}")
         return folder
 
-    def _options_of(
-        self, key: str, folder: Path, place: Place, beginning: Beginning
-    ) -> dict[str, Any]:
+    def _options_of(self, key: str, folder: Path, place: Place, beginning: Beginning) -> Options:
         """Return the options of a chat's session: sandbox, mode `ask`, and nothing that was allowed elsewhere."""
-        given = asdict(self._options)
-        for name in ("loaded", "resume", "fork", "output_schema", "confirm", "host", "commands"):
-            del given[name]
-        overrides = {**given.pop("overrides"), **_REDUCED}
-        given |= {"folder": folder, "overrides": overrides, "sandbox": True, "allow": ()}
-        given |= {"tools": (*self._options.tools, *self._tools(key, place))}
-        return given | {"hooks": (*self._options.hooks, beginning)}
+        given = self._options
+        self._options.host.work_in(folder)
+        return replace(
+            given,
+            folder=folder,
+            loaded=None,
+            resume=None,
+            fork=False,
+            output_schema=None,
+            overrides={**given.overrides, **_REDUCED},
+            sandbox=True,
+            allow=(),
+            tools=(*given.tools, *self._tools(key, place)),
+            hooks=(*given.hooks, beginning),
+        )
 
     async def noted(self, key: str, session: str) -> None:
         """Note with which transcript a chat goes on."""
@@ -260,6 +257,11 @@ class Chats:
             await opened.session.inbox.abandon()
             await self._hub.release(opened.session.id)
 
+    async def aclose(self) -> None:
+        """Close all of them."""
+        for key in tuple(self._opened):
+            await self.close(key)
+
     async def close_idle(self) -> None:
         """Close the sessions that nothing has happened in for long."""
         for key, opened in tuple(self._opened.items()):
@@ -272,13 +274,11 @@ class Chats:
             await self._close(min(idle, key=lambda each: each.used_at).key)
 
 
+async def _is_nobodys(place: Place) -> bool:
+    del place
+    return False
+
+
 def _is_idle(opened: Opened) -> bool:
     session = opened.session
     return not (session.is_busy or session.inbox.is_busy or session.state.jobs)
-
-
-def open_chat(folder: str | Path, *, options: dict[str, Any], **changes: Any) -> Session:
-    """Open the session of a chat: what the gateway's hub opens sessions with."""
-    given = {**options, **changes}
-    del given["folder"]
-    return open_session(Options.of(Path(folder), given))

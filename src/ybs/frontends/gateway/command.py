@@ -6,6 +6,9 @@ import logging.handlers
 import os
 import signal
 from collections import Counter
+from collections.abc import Generator
+from contextlib import AsyncExitStack, contextmanager
+from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Table, func, select
@@ -20,6 +23,9 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger
 from ybs.frontends.headless.output import tell, write, write_json, write_table
+from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.serve.place import ServerPlace
+from ybs.frontends.serve.server import SessionServer
 from ybs.security.unicode import printable
 from ybs.session.options import Options
 from ybs.trust.settings import load
@@ -31,6 +37,9 @@ _NO_CHANNELS: Final = (
     "No chat platform is set up. Name one in the settings, for example:\n"
     '  ybs config set gateway.channels.telegram \'{"token_env": "TELEGRAM_TOKEN"}\'\n'
     "docs/gateway.md says how to get a token."
+)
+_STARTED: Final = (
+    "ybs: the gateway serves {names}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
 )
 _LOG_BYTES: Final = 2_000_000
 _LOG_LINES: Final = 40
@@ -45,7 +54,7 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         options.host, folder=folder.path, config_file=options.config_file
     ).config.gateway
     if arguments.action == "start":
-        return _start(options, settings, folder)
+        return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)
     store = folder.store()
@@ -56,7 +65,9 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         store.close()
 
 
-def _start(options: Options, settings: Settings, folder: GatewayFolder) -> int:
+def _start(
+    arguments: "Namespace", options: Options, settings: Settings, folder: GatewayFolder
+) -> int:
     if not settings.channels:
         raise ConfigError(_NO_CHANNELS)
     channels = make_channels(settings, options.host)
@@ -69,21 +80,58 @@ def _start(options: Options, settings: Settings, folder: GatewayFolder) -> int:
     try:
         _log_to(folder)
         os.chdir("/")  # the folder that it was started in may go away
-        made = Gateway(options, settings, channels, tell)
-        tell(
-            f"ybs: the gateway serves {', '.join(channels)}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
-        )
-        return asyncio.run(_run(made))
+        with _serving(options) as (server, listening):
+            made = Gateway(options, settings, channels, server.sessions, tell)
+            tell(_STARTED.format(names=", ".join(channels)))
+            return asyncio.run(_run(made, server, listening, arguments, options))
+    except UsageError as error:
+        tell(f"ybs: {error}")
+        return 2
     finally:
         os.close(lock)
 
 
-async def _run(made: Gateway) -> int:
+@contextmanager
+def _serving(options: Options) -> Generator[tuple[SessionServer, list[socket]]]:
+    """Hand out the server of `ybs attach`; where another one runs, this one has no socket."""
+    place = ServerPlace.of(options.host)
+    server = SessionServer(options.host, place, keep_seconds=None, stays=True)
+    try:
+        lock = place.lock()
+    except Busy:
+        tell("ybs: `ybs serve` runs already, so `ybs attach` does not see the sessions of chats")
+        yield server, []
+        return
+    try:
+        listening = place.listen()
+        place.make_token()
+        yield server, [listening]
+    finally:
+        os.close(lock)
+
+
+async def _run(
+    made: Gateway,
+    server: SessionServer,
+    listening: list[socket],
+    arguments: "Namespace",
+    options: Options,
+) -> int:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
-    await made.run(stopped)
+    async with AsyncExitStack() as stack:
+        serving = asyncio.create_task(server.run(listening))
+        stack.push_async_callback(asyncio.wait, (serving,))
+        stack.callback(server.stop)
+        if arguments.web is not None:
+            from ybs.frontends.web.command import shown  # few want it
+            from ybs.frontends.web.pages import Pages
+
+            pages = Pages(options, server.sessions)
+            await stack.enter_async_context(shown(arguments, arguments.web, pages))
+        await made.run(stopped)
     return 0
 
 
@@ -125,10 +173,11 @@ def _is_running(folder: GatewayFolder) -> bool:
 async def _status(
     arguments: "Namespace", options: Options, settings: Settings, store: Store
 ) -> int:
-    def counted(connection: Connection) -> tuple[Counter[str], Counter[str]]:
-        return _states_in(connection, inbox), _states_in(connection, ledger)
+    def counted(connection: Connection, table: Table) -> Counter[str]:
+        rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+        return Counter({row[0]: row[1] for row in rows})
 
-    came, sent = await store.do(counted)
+    came, sent = [await store.do(lambda c, t=t: counted(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
         "running": _is_running(GatewayFolder(options.host)),
         "channels": await _states(settings, store),
@@ -146,12 +195,6 @@ async def _status(
     for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
         write(f"{name.replace('_', ' ')}: {facts[name]}")
     return 0
-
-
-def _states_in(connection: Connection, table: Table) -> Counter[str]:
-    """Return how many rows have each state."""
-    found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
-    return Counter(dict(found.tuples().all()))
 
 
 async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:

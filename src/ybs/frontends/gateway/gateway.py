@@ -25,7 +25,7 @@ from ybs.frontends.gateway.channel import (
     OutgoingFile,
     Place,
 )
-from ybs.frontends.gateway.chats import Chats, key_of, open_chat
+from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget
@@ -34,7 +34,8 @@ from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_engine
 from ybs.frontends.gateway.supervisor import Supervisor
 from ybs.frontends.gateway.turns import Turns
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSessions
+from ybs.session.hub import Shared
 from ybs.session.options import Options
 
 #: The platforms that come with ybs.
@@ -61,28 +62,42 @@ class GatewayFolder:
 
 
 class Gateway:
-    """Everything between chats and sessions. `say` tells the person at the terminal."""
+    """Everything between chats and sessions, which are those of `hosted` as well. `say` tells the person at the terminal."""
 
     def __init__(
         self,
         options: Options,
         settings: Settings,
         channels: Mapping[str, Channel],
+        hosted: HostedSessions,
         say: Callable[[str], None],
     ) -> None:
         """Put the parts together. Raises ConfigError, StoreError and OSError."""
         folder = GatewayFolder(options.host)
-        self._channels, self._say = channels, say
+        self._channels, self._hosted, self._say = channels, hosted, say
         self._store = store = folder.store()
         people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
         self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
-        asking = Asking(outbox, people)
-        self._hub = Hub(open_chat, options.host)
+        self._asking = asking = Asking(outbox, people)
         budget = Budget(store, settings.usd_per_day)
-        self.chats = Chats(store, self._hub, options, settings, tools=self._tools, asking=asking)
+        self.chats = Chats(
+            store, hosted.hub, options, settings, tools=self._tools, follow=self._follow
+        )
+        self.chats.is_owners = people.is_owners
         self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()
+
+    def _follow(self, key: str, place: Place, shared: Shared) -> Callable[[], None]:
+        """Ask in the chat what the session asks, and let it be attached from a terminal."""
+        leave = self._asking.follow(key, place, shared.session)
+        forget = self._hosted.adopt(shared)
+
+        def left() -> None:
+            leave()
+            forget()
+
+        return left
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""
@@ -188,7 +203,7 @@ class Gateway:
             with suppress(YbsError):
                 await channel.close()
         if not self.turns.count:  # else the next start goes on with what this process leaves
-            await self._hub.aclose()
+            await self.chats.aclose()
             await self.turns.close()  # its end takes the loop's threads along
         self._store.close()
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
-    JSON,
     Boolean,
     Column,
     Connection,
@@ -104,7 +103,6 @@ chats: Final = Table(
     Column("place", LargeBinary, nullable=False),
     Column("session", String, nullable=False, default=""),
     Column("project", String, nullable=False, default=""),
-    Column("settings", JSON, nullable=False, default=dict),
     Column("used_at", Float, nullable=False),
     Column("is_dead", Boolean, nullable=False, default=False),
 )

@@ -83,7 +83,7 @@ class SessionServer:
             for held in self.sessions.held:
                 if held.is_used:
                     held.used_at = self._used_at = now
-                elif keep is not None and now - held.used_at >= keep:
+                elif held.is_own and keep is not None and now - held.used_at >= keep:
                     await self.sessions.close(held, "Nobody has used it for long.")
             if self._clients or self._stays:
                 self._used_at = now
@@ -94,7 +94,7 @@ class SessionServer:
         self._place.close()
         for client in tuple(self._clients):
             client.end(ENDS)
-        for held in self.sessions.held:
+        for held in [each for each in self.sessions.held if each.is_own]:
             await self.sessions.close(held, ENDS)
         for seconds in (_END_SECONDS, None):
             if tasks := [task for task in self._clients.values() if task is not None]:

@@ -54,9 +54,18 @@ class Watcher(Sender):
 class HostedSession:
     """An open session, the clients that have to do with it, how it was opened, and since when nobody has used it."""
 
-    def __init__(self, shared: Shared, kept: LedgerEntry, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        kept: LedgerEntry,
+        changed: Callable[[], None],
+        *,
+        is_own: bool = True,
+    ) -> None:
         self.shared, self.session, self.feed = shared, shared.session, shared.feed
         self.kept, self._changed = kept, changed
+        #: Whether this server opened it, and not another frontend of its process, which closes it as well.
+        self.is_own = is_own
         self.watchers: list[Watcher] = []
         self.used_at = monotonic()
         #: What it goes on from, to be drawn first.
@@ -148,7 +157,7 @@ class HostedSessions:
                     await self.close(held, "Nothing was interrupted in it.")
 
     def _write_down(self) -> None:
-        open_now = {each.name: each.kept for each in self.held if each.name}
+        open_now = {each.name: each.kept for each in self.held if each.name and each.is_own}
         data = msgspec.json.encode({**self._left, **open_now})
         with suppress(YbsError, OSError):  # a disk that is full stops no session
             private_file.replace(self._file, data, waits=False)
@@ -239,8 +248,23 @@ class HostedSessions:
         )
         return (*facts, *saved)
 
+    def adopt(self, shared: Shared) -> Callable[[], None]:
+        """Let clients use a session that another frontend of this process has opened; what is returned ends that."""
+        kept = LedgerEntry(wire.Opening(folder=str(shared.session.folder)))
+        held = HostedSession(shared, kept, lambda: None, is_own=False)
+        self._held[shared.session.id] = held
+
+        def forget() -> None:
+            if self._held.pop(shared.session.id, None) is not None:
+                for watcher in tuple(held.watchers):
+                    watcher.closed("The chat that it belongs to has closed it.")
+
+        return forget
+
     async def close(self, held: HostedSession, message: str) -> None:
-        """Close a session, and tell its clients why."""
+        """Close a session, and tell its clients why. Raises YbsError for one that another frontend has opened."""
+        if not held.is_own:
+            raise YbsError("This session belongs to a chat. There, /new ends it.")
         if self._held.pop(held.session.id, None) is None:
             return
         await held.session.inbox.abandon()
