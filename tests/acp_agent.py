@@ -22,6 +22,8 @@ from acp.schema import (
     Cost,
     FileEditToolCallContent,
     PermissionOption,
+    SessionConfigOptionSelect,
+    SetSessionConfigOptionResponse,
     TextContentBlock,
     ToolCallLocation,
     ToolCallUpdate,
@@ -42,6 +44,7 @@ class Agent:
         self.client: Any = None
         self.session, self.cwd, self.usage = "", Path(), None
         self.is_logged_in = False
+        self.model = "its own"
 
     def on_connect(self, client: Any) -> None:
         self.client = client
@@ -60,7 +63,25 @@ class Agent:
         if ["login"] in self.steps and not self.is_logged_in:
             raise RequestError.auth_required()
         self.cwd, self.session = Path(cwd), "s"
-        return NewSessionResponse(session_id="s")
+        return NewSessionResponse(session_id="s", config_options=self.options)
+
+    async def set_config_option(self, config_id: str, value: Any, **_: Any) -> Any:
+        self.model = f"{config_id} {value}"
+        return SetSessionConfigOptionResponse(config_options=self.options)
+
+    @property
+    def options(self) -> list[SessionConfigOptionSelect]:
+        """The choice of a model, where the script has one."""
+        if ["model"] not in self.steps:
+            return []
+        fields = {"type": "select", "id": "llm", "name": "Model", "category": "model"}
+        small = [{"value": "small-1", "name": "Small"}, {"value": "big-1", "name": "Big"}]
+        groups = [{"group": "all", "name": "All", "options": small}]
+        data = {**fields, "currentValue": "small-1", "options": groups}
+        return [SessionConfigOptionSelect.model_validate(data)]
+
+    async def do_model(self) -> None:
+        await self.say(self.model)
 
     async def prompt(self, prompt: list[Any], **_: Any) -> PromptResponse:
         self.words = prompt[0].text

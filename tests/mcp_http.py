@@ -3,8 +3,16 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from ssl import SSLContext
@@ -222,12 +230,20 @@ def review(what: str) -> str:
     return f"Review {what}."
 
 
+@contextmanager
+def quiet_root() -> Generator[None]:
+    """Keep the SDK from giving the root logger of this process a handler that writes to the terminal: it has one."""
+    logging.root.addHandler(quiet := logging.NullHandler())
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(quiet)
+
+
 def real_server() -> MCPServer[Any]:
     """Return a server of the SDK with one of each kind."""
-    # The SDK gives the root logger of this process a handler that writes to the terminal, unless it has one.
-    logging.root.addHandler(quiet := logging.NullHandler())
-    server = MCPServer("real", instructions="Use it.")
-    logging.root.removeHandler(quiet)
+    with quiet_root():
+        server = MCPServer("real", instructions="Use it.")
 
     @server.tool()
     async def add(a: int, b: int) -> int:

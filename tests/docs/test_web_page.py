@@ -21,9 +21,9 @@ def test_every_picture_is_there_is_small_and_is_shown_with_words_for_who_cannot_
 
 
 def test_the_options_that_it_names_are_understood() -> None:
-    parser, _ = subcommand_parser("web")
-    known = set(re.findall(r"(?<![\w-])--[a-z-]+", parser.format_help())) | {"--mode"}
-    named = set(re.findall(r"(?<![\w-])--[a-z-]+", PAGE))
+    helps = "".join(subcommand_parser(each)[0].format_help() for each in ("web", "serve"))
+    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helps)) | {"--mode"}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
     assert {"--port", "--proxy"} <= named
     assert named <= known
 

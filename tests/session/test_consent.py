@@ -37,6 +37,10 @@ git grep -n kept
 git stash list
 git remote -v
 git config --list
+git branch --contains HEAD
+git tag -l && git describe --always
+git worktree list; git remote get-url origin; git submodule status
+git clean -nd
 ls -la
 cat main.py
 sed -n 1,5p main.py
@@ -61,7 +65,11 @@ python3 -c "import json; print(json.dumps({'a': 1}))"
 python3 - <<'E'⏎print(open('main.py').read())⏎E
 python3 script.py
 python3 -m unittest test_it
-python3 -m py_compile script.py || true
+python3 -m py_compile script.py
+gzip -c main.py | gunzip -c
+dd if=main.py count=1 2>/dev/null
+tmp=$(mktemp); sort main.py > "$tmp"; diff main.py "$tmp"; rm "$tmp"
+curl --version | head -1
 python3 -m json.tool data.json
 perl -ne 'print if /k/' main.py
 date
@@ -114,6 +122,10 @@ git tag made
 for f in *.py; do echo x > "$f"; done
 cat main.py | xargs -I{} touch {}
 chmod +x main.py
+f=main.py; : > $f
+for f in *.py; do rm $f; done
+git branch made
+git worktree add ../made
 """
 
 

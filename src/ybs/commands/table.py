@@ -265,7 +265,7 @@ GROUPS = (
         SlashCommand(
             ("diff",),
             "[N|all|undo|redo]",
-            "show the changes made to files, or what a way back would change",
+            "show the changes made to files",
             show_diff,
             choices=words("all", "undo", "redo"),
         ),

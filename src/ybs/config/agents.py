@@ -23,6 +23,12 @@ class AcpAgent(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description='The program and its options, such as `["codex-acp"]`.')
     ] = ()
     args: Annotated[tuple[str, ...], Meta(description="More options.")] = ()
+    model: Annotated[
+        str,
+        Meta(
+            description="The model that it uses, by the agent's own name for it. Unset: the one that it has chosen."
+        ),
+    ] = ""
     env: Annotated[dict[str, str], Meta(description="Variables that it is given.")] = {}
     environment: Annotated[
         tuple[str, ...],

@@ -85,6 +85,9 @@ class Sender:
     def hear_line(self, text: str, what: Literal["taken", "read"]) -> None:
         """Hear what became of a line that another frontend sent."""
 
+    def hear_reply(self, line: "Line", reply: Reply) -> None:
+        """Hear what a command of another frontend answered, where it is for all."""
+
     def changed(self) -> None:
         """Hear that other lines wait than before, or another one is being worked on."""
 
@@ -213,14 +216,16 @@ class Inbox:
     ) -> Reply | Outcome:
         """Take a line when it is its turn, and return what comes of it; cancelled, the line is taken back or stopped.
 
+        A command that can runs beside the running turn.
+
         Raises the YbsError that came of it, and Stopped where it was given back.
         """
         waiting = _Waiting()
         line = Line(
-            text=text, sender=waiting, typed=typed, images=images, is_for_model=is_for_model
+            text=text, sender=waiting, typed=typed, is_for_model=is_for_model, images=images
         )
-        self.queue(line)
-        task = self._task
+        (self.submit if self._runs_beside(line) else self.queue)(line)
+        task = next((each for each, of in self._beside.items() if of is line), self._task)
         try:
             await asyncio.wait(
                 (waiting.result, *([task] if task else [])), return_when="FIRST_COMPLETED"
@@ -232,7 +237,7 @@ class Inbox:
                 self.stop()
             raise
         finally:
-            self._senders.remove(waiting)
+            self.forget(waiting)
         if task is not None and not waiting.result.done():
             task.result()  # raises what broke
             raise Stopped("Interrupted.")
@@ -288,7 +293,9 @@ class Inbox:
 
     def _runs_beside(self, line: Line) -> bool:
         commands = self._session.commands
-        return commands is not None and commands.runs_beside(self._session, line.text)
+        if commands is None or line.is_for_model:
+            return False
+        return commands.runs_beside(self._session, line.text)
 
     def _is_order(self, line: Line) -> bool:
         """Return whether a line is a command, and no words for the model."""
@@ -329,6 +336,9 @@ class Inbox:
                 self._give_back_unread(unsent=[Line(text=done.unsent, sender=line.sender)])
             else:
                 self._give_back_unread()
+        if isinstance(done, Reply) and done.is_for_all:
+            for each in self._others_than(line):
+                each.hear_reply(line, done)
         await line.sender.done(line, done)
 
     async def _sent(self, line: Line) -> Reply | Outcome:
@@ -381,9 +391,11 @@ class Inbox:
         self._tell()
 
     def _tell_others(self, line: Line, what: Literal["taken", "read"]) -> None:
-        for each in self._senders:
-            if each is not line.sender:
-                each.hear_line(line.text, what)
+        for each in self._others_than(line):
+            each.hear_line(line.text, what)
+
+    def _others_than(self, line: Line) -> list[Sender]:
+        return [each for each in self._senders if each is not line.sender]
 
     def _tell(self, sender: Sender | None = None) -> None:
         if sender is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.errors import YbsError
@@ -23,8 +24,9 @@ NOTHING = "There is nothing to share: no command was run with !! yet."
 
 
 class OwnRun(Struct, frozen=True, kw_only=True):
-    """How a command of the person's own shell ended (negative: by that signal), and what it wrote, cleaned of controls."""
+    """A command of the person's own shell, how it ended (negative: by that signal), and what it wrote, cleaned of controls."""
 
+    command: str = ""
     exit_code: int
     output: str
 
@@ -47,7 +49,8 @@ class OwnCommands:
     def __init__(self, environment: Callable[[], ToolEnvironment], running: RunningTask) -> None:
         self._environment, self._running = environment, running
         self._runner: RunOwn | None = None
-        self._last: tuple[str, OwnRun] | None = None
+        #: The last command and how it ended; a frontend elsewhere that ran one hands it over.
+        self.last: OwnRun | None = None
 
     def run_by(self, runner: RunOwn | None) -> None:
         """Have a frontend that has a terminal run them; as long as there is none, none is run."""
@@ -69,17 +72,16 @@ class OwnCommands:
         except OSError as error:
             why = error.strerror or str(error)
             return Reply(text=f"The command could not be started: {why}", is_error=True)
-        self._last = command, ran
+        self.last = replace(ran, command=command)
         text = f"{ran.ending}; the model does not see this"
         return Reply(text=text, is_error=ran.exit_code != 0)
 
     def shared(self, words: str = "") -> UserMessage:
         """Return the last command and its output as the person's message, without secrets. Raises YbsError."""
-        if self._last is None:
+        if (ran := self.last) is None:
             raise YbsError(NOTHING)
-        command, ran = self._last
         environment = self._environment()
         result = {"exit_code": ran.exit_code, "timed_out": False, "stdout": ran.output}
-        text = injection(command, spoken(result, environment.workspace.max_output_chars))
-        text = environment.mask(text, f"the output of !!{command}")
+        text = injection(ran.command, spoken(result, environment.workspace.max_output_chars))
+        text = environment.mask(text, f"the output of !!{ran.command}")
         return UserMessage.of(f"{text}\n\n{words}".rstrip(), origin="shell")

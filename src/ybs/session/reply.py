@@ -117,6 +117,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     prompt: Prompt | None = None
     takes_up: bool = False
 
+    @property
+    def is_for_all(self) -> bool:
+        """Whether every frontend of a session may show it: it says something, and asks nothing of the one that it goes to."""
+        return bool(self.text or self.tables) and self.terminal == TerminalActions()
+
     def without_terminal(self, line: str) -> "Reply":
         """Return the reply to a line for a frontend that has no terminal: what needs one is refused in words."""
         actions = self.terminal

@@ -452,6 +452,22 @@ async def test_without_the_extra_it_says_how_to_get_it(
     assert "it needs the package agent-client-protocol: `pip install 'ybs[acp]'`" in said
 
 
+@pytest.mark.parametrize(
+    ("steps", "model", "said"),
+    [
+        (["model"], "", "its own"),
+        (["model"], "big-1", "llm big-1"),
+        (["model"], "Big", "llm big-1"),
+        (["model"], "huge", "it has no model huge, but: small-1, big-1"),
+        (["say", "x"], "big-1", "it does not let its model be chosen, so big-1 cannot be used"),
+    ],
+)
+async def test_its_model_is_the_one_that_the_settings_name(
+    scene: Scene, steps: list[str], model: str, said: str
+) -> None:
+    assert said in await scene.play(steps, agent={"model": model})
+
+
 async def test_a_task_for_it_names_no_model_tools_or_attempts(scene: Scene) -> None:
     task = {"task": "do it", "kind": "other"}
     for more in ({"model": "x"}, {"tools": ["read_file"]}, {"best_of": 2}):

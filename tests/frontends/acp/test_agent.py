@@ -11,6 +11,7 @@ import pytest
 from msgspec import Raw
 
 from hosts import host_at
+from mcp_http import quiet_root, real_server, served
 from mcp_servers import entry_of
 from processes import comes
 from saving import save
@@ -429,6 +430,30 @@ async def test_what_the_person_types_meanwhile_is_not_overwritten(clients: Any, 
     assert "changed" in model.requests[-1].messages[-1].output
 
 
+async def test_a_prompt_that_is_stopped_while_the_editor_is_asked_for_its_file_is_not_sent(
+    clients: Any, project: Path
+):
+    (project / "a.txt").write_text("text")
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    class Slow(clients.Editor):
+        async def read_text_file(self, session_id: str, path: str, **more: Any) -> Any:
+            is_asked.set()
+            await may_answer.wait()
+            return await super().read_text_file(session_id, path, **more)
+
+    editor, model = Slow(**{"a.txt": "text"}), ScriptedModel(["Hello."])
+    async with clients.edited(project, model=model, editor=editor, offers=clients.ALL):
+        session = await editor.new(project)
+        turn = asyncio.create_task(editor.say(session, link(clients.acp, project / "a.txt")))
+        await is_asked.wait()
+        await editor.agent.cancel(session_id=session)
+        assert (await turn).stop_reason == "cancelled"
+        may_answer.set()
+        assert (await editor.say(session, "hi")).stop_reason == "end_turn"
+    assert len(model.requests) == 1
+
+
 async def test_a_secret_in_unsaved_text_is_masked(clients: Any, project: Path):
     secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA2bC4"
     (project / "a.txt").write_text("saved\n")
@@ -500,6 +525,31 @@ async def test_a_server_of_the_editor_is_called_in_the_sandbox(clients: Any, pro
         session = await editor.new(project, mcp_servers=[server])
         assert (await editor.say(session, "call it")).stop_reason == "end_turn"
     assert "hello" in model.requests[1].messages[-1].output
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_server_of_the_editor_at_an_address_is_called_with_its_headers(
+    clients: Any, project: Path, kind: str
+):
+    server, schema = real_server(), clients.schema
+    app = server.streamable_http_app() if kind == "http" else server.sse_app(sse_path="/mcp")
+    made = schema.HttpMcpServer if kind == "http" else schema.SseMcpServer
+    model = ScriptedModel([call("mcp__web__add", a=2, b=40), call("mcp__web__headers"), "Done."])
+    with quiet_root():
+        async with (
+            served(app) as url,
+            clients.edited(project, model=model, sandbox=True, mode="bypass") as editor,
+        ):
+            header = schema.HttpHeader(name="X-Of-Editor", value="from the editor")
+            web = made(type=kind, name="web", url=url, headers=[header])
+            session = await editor.new(project, mcp_servers=[web])
+            assert (await editor.say(session, "add them")).stop_reason == "end_turn"
+            await editor.say(session, "/mcp")
+            await editor.agent.close_session(session_id=session)
+    first, second = (request.messages[-1].output for request in model.requests[1:])
+    assert first == "42"
+    assert "from the editor" in second
+    assert f"The editor's MCP server web (`{url}`) runs elsewhere." in editor.text
 
 
 async def test_what_is_missing_is_named_and_looked_for_again(

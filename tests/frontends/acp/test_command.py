@@ -176,10 +176,10 @@ async def test_a_flood_of_requests_is_refused_and_the_session_goes_on(project: P
             session = await editor.begin(project)
             flood = [
                 {"jsonrpc": "2.0", "id": n, "method": "session/list", "params": {"cursor": "x"}}
-                for n in range(100, 3_100)
+                for n in range(100, 1_400)
             ]
             sending = asyncio.create_task(editor.send(*flood))
-            answers = [await editor.answer(number) for number in range(100, 3_100)]
+            answers = [await editor.answer(number) for number in range(100, 1_400)]
             await sending
             codes = {each["error"]["code"] for each in answers}
             assert codes <= {-32600, -32602}

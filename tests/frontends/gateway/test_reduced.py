@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from chat_parts import GUEST, OWNER
+from chat_parts import GUEST, OWNER, Ledger
 from hosts import this_host
 from ybs.config.schema import Gateway
+from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Incoming, Place
 from ybs.frontends.gateway.chats import Chats
 from ybs.frontends.gateway.people import People, Policy
@@ -53,16 +54,16 @@ async def chat(
     place = Place("telegram", "bot", "private", who)
     await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0))
     try:
-        async with HostedSessions(this_host(), tmp_path / "open.json").hub as hub:
+        hosted = HostedSessions(this_host(), tmp_path / "open.json")
+        async with hosted.hub:
             chats = Chats(
                 store,
-                hub,
+                hosted,
                 Options.of(home, {**given, **options}),
                 Gateway(),
                 tools=lambda _key, _place: (),
-                follow=lambda _key, _place, _shared: lambda: None,
+                asking=Asking(Ledger(), people),
             )
-            chats.is_owners = people.is_owners
             key = await chats.enter(place, who)
             yield await chats.session(key)
             await chats.close(key)

@@ -52,7 +52,7 @@ CASES = [
     (SHELL, "execute", Subject(command="echo 'it''s'; rm -r x")),
     (SHELL, "execute", Subject(command="make a |\n  b")),
     (SHELL, "execute", Subject(command="touch  *")),
-    (SHELL, "execute", Subject(command="for f in *; do rm $f; done")),
+    (SHELL, "execute", Subject(command="for f in *; do rm x/$f; done")),
     (SHELL, "execute", Subject(command="make build", detail="in sub")),
     (SHELL, "execute", Subject(command="rm -rf build", detail="in sub")),
     (SHELL, "execute", Subject(command="make fetch", network=True)),

@@ -19,7 +19,7 @@ from served import YBS, Serving, asked, served, short_home, until, until_there
 from serving import serving
 from ybs.testing import call
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 DELETE = call("delete_file", path="a")
 READY = r"› *\n"
 Attach = Callable[..., Screen]
@@ -99,8 +99,13 @@ async def test_a_question_is_answered_in_one_of_two_terminals_and_both_show_what
             await asyncio.to_thread(screen.sees, r"it is gone[\s\S]*› *\n")
         assert not (project / "a").exists()
         second.keys("/mode plan\r")
-        await asyncio.to_thread(second.sees, "Mode: plan")
+        for screen in (first, second):
+            await asyncio.to_thread(screen.sees, r"› /mode plan\n\nMode: plan")
         await asyncio.to_thread(first.sees, r"m  plan")
+        first.keys("/mode\r\x1b[B\r")  # the arrow is for the menu, which comes from the server
+        await asyncio.to_thread(second.sees, r"Mode: (?!plan)")
+        second.keys("/help\r")
+        await asyncio.to_thread(second.sees, r"Ctrl-G, Ctrl-X")
         await client.close()
 
 
@@ -129,13 +134,18 @@ async def test_lines_wait_in_all_terminals_and_the_own_shell_is_that_of_the_term
     own: Path, project: Path, attach: Attach
 ):
     (project / "a").write_text("text")
-    async with served(own, project, DELETE, "one", "two") as serving:
+    async with served(own, project, "I see it", DELETE, "one", "two") as serving:
         client = await serving.client()
         session = await opened(client, serving)
         screen = attach()
         await asyncio.to_thread(screen.sees, READY)
         screen.keys("!!echo from-$TERM\r")
         await asyncio.to_thread(screen.sees, r"from-xterm-256color[\s\S]*exit code 0")
+        screen.keys("/share look\r")
+        message = await until(client, "user")
+        assert message["origin"] == "shell"
+        assert "from-xterm-256color" in message["content"]
+        await asyncio.to_thread(screen.sees, r"› /share look\n[\s\S]*I see it")
         screen.keys("/verbose on\r")
         await asyncio.to_thread(screen.sees, r"› /verbose on\n[\s\S]*in full")
         turn = asyncio.create_task(client.call("send", session=session, text="delete it"))
@@ -159,7 +169,8 @@ async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
     begun = call("run_shell", command="echo 1 >> made; sleep 30")
     async with served(own, project, begun, "all done", "more") as serving:
         client = await serving.client()
-        session = await opened(client, serving, mode="bypass")
+        session = await opened(client, serving)
+        await client.call("set_mode", session=session, mode="bypass")
         screen = attach(session)
         await asyncio.to_thread(screen.sees, READY)
         screen.keys("make it\r")
@@ -171,7 +182,7 @@ async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
         try:
             text = await asyncio.to_thread(screen.sees, r"It is started again[\s\S]*all done")
             assert text.count("make it") == 1
-            await asyncio.to_thread(screen.sees, r"all done[\s\S]*› *\n")
+            await asyncio.to_thread(screen.sees, r"all done[\s\S]*› *\n[\s\S]* m  bypass")
             screen.keys("and more\r")
             await asyncio.to_thread(screen.sees, r"› and more\n\n +more")
             screen.keys("\x04")

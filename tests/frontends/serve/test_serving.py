@@ -559,7 +559,7 @@ async def test_every_message_is_as_the_schema_says(own: Path, project: Path):
         session = (await ask("open", **serving.opening))["session"]
         here = {"session": session}
         await ask("subscribe", **here, lines=True)
-        turn = asyncio.create_task(ask("send", **here, text="delete it", line="1"))
+        turn = asyncio.create_task(ask("send", **here, text="delete it"))
         question = await asked(client)
         await ask("steer", **here, text="gently")
         await ask("take_back", **here)

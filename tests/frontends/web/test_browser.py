@@ -2,9 +2,12 @@
 
 import random
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -436,6 +439,120 @@ def test_the_server_is_killed_in_a_turn_and_at_a_question(serve: Serve, look: An
     assert page.locator(".user").count() == 2
 
 
+def test_a_hostile_page_of_the_same_machine_gets_nothing_and_changes_nothing(
+    serve: Serve, look: Any, project: Path
+):
+    served, seen = serve("Hello.", "No."), look()
+    page = seen.enter(served)
+    send(page, "secret words")
+    page.wait_for_selector(".end")
+    told = list[tuple[str, str]]()
+
+    class Hostile(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.append((self.path, self.headers["cookie"] or ""))
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><iframe name=sink></iframe>")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        other = seen.context.new_page()
+        other.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+        name = page.evaluate("location.hash.slice(3)")
+        found = other.evaluate(HOSTILE, [f"http://127.0.0.1:{served.port}", name])
+        server.shutdown()
+        thread.join()
+    assert any(f"ybs-{served.port}=" in cookie for _, cookie in told)  # cookies go to every port
+    assert found == {
+        "read": [], "events": "error", "image": "error", "script": "error",
+        "frame": "no", "window": "no",
+    }  # fmt: skip
+    assert len(served.server.requests) == 1
+    page.reload()
+    page.wait_for_selector("text=Hello.")
+    assert page.locator("#open .session").count() == 1
+    assert page.locator(".user").count() == 1
+
+
+HOSTILE = """async ([origin, name]) => {
+  const found = { read: [] }, path = `${origin}/api/sessions`, body = JSON.stringify({ text: 'owned', folder: '' });
+  for (const mode of ['cors', 'same-origin']) {
+    for (const options of [{}, { method: 'POST', body, headers: { 'content-type': 'application/json', 'x-ybs-token': 'guess' } }]) {
+      await fetch(path, { mode, credentials: 'include', ...options }).then(answer => found.read.push(answer.status), () => {});
+    }
+  }
+  for (const options of [{}, { method: 'POST', body }, { method: 'POST', body: new URLSearchParams({ text: 'owned' }) }]) {
+    await fetch(path, { mode: 'no-cors', credentials: 'include', ...options }).catch(() => {});
+  }
+  const loads = (tag, address) => new Promise(done => {
+    const made = document.createElement(tag);
+    Object.assign(made, { onload: () => done('loaded'), onerror: () => done('error'), src: address });
+    document.body.append(made);
+  });
+  const source = new EventSource(`${path}/${name}/stream`, { withCredentials: true });
+  found.events = await new Promise(done => { source.onerror = () => done('error'); source.onmessage = () => done('read'); });
+  source.close();
+  found.image = await loads('img', `${path}/${name}/pictures/1/0`);
+  found.script = await loads('script', path);
+  const form = document.createElement('form');
+  Object.assign(form, { action: `${path}/${name}/lines`, method: 'post', enctype: 'text/plain', target: 'sink' });
+  form.innerHTML = `<input name='{"text":"owned","x":"' value='"}'>`;
+  document.body.append(form);
+  form.submit();
+  const frame = document.createElement('iframe');
+  frame.src = origin;
+  document.body.append(frame);
+  const opened = open(origin);
+  await new Promise(done => setTimeout(done, 800));
+  const reads = target => { try { return target.document.querySelector('#app') ? 'read' : 'no'; } catch { return 'no'; } };
+  return { ...found, frame: reads(frame.contentWindow), window: opened && !opened.closed ? reads(opened) : 'no' };
+}"""
+
+
+def test_a_program_that_takes_the_port_of_a_server_that_ended_is_not_told_the_token(
+    serve: Serve, look: Any
+):
+    served, seen, asked = serve("Hello."), look(), list[tuple[str, str | None]]()
+    page = seen.enter(served)
+    assert page.evaluate("localStorage.getItem('ybs-token')")
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["x-ybs-token"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    served.end(signal.SIGKILL)
+    with ThreadingHTTPServer(("127.0.0.1", served.port), Other) as other:
+        thread = Thread(target=other.serve_forever)
+        thread.start()
+        for _ in range(500):
+            page.wait_for_timeout(20)
+            if len(asked) > 1:
+                break
+        page.evaluate("document.querySelector('#find').click()")
+        page.fill("dialog[open] input", "words")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(200)
+        other.shutdown()
+        thread.join()
+    assert len(asked) > 1
+    assert {(path.partition("?")[0], token) for path, token in asked} == {("/api/proof", None)}
+    served.start()
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#lost", state="hidden")
+
+
 def test_any_order_of_reconnects_shows_what_a_fresh_page_shows(serve: Serve, look: Any):
     answers = [
         said(
@@ -614,6 +731,8 @@ def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
     bad = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     name = "<img src=x onerror=alert(1)>.py"
     (project / name).write_text("x\n")
+    branch = "<img/src=x/onerror=alert(1)>"
+    subprocess.run(["git", "init", "-q", "-b", branch], cwd=project, check=True)
     served, seen = (
         serve(
             said(thought(bad), bad, call("read_file", path=name)),
@@ -633,7 +752,9 @@ def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
             page.wait_for_timeout(400)
     page.wait_for_selector(".end")
     assert page.title() != "owned"
-    assert page.locator("#log img, #log svg, #log script").count() == 0
+    assert branch in page.inner_text("#where")
+    assert bad[:20] in page.inner_text("#title")
+    assert page.locator("#app img, #log svg, #app script, [onerror], [onload]").count() == 0
     assert page.locator("#log a:not([href^='http'])").count() == 0
 
 

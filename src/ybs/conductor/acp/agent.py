@@ -82,7 +82,8 @@ class AcpSubAgent(SubAgent):
             asked = requests.Requests(
                 self.name, place, home.call_ids, tell, is_held=held, only_reads=only_reads
             )
-            turn = client.Turn(title_of(agent), transport, asked, self.budget, tell)
+            title, model = title_of(agent), agent.model
+            turn = client.Turn(title, transport, asked, self.budget, tell, model=model)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))
             is_done = end.reason == "done"
             return end

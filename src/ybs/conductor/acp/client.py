@@ -31,7 +31,10 @@ from acp.schema import (
     PromptResponse,
     ReadTextFileRequest,
     RequestPermissionRequest,
+    SessionConfigOptionSelect,
+    SessionConfigSelectGroup,
     SessionNotification,
+    SetSessionConfigOptionSelectRequest,
     TextContentBlock,
     ToolCallProgress,
     ToolCallStart,
@@ -63,6 +66,8 @@ from ybs.tools.mcp.stderr import reason_in
 
 #: So long may an agent take to begin, in seconds: some load a runtime first.
 START_SECONDS: Final = 60.0
+#: Characters of the list of models that an agent has.
+_MOST_NAMES: Final = 500
 #: What an agent says in one turn.
 MOST_SAID: Final = 5_000_000
 #: So many of its requests may be open at once.
@@ -88,13 +93,21 @@ class NotLoggedIn(ToolError):
 class Turn:
     """One turn of another agent, from its start to its end. What happens goes to `tell`; more than its `budget` ends it.
 
-    `model` is the agent's name for people.
+    `title` is the agent's name for people, and `model` the one that it is to use, by what the agent calls it; else it uses its own choice.
     """
 
     def __init__(
-        self, model: str, transport: AcpTransport, requests: Requests, budget: Budget, tell: Emit
+        self,
+        title: str,
+        transport: AcpTransport,
+        requests: Requests,
+        budget: Budget,
+        tell: Emit,
+        *,
+        model: str = "",
     ) -> None:
-        self._model, self._transport, self._requests = model, transport, requests
+        self._wanted, self._model = model, f"{title} {model}".rstrip()
+        self._transport, self._requests = transport, requests
         self._budget, self._tell = budget, tell
         self._calls: dict[str, ToolCallUpdate] = {}
         self._ids: dict[str, str] = {}
@@ -176,7 +189,28 @@ class Turn:
                 login = AuthenticateRequest(method_id=method)
                 await connection.send_request("authenticate", _plain(login))
                 opened = await self._ask(connection, "session/new", new, NewSessionResponse)
-        self._session = opened.session_id
+            self._session = opened.session_id
+            if self._wanted:
+                await self._choose_model(connection, opened)
+
+    async def _choose_model(self, connection: Connection, opened: NewSessionResponse) -> None:
+        for option in opened.config_options or ():
+            if isinstance(option, SessionConfigOptionSelect) and option.category == "model":
+                groups = (
+                    each.options if isinstance(each, SessionConfigSelectGroup) else [each]
+                    for each in option.options
+                )
+                known = [each for group in groups for each in group]
+                for each in known:
+                    if self._wanted in (each.value, each.name):
+                        choice = SetSessionConfigOptionSelectRequest(
+                            session_id=self._session, config_id=option.id, value=each.value
+                        )
+                        await connection.send_request("session/set_config_option", _plain(choice))
+                        return
+                names = ", ".join(each.value for each in known)
+                raise ToolError(f"it has no model {self._wanted}, but: {names[:_MOST_NAMES]}")
+        raise ToolError(f"it does not let its model be chosen, so {self._wanted} cannot be used")
 
     @staticmethod
     async def _ask(

@@ -76,14 +76,7 @@ def _select(number: str, current: str, values: Iterable[tuple[str, str, str]]) -
         schema.SessionConfigSelectOption(value=value, name=label, description=what or None)
         for value, label, what in values
     ]
+    given = {"name": name, "description": about, "category": category, "options": options}
     return schema.SessionConfigOptionSelect.model_validate(
-        {
-            "type": "select",
-            "id": number,
-            "name": name,
-            "description": about,
-            "category": category,
-            "current_value": current,
-            "options": options,
-        }
+        {"type": "select", "id": number, "current_value": current, **given}
     )

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from acp import RequestError, helpers, schema
 
@@ -18,19 +18,17 @@ from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
-from ybs.frontends.acp.prompts import prompted
+from ybs.frontends.acp.prompts import Prompted, prompted
 from ybs.frontends.acp.questions import FAILURES, asked
 from ybs.frontends.acp.updates import Updates, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from ybs.frontends.markdown import markdown_of
 from ybs.session.feed import FellBehind
 from ybs.session.hub import Shared
-from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
+from ybs.session.running_task import Stopped
 from ybs.session.unsaved import Unsaved
 
-#: What came of a prompt; None: it was stopped, or never taken.
-Result: TypeAlias = Reply | Outcome | YbsError | None
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
 ]
@@ -54,6 +52,7 @@ NOT_HERE: Final = {
 #: Commands that are not offered: they need a terminal, or change what one shows.
 _OF_TERMINALS: Final = frozenset(("quit", "copy", "setup", "doctor", "stream", "verbose"))
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class EditorFiles:
@@ -78,19 +77,7 @@ class EditorFiles:
                     await self.client.write_text_file(self.session_id, str(path), text)
 
 
-class _Prompt:
-    """A prompt that waits for what comes of it."""
-
-    def __init__(self, line: Line) -> None:
-        self.line, self.is_taken = line, False
-        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-
-    def settle(self, result: Result = None) -> None:
-        if not self.result.done():
-            self.result.set_result(result)
-
-
-class EditorSession(Sender):
+class EditorSession:
     """Holds a session for an editor. `id` is the name that it is saved under, by which it can be loaded later."""
 
     def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
@@ -100,9 +87,11 @@ class EditorSession(Sender):
         unsaved.roots = self.session.environment.roots
         self.choices = ConfigChoices(self.session)
         self._updates, self._state = Updates(self.session.folder), StateChanged()
-        self._prompts = list[_Prompt]()
+        #: Of each prompt that waits for what comes of it: set where it is stopped.
+        self._prompts = set[asyncio.Event]()
+        self._stops = 0
         self._asking = dict[str, asyncio.Task[None]]()
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks = set[asyncio.Task[Any]]()
         self._composing, self._moved = asyncio.Lock(), asyncio.Event()
         #: The number of the newest event, and of the newest that the editor was told.
         self._newest = self._told = 0
@@ -118,8 +107,9 @@ class EditorSession(Sender):
     async def close(self) -> None:
         """Tell the editor nothing more; prompts that wait are answered as stopped."""
         self._leave()
-        for prompt in self._prompts:
-            prompt.settle()
+        self._stops += 1
+        for stopped in self._prompts:
+            stopped.set()
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
@@ -190,35 +180,38 @@ class EditorSession(Sender):
         if is_order and (refusal := self._refusal_of(said.typed)):
             await self._tell(helpers.update_agent_message_text(refusal))
             return schema.PromptResponse(stop_reason="end_turn")
-        line = Line(
-            text=said.typed if is_order else said.text,
-            sender=self,
-            typed=said.typed,
-            images=said.images,
-            is_for_model=not is_order,
-        )
-        prompt = _Prompt(line)
-        self._prompts.append(prompt)
+        text, stopped = said.typed if is_order else said.text, asyncio.Event()
+        working = self._do(self._result_of(said, text, is_for_model=not is_order))
+        stopping = asyncio.create_task(stopped.wait())
+        self._prompts.add(stopped)
         try:
-            async with self._composing:
-                for path in said.paths:
-                    await self._unsaved.look(path)
-                if not prompt.result.done():
-                    self._submit(line)
-            return await self._answer(line, await prompt.result)
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+            # Once it is stopped nothing comes of it, whatever is still being put away.
+            return await self._answer(text, None if stopped.is_set() else working.result())
+        except Stopped:
+            return await self._answer(text, None)
+        except YbsError as error:
+            await self._flushed()
+            raise failure(error) from error
         finally:
-            self._prompts.remove(prompt)
+            self._prompts.remove(stopped)
+            stopping.cancel()
+
+    async def _result_of(self, said: Prompted, text: str, *, is_for_model: bool) -> Reply | Outcome:
+        """Take a line, and return what comes of it. Raises YbsError."""
+        stops = self._stops
+        async with self._composing:
+            for path in said.paths:
+                await self._unsaved.look(path)
+        if stops != self._stops:
+            raise Stopped("It was stopped before it was sent.")
+        return await self.session.inbox.result_of(
+            text, typed=said.typed, is_for_model=is_for_model, images=said.images
+        )
 
     def _is_order(self, typed: str) -> bool:
         commands = self.session.commands
         return typed.startswith("!") or (commands is not None and commands.is_command(typed))
-
-    def _submit(self, line: Line) -> None:
-        inbox, commands = self.session.inbox, self.session.commands
-        if commands and not line.is_for_model and commands.runs_beside(self.session, line.text):
-            inbox.submit(line)
-        else:
-            inbox.queue(line)
 
     def _refusal_of(self, typed: str) -> str:
         """Say why a line is not run in an editor; nothing where it is."""
@@ -230,15 +223,13 @@ class EditorSession(Sender):
         name = command.names[0] if command is not None else ""
         return f"/{name} is not available here. {NOT_HERE[name]}" if name in NOT_HERE else ""
 
-    async def _answer(self, line: Line, result: Result) -> schema.PromptResponse:
+    async def _answer(self, line: str, result: Reply | Outcome | None) -> schema.PromptResponse:
         await self._flushed()
         match result:
             case None:
                 return schema.PromptResponse(stop_reason="cancelled")
-            case YbsError():
-                raise failure(result)
             case Reply():
-                if text := markdown_of(result.without_terminal(line.text)):
+                if text := markdown_of(result.without_terminal(line)):
                     await self._tell(helpers.update_agent_message_text(text))
                 return schema.PromptResponse(stop_reason="end_turn")
             case Outcome():
@@ -268,31 +259,10 @@ class EditorSession(Sender):
 
     def cancel(self) -> None:
         """Stop the running turn, and what waits behind it."""
+        self._stops += 1
         self.session.inbox.stop()
-        for prompt in self._prompts:
-            if prompt.is_taken:
-                asyncio.get_running_loop().call_later(STOP_SECONDS, prompt.settle)
-            else:
-                prompt.settle()
-
-    # What the inbox tells: this is the sender of all lines
-
-    def take(self, line: Line) -> None:
-        """Note that a line is taken now."""
-        for prompt in self._prompts:
-            prompt.is_taken |= prompt.line is line
-
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
-        """Hand on what came of a line."""
-        for prompt in self._prompts:
-            if prompt.line is line:
-                prompt.settle(result)
-
-    def give_back(self, lines: list[str]) -> None:
-        """Answer the prompts that wait behind a stopped turn."""
-        for prompt in self._prompts:
-            if not prompt.is_taken and prompt.line.text in lines:
-                prompt.settle()
+        for stopped in self._prompts:
+            asyncio.get_running_loop().call_later(STOP_SECONDS, stopped.set)
 
     # What the session tells
 
@@ -327,10 +297,6 @@ class EditorSession(Sender):
         if self._updates.has_live and self._live_timer is None:
             loop = asyncio.get_running_loop()
             self._live_timer = loop.call_later(_LIVE_SECONDS, self._show_live)
-        if envelope.is_main and isinstance(envelope.event, TurnFinished):
-            for prompt in self._prompts:
-                if prompt.is_taken and envelope.event.reason == "interrupted":
-                    prompt.settle()
 
     def _show_live(self) -> None:
         self._live_timer = None
@@ -347,10 +313,7 @@ class EditorSession(Sender):
         if state.steps != before.steps:
             await self._tell(plan_of(state.steps))
         if before.mode and state.mode != before.mode:
-            kind = "current_mode_update"
-            await self._tell(
-                schema.CurrentModeUpdate(session_update=kind, current_mode_id=state.mode)
-            )
+            await self._tell(helpers.update_current_mode(state.mode))
         chosen = [(each.mode, each.model, each.provider) for each in (before, state)]
         if before.mode and chosen[0] != chosen[1]:
             await self._tell_choices()
@@ -380,16 +343,17 @@ class EditorSession(Sender):
     async def _tell(self, update: Any) -> None:
         await self._client.session_update(self.id, update)
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _do(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
+    def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None and not isinstance(error, ConnectionError):  # the editor has gone
+        # The editor has gone, or is told in the answer to its prompt.
+        if error is not None and not isinstance(error, ConnectionError | YbsError):
             _log.error("a task of a session failed", exc_info=error)
 
 

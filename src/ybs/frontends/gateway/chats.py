@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -19,9 +19,11 @@ from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway
 from ybs.core.errors import YbsError
 from ybs.core.ports import Tool
+from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Place
 from ybs.frontends.gateway.store import Store, chats
-from ybs.session.hub import Hub, Shared
+from ybs.frontends.serve.sessions import HostedSessions
+from ybs.session.hub import Shared
 from ybs.session.options import Options
 from ybs.session.session import Session
 
@@ -85,7 +87,7 @@ class Beginning(TurnHook):
 
 
 class Chats:
-    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `follow` is told of each session that is opened.
+    """Opens and closes sessions of chats. `tools` makes the tools of a chat; `asking` asks what they ask.
 
     In all but the private chats of owners the model is not told what the person wrote about themselves.
     """
@@ -93,17 +95,16 @@ class Chats:
     def __init__(
         self,
         store: Store,
-        hub: Hub,
+        hosted: HostedSessions,
         options: Options,
         settings: Gateway,
         *,
         tools: Callable[[str, Place], tuple[Tool, ...]],
-        follow: Callable[[str, Place, Shared], Callable[[], None]],
+        asking: Asking,
     ) -> None:
-        self._store, self._hub, self._options, self._settings = store, hub, options, settings
-        self._tools, self._follow = tools, follow
-        #: Says whether a chat is the private one of an owner; until this is set, none is.
-        self.is_owners: Callable[[Place], Awaitable[bool]] = _is_nobodys
+        self._store, self._options, self._settings = store, options, settings
+        self._hosted, self._hub = hosted, hosted.hub
+        self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
         self._has_sandbox: bool | None = None
         self._locks: dict[str, asyncio.Lock] = {}
@@ -157,7 +158,7 @@ class Chats:
     async def _open(self, row: "Row[Any]") -> Opened:
         place, beginning = msgspec.json.decode(row.place, type=Place), Beginning()
         options = self._options_of(row.key, self._folder(row), place, beginning)
-        options = replace(options, is_shared=not await self.is_owners(place))
+        options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
             options = replace(options, deny=(*options.deny, *_PROGRAMS))
         try:
@@ -169,8 +170,14 @@ class Chats:
                 raise
             await self._save(row.key, session="")  # its transcript is gone: a new one begins
             shared = await asyncio.to_thread(self._opening, options, "")
-        leave = self._follow(row.key, place, shared)
-        return Opened(row.key, place, shared, beginning, time.monotonic(), leave)
+        leave = self._asking.follow(row.key, place, shared.session)
+        forget = self._hosted.adopt(shared)
+
+        def left() -> None:
+            leave()
+            forget()
+
+        return Opened(row.key, place, shared, beginning, time.monotonic(), left)
 
     async def _is_held(self, options: Options) -> bool:
         """Return whether a whole sandbox holds what commands do here."""
@@ -272,11 +279,6 @@ class Chats:
         idle = [each for each in self._opened.values() if _is_idle(each)]
         if len(self._opened) >= MOST_OPEN and idle:
             await self._close(min(idle, key=lambda each: each.used_at).key)
-
-
-async def _is_nobodys(place: Place) -> bool:
-    del place
-    return False
 
 
 def _is_idle(opened: Opened) -> bool:

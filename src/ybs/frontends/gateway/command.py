@@ -173,11 +173,7 @@ def _is_running(folder: GatewayFolder) -> bool:
 async def _status(
     arguments: "Namespace", options: Options, settings: Settings, store: Store
 ) -> int:
-    def counted(connection: Connection, table: Table) -> Counter[str]:
-        rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
-        return Counter({row[0]: row[1] for row in rows})
-
-    came, sent = [await store.do(lambda c, t=t: counted(c, t)) for t in (inbox, ledger)]
+    came, sent = [await store.do(lambda c, t=t: _states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
         "running": _is_running(GatewayFolder(options.host)),
         "channels": await _states(settings, store),
@@ -195,6 +191,12 @@ async def _status(
     for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
         write(f"{name.replace('_', ' ')}: {facts[name]}")
     return 0
+
+
+def _states_in(connection: Connection, table: Table) -> Counter[str]:
+    """Return how many rows have each state."""
+    found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+    return Counter(dict(found.tuples().all()))
 
 
 async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:

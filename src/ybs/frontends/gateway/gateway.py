@@ -35,7 +35,6 @@ from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_eng
 from ybs.frontends.gateway.supervisor import Supervisor
 from ybs.frontends.gateway.turns import Turns
 from ybs.frontends.serve.sessions import HostedSessions
-from ybs.session.hub import Shared
 from ybs.session.options import Options
 
 #: The platforms that come with ybs.
@@ -74,30 +73,16 @@ class Gateway:
     ) -> None:
         """Put the parts together. Raises ConfigError, StoreError and OSError."""
         folder = GatewayFolder(options.host)
-        self._channels, self._hosted, self._say = channels, hosted, say
+        self._channels, self._say = channels, say
         self._store = store = folder.store()
         people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
         self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
-        self._asking = asking = Asking(outbox, people)
+        asking = Asking(outbox, people)
         budget = Budget(store, settings.usd_per_day)
-        self.chats = Chats(
-            store, hosted.hub, options, settings, tools=self._tools, follow=self._follow
-        )
-        self.chats.is_owners = people.is_owners
+        self.chats = Chats(store, hosted, options, settings, tools=self._tools, asking=asking)
         self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()
-
-    def _follow(self, key: str, place: Place, shared: Shared) -> Callable[[], None]:
-        """Ask in the chat what the session asks, and let it be attached from a terminal."""
-        leave = self._asking.follow(key, place, shared.session)
-        forget = self._hosted.adopt(shared)
-
-        def left() -> None:
-            leave()
-            forget()
-
-        return left
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""

@@ -1,6 +1,7 @@
 """A session of a server, as the terminal sees it: what it shows comes from there, and what the person types goes there."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -18,6 +19,8 @@ from ybs.core.errors import YbsError
 from ybs.core.events import (
     Noticed,
     StateChanged,
+    TextStreamed,
+    ThinkingStreamed,
     ToolFinished,
     TurnFinished,
     UserSaid,
@@ -27,6 +30,7 @@ from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
+from ybs.frontends.terminal.work import MENUS
 from ybs.security.incognito import leave_no_dump
 from ybs.session.inbox import Line, Sender
 from ybs.session.options import Options
@@ -41,6 +45,8 @@ from ybs.transcripts.line import decoded
 MOST_TURNS: Final = 10
 #: Commands that change what this terminal shows.
 _OF_SCREEN: Final = ("/verbose", "/stream")
+#: Pieces of an answer that is not whole.
+_WRITTEN: Final = (TextStreamed, ThinkingStreamed)
 #: After these the figures may be others.
 _CHANGES_STATUS: Final = (StateChanged, ToolFinished, UserSaid, TurnFinished)
 
@@ -51,17 +57,21 @@ class AttachedInbox:
     def __init__(self, session: "AttachedSession") -> None:
         self._session = session
         self._told = wire.InboxTold(session="", now=None, steering=(), queued=(), beside=())
-        #: The lines that this terminal has sent, by their names, and the requests that they went with.
-        self._mine: dict[str, Line] = {}
-        self._requests: dict[int, str] = {}
-        self._count = 0
+        #: The lines that this terminal has sent, by the numbers of their requests.
+        self._mine: dict[int, Line] = {}
+        #: Those that were typed before the menu came that a line of this terminal opens: they may choose from it.
+        self._ahead: deque[Line] = deque()
         self._sender: Sender | None = None
         self.now: Line | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a line is being worked on."""
-        return self.now is not None
+        """Whether a line is being worked on, or is on its way to open a menu."""
+        return self.now is not None or bool(self._opening_menu)
+
+    @property
+    def _opening_menu(self) -> list[str]:
+        return [line.text for line in self._mine.values() if line.text in MENUS]
 
     @property
     def has_more(self) -> bool:
@@ -76,7 +86,7 @@ class AttachedInbox:
     @property
     def queued(self) -> list[str]:
         """The lines that wait for its end."""
-        return [*self._told.queued]
+        return [*self._told.queued, *(line.text for line in self._ahead)]
 
     @property
     def in_order(self) -> list[str]:
@@ -86,7 +96,7 @@ class AttachedInbox:
     @property
     def beside(self) -> list[str]:
         """The commands that run beside a turn."""
-        return [*self._told.beside]
+        return [*self._told.beside, *self._opening_menu]
 
     def hear(self, sender: Sender) -> None:
         """Tell a frontend of all lines, whoever sent them."""
@@ -98,6 +108,9 @@ class AttachedInbox:
         """Take a line now: what the person's own shell runs, and what changes this screen, here."""
         if not line.is_for_model and (work := self._session.work_here(line.text)) is not None:
             self._session.run_here(line, work)
+        elif self._opening_menu and not line.is_choice:
+            self._ahead.append(line)
+            line.sender.changed()
         else:
             self._send(line, waits=False)
 
@@ -109,19 +122,12 @@ class AttachedInbox:
         if self._session.has_gone:
             line.sender.give_back([line.text])
             return
-        self._count += 1
-        name = f"{self._count}"
-        sending = wire.Sending(
-            session=self._session.id,
-            text=line.text,
-            is_for_model=line.is_for_model,
-            waits=waits,
-            typed=line.typed,
-            is_choice=line.is_choice,
-            line=name,
+        sending = self._session.sending(
+            line.text, line.typed, is_for_model=line.is_for_model, waits=waits
         )
-        self._mine[name] = line
-        self._requests[self._session.client.later("send", sending)] = name
+        if line.is_choice:
+            sending = replace(sending, is_choice=True)
+        self._mine[self._session.client.later("send", sending)] = line
 
     async def result_of(
         self, text: str, *, typed: str | None = None, is_for_model: bool = False
@@ -129,26 +135,22 @@ class AttachedInbox:
         """Take a line when it is its turn, and return what comes of it. Raises YbsError."""
         if not is_for_model and (work := self._session.work_here(text)) is not None:
             return await work
-        sending = wire.Sending(
-            session=self._session.id,
-            text=text,
-            typed=typed,
-            is_for_model=is_for_model,
-            waits=True,
-        )
+        sending = self._session.sending(text, typed, is_for_model=is_for_model, waits=True)
         sent = await self._session.client.call("send", sending, wire.Sent)
-        return sent.outcome or reply_of(sent.reply or wire.ReplyTold())
+        return self._session.result_of(text, sent)
 
     def take_ahead(self) -> str:
-        """Take nothing out of the queue: it is not here."""
-        return ""
+        """Take the line that was typed before the menu came."""
+        return self._ahead.popleft().text if self._ahead else ""
 
     def give_ahead(self, line: Line) -> None:
-        """Send a line that was taken ahead."""
-        self.submit(line)
+        """Put back a line that was taken ahead."""
+        self._ahead.appendleft(line)
 
     def recall(self) -> str:
-        """Have the newest line that waits taken back; it comes back as one that nobody has read."""
+        """Have the newest line that waits taken back; one of the server comes back as one that nobody has read."""
+        if self._ahead:
+            return self._ahead.pop().text
         self._session.ask(self._recall())
         return ""
 
@@ -184,8 +186,11 @@ class AttachedInbox:
         """Hand on what became of a line."""
         if self._sender is None:
             return
-        line = self._mine.get(told.line) or Line(text=told.text, sender=self._sender)
+        number = told.request if isinstance(told.request, int) else 0
+        line = self._mine.get(number) or Line(text=told.text, sender=self._sender)
         match told.what:
+            case "answered":
+                self._session.ask(line.sender.done(line, reply_of(told.reply)))
             case "taken":
                 is_now = self.now is not None and self.now.text == told.text
                 if is_now:
@@ -198,20 +203,21 @@ class AttachedInbox:
 
     async def hear_answer(self, number: int, sent: wire.Sent | YbsError) -> None:
         """Hand on what came of a line of this terminal."""
-        name = self._requests.pop(number, "")
-        line = self._mine.pop(name, None)
+        line = self._mine.pop(number, None)
         if line is None:
             return
         if isinstance(sent, YbsError):
             await line.sender.done(line, sent)
         elif sent.outcome is not None or sent.reply is not None:
-            await line.sender.done(line, sent.outcome or reply_of(sent.reply or wire.ReplyTold()))
+            await line.sender.done(line, self._session.result_of(line.text, sent))
+        while self._ahead and not self._opening_menu:
+            self._send(self._ahead.popleft(), waits=False)
 
     def lost(self) -> None:
         """Note that nothing runs any more, and give back what nobody has read."""
-        now, mine = self.now, tuple(self._mine.values())
+        now, mine = self.now, (*self._mine.values(), *self._ahead)
         self._mine.clear()
-        self._requests.clear()
+        self._ahead.clear()
         self.hear_inbox(wire.InboxTold(session="", now=None, steering=(), queued=(), beside=()))
         if self._sender is not None and (lines := [e.text for e in mine if e is not now]):
             self._sender.give_back(lines)
@@ -238,13 +244,16 @@ class AttachedSession:
         #: What completes paths, finds secrets in what is typed, and says whether that may be kept; no tool runs in it.
         self.environment = self._environment(is_incognito=status.incognito)
         self._sinks: list[tuple[Sink, bool]] = []
+        #: What was, to be drawn first, and behind it the beginning of an answer that is being written.
         self._before: list[Envelope] = []
+        self._begun: list[Envelope] = []
         self._state, self._status = StateChanged(), status
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._running = RunningTask()
         self._own = OwnCommands(lambda: self.environment, self._running)
         self._confirm: Confirm | None = None
+        self._keys = ""
         self._is_asking_status = False
         self.has_gone = self._is_back = False
 
@@ -257,7 +266,9 @@ class AttachedSession:
         session = cls(client, options, subscribed, status)
         while (message := await client.told()) is not None and message.method != "inbox":
             if message.method == "event":
-                session._before.append(session._envelope(message.params))
+                envelope = session._envelope(message.params)
+                is_begun = bool(session._begun) or isinstance(envelope.event, _WRITTEN)
+                (session._begun if is_begun else session._before).append(envelope)
         facts = await session.call("commands", tuple[wire.CommandFacts, ...])
         session.commands = _ServerCommands(facts)
         if message is not None:
@@ -337,8 +348,7 @@ class AttachedSession:
 
     def attach(self, confirm: Confirm, *, keys: str = "", run_own: RunOwn | None = None) -> None:
         """Serve a frontend with a person before it, from now on."""
-        del keys  # /help is the server's
-        self._confirm = confirm
+        self._confirm, self._keys = confirm, keys
         self._own.run_by(run_own)
         self.ask(self._hear())
         self._ask_questions(self._state.questions)
@@ -387,6 +397,28 @@ class AttachedSession:
         """Call a method that is about this session alone."""
         return await self.client.call(method, wire.InSession(session=self.id), kind)
 
+    def sending(
+        self, text: str, typed: str | None, *, is_for_model: bool, waits: bool
+    ) -> wire.Sending:
+        """Return what sends a line to the server, with what that has to know of this terminal."""
+        is_share = not is_for_model and text.split()[:1] == ["/share"]
+        return wire.Sending(
+            session=self.id,
+            text=text,
+            typed=typed,
+            is_for_model=is_for_model,
+            waits=waits,
+            ran=self._own.last if is_share else None,
+        )
+
+    def result_of(self, line: str, sent: wire.Sent) -> Reply | Outcome:
+        """Return what came of a line; to the list of commands belong the keys of this terminal."""
+        if sent.outcome is not None:
+            return sent.outcome
+        reply = reply_of(sent.reply)
+        is_help = line.split() == ["/help"] and bool(self._keys)
+        return replace(reply, notes=(*reply.notes, "", self._keys)) if is_help else reply
+
     def work_here(self, line: str) -> Awaitable[Reply] | None:
         """Return what does a line here: `!!command` in the person's own shell, or what they want to see of the work."""
         word, _, argument = line.partition(" ")
@@ -419,6 +451,8 @@ class AttachedSession:
     # What the server tells
 
     async def _hear(self) -> None:
+        for each in self._begun:
+            self._take(each)
         while not self.has_gone:
             message = await self.client.told()
             if message is None:
@@ -555,8 +589,10 @@ async def _elsewhere(session: Any, argument: str) -> Reply:
     raise NotImplementedError  # the server runs commands; here they are only listed and completed
 
 
-def reply_of(told: wire.ReplyTold) -> Reply:
-    """Return a command's reply as the server told it."""
+def reply_of(told: wire.ReplyTold | None) -> Reply:
+    """Return a command's reply as the server told it, an empty one where it told none."""
+    if told is None:
+        return Reply()
     fields: dict[str, Any] = {name: getattr(told, name) for name in told.__struct_fields__}
     lines = (decoded(bytes(each)) for each in told.events)
     fields["events"] = tuple(

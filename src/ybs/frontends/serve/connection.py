@@ -3,13 +3,14 @@
 import asyncio
 import hmac
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
@@ -51,11 +52,10 @@ class RequestRefused(Exception):
 
 
 class _Waiting(Struct, frozen=True, eq=False):
-    """A line that nothing has come of: which, the number of the request that it came with, and its name."""
+    """A line that nothing has come of: which, and the number of the request that it came with."""
 
     line: Line
     number: wire.RequestId | UnsetType
-    name: str
 
 
 class Seat(Watcher):
@@ -119,7 +119,9 @@ class Seat(Watcher):
             raise RequestRefused(wire.TOO_MANY)
         fields = {name: getattr(sending, name) for name in ("text", "typed", "is_choice")}
         line = Line(sender=self, is_for_model=sending.is_for_model, **fields)
-        self._lines.append(_Waiting(line, number, sending.line))
+        self._lines.append(_Waiting(line, number))
+        if sending.ran is not None:
+            self.held.session.own_commands.last = sending.ran
         (self._inbox.queue if sending.waits else self._inbox.submit)(line)
 
     def steer(self, text: str) -> bool:
@@ -142,9 +144,8 @@ class Seat(Watcher):
 
     def take(self, line: Line) -> None:
         """Tell that a line is taken."""
-        self.hear_line(
-            line.text, "taken", next((e.name for e in self._lines if e.line is line), "")
-        )
+        number = next((each.number for each in self._lines if each.line is line), UNSET)
+        self.hear_line(line.text, "taken", number)
 
     async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
         """Answer the request that the line came with; where it holds words that no turn came to read, the requests of those."""
@@ -161,8 +162,8 @@ class Seat(Watcher):
     def give_back(self, lines: list[str]) -> None:
         """Tell that nobody has read these."""
         for text in lines:
-            name = self._settled(text, wire.Sent(was_returned=True))
-            self.hear_line(text, "returned", name)
+            number = self._settled(text, wire.Sent(was_returned=True))
+            self.hear_line(text, "returned", number)
 
     def taken_back(self, line: Line) -> None:
         """Answer the request that the line came with."""
@@ -182,19 +183,32 @@ class Seat(Watcher):
             )
             self._client.tell("inbox", told)
 
-    def hear_line(self, text: str, what: Any, name: str = "") -> None:
+    def hear_line(
+        self,
+        text: str,
+        what: Any,
+        number: wire.RequestId | UnsetType = UNSET,
+        *,
+        reply: wire.ReplyTold | None = None,
+    ) -> None:
         """Tell of a line, where lines are asked for."""
         if self._hears_lines:
-            session = self.held.session.id
-            told = wire.LineTold(session=session, text=text, what=what, line=name)
+            session, request = self.held.session.id, None if number is UNSET else number
+            told = wire.LineTold(
+                session=session, text=text, what=what, request=request, reply=reply
+            )
             self._client.tell("line", told)
 
-    def _settled(self, text: str, sent: wire.Sent) -> str:
-        """Answer the request of the oldest line with this text, and return its name."""
+    def hear_reply(self, line: Line, reply: Reply) -> None:
+        """Tell what a command of another frontend answered; a menu opens there alone."""
+        self.hear_line(line.text, "answered", reply=_told(replace(reply, menu=None)))
+
+    def _settled(self, text: str, sent: wire.Sent) -> wire.RequestId | UnsetType:
+        """Answer the request of the oldest line with this text, and return its number."""
         oldest = next((each for each in self._lines if each.line.text == text), None)
         if oldest is not None:
             self._settle(oldest, sent)
-        return oldest.name if oldest else ""
+        return oldest.number if oldest else UNSET
 
     def _settle(self, waiting: _Waiting, result: "wire.Sent | RequestRefused") -> None:
         self._lines.remove(waiting)
@@ -324,7 +338,7 @@ class ClientConnection:
         elif request.method == "subscribe":
             await self._subscribe(request, params)
         else:
-            result = await self.METHODS[request.method](self, params)
+            result = await getattr(self, f"_on_{request.method}")(params)
             self.answer(request.id, result)
 
     def _seat(self, params: wire.InSession) -> Seat:
@@ -345,7 +359,7 @@ class ClientConnection:
         self.answer(request.id, result)
         await seat.subscribe(params.after, lines=params.lines)
 
-    async def _greet(self, hello: wire.Hello) -> wire.Greeting:
+    async def _on_hello(self, hello: wire.Hello) -> wire.Greeting:
         if self._token and not hmac.compare_digest(hello.token.encode(), self._token.encode()):
             raise RequestRefused(wire.NOT_GREETED, "The token is missing or wrong.")
         if hello.version != wire.VERSION:
@@ -353,42 +367,44 @@ class ClientConnection:
         self._is_greeted = True
         return wire.Greeting(version=wire.VERSION, ybs=YBS_VERSION, pid=os.getpid())
 
-    async def _open(self, params: wire.Opening) -> wire.SessionEntry:
+    async def _on_open(self, params: wire.Opening) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=False).facts
 
-    async def _fork(self, params: wire.Resuming) -> wire.SessionEntry:
+    _on_resume = _on_open
+
+    async def _on_fork(self, params: wire.Resuming) -> wire.SessionEntry:
         return self._sessions.open(params, is_fork=True).facts
 
-    async def _list(self, params: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
+    async def _on_list(self, params: wire.SessionQuery) -> tuple[wire.SessionEntry, ...]:
         return self._sessions.listed(params)
 
-    async def _close_session(self, params: wire.InSession) -> wire.Done:
+    async def _on_close(self, params: wire.InSession) -> wire.Done:
         await self._sessions.close(self._sessions.find(params.session), "It was closed.")
         return wire.Done(done=True)
 
-    async def _steer(self, params: wire.SteeringWords) -> wire.Done:
+    async def _on_steer(self, params: wire.SteeringWords) -> wire.Done:
         return wire.Done(done=self._seat(params).steer(params.text))
 
-    async def _cancel(self, params: wire.InSession) -> wire.Done:
+    async def _on_cancel(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).stop())
 
-    async def _take_back(self, params: wire.InSession) -> wire.Done:
+    async def _on_take_back(self, params: wire.InSession) -> wire.Done:
         text = self._seat(params).take_back()
         return wire.Done(done=bool(text), text=text)
 
-    async def _answer(self, params: wire.Answering) -> wire.Done:
+    async def _on_answer(self, params: wire.Answering) -> wire.Done:
         answer = msgspec.convert(params, Answer, from_attributes=True)
         questions = self._sessions.find(params.session).session.questions
         return wire.Done(done=questions.answer(params.question, answer))
 
-    async def _set_mode(self, params: wire.ModeChange) -> wire.Done:
+    async def _on_set_mode(self, params: wire.ModeChange) -> wire.Done:
         self._sessions.find(params.session).session.mode = params.mode
         return wire.Done(done=True)
 
-    async def _status(self, params: wire.InSession) -> Struct:
+    async def _on_status(self, params: wire.InSession) -> Struct:
         return self._sessions.find(params.session).session.status()
 
-    async def _commands(self, params: wire.InSession) -> list[wire.CommandFacts]:
+    async def _on_commands(self, params: wire.InSession) -> list[wire.CommandFacts]:
         from ybs.commands.registry import commands_of  # few ask
 
         session = self._sessions.find(params.session).session
@@ -402,25 +418,8 @@ class ClientConnection:
             for each in commands_of(session)
         ]
 
-    async def _unsubscribe(self, params: wire.InSession) -> wire.Done:
+    async def _on_unsubscribe(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).unsubscribe())
-
-    METHODS: Final[dict[str, Callable[["ClientConnection", Any], Awaitable[Any]]]] = {
-        "hello": _greet,
-        "open": _open,
-        "resume": _open,
-        "fork": _fork,
-        "list": _list,
-        "close": _close_session,
-        "steer": _steer,
-        "take_back": _take_back,
-        "cancel": _cancel,
-        "answer": _answer,
-        "set_mode": _set_mode,
-        "status": _status,
-        "commands": _commands,
-        "unsubscribe": _unsubscribe,
-    }
 
 
 def _decoded(data: bytes | Raw | None, kind: type[Any], code: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ybs.config.schema import Mode
+from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Table, TerminalActions
 from ybs.session.status import Status
 from ybs.transcripts.schema import event_schema, schema_of
@@ -101,7 +102,7 @@ class Sending(InSession, frozen=True):
     """A line, as if typed: a /command, a !command, or words for the model, which steer a turn that runs.
 
     `is_for_model`: words, whatever they begin with. `waits`: it waits for the end of the turn. `typed`: the part in which named files are
-    looked for. `is_choice`: it was picked from a menu. `line` names it in what is told of it.
+    looked for. `is_choice`: it was picked from a menu. `ran`: the last command of the person's own shell, which /share is about.
     """
 
     text: str
@@ -109,7 +110,7 @@ class Sending(InSession, frozen=True):
     waits: bool = False
     typed: str | None = None
     is_choice: bool = False
-    line: str = ""
+    ran: OwnRun | None = None
 
 
 class SteeringWords(InSession, frozen=True):
@@ -226,12 +227,16 @@ class EventTold(Struct, frozen=True, kw_only=True):
 
 
 class LineTold(Struct, frozen=True, kw_only=True):
-    """A line is taken, the running turn has read it, or nobody has and it goes back. `line` names one of this client."""
+    """A line is taken, the running turn has read it, or nobody has and it goes back; `request` brought it, where it is of this client.
+
+    `answered`: it was a command of another client, which was told the `reply` as the answer to its request.
+    """
 
     session: str
     text: str
-    what: Literal["taken", "read", "returned"]
-    line: str = ""
+    what: Literal["taken", "read", "returned", "answered"]
+    request: RequestId = None
+    reply: ReplyTold | None = None
 
 
 class InboxTold(Struct, frozen=True, kw_only=True):

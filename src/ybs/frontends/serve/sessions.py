@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.agent.model_choice import AUTO
 from ybs.commands.open import open_session
 from ybs.config import private_file
 from ybs.config.host import Host
@@ -71,7 +72,7 @@ class HostedSession:
         #: What it goes on from, to be drawn first.
         self.earlier: Reply | None = self.session.resumed
         self._has_worked = self.earlier is not None
-        self.name = ""
+        self.name, self._state = "", StateChanged()
         self.session.subscribe(self._hear, follows=True)
 
     @property
@@ -118,10 +119,27 @@ class HostedSession:
         if isinstance(event, TurnFinished) and envelope.is_main:
             self._has_worked = True
             self._keep(0)
-        elif isinstance(event, StateChanged) and event.name != self.name:
+        elif isinstance(event, StateChanged):
             is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
+            before = self.name, self.kept
             self.name = event.name if is_saved else ""
-            self._changed()
+            self.kept = replace(self.kept, opening=self._opening_of(event))
+            if before != (self.name, self.kept):
+                self._changed()
+
+    def _opening_of(self, state: StateChanged) -> wire.Opening:
+        """Return how the session is opened again: as it was, with what the person has chosen since."""
+        before, opening = self._state, self.kept.opening
+        self._state = state
+        if not before.mode:  # the first
+            return opening
+        if state.mode != before.mode:
+            opening = replace(opening, mode=state.mode or None)
+        if (state.provider, state.model) != (before.provider, before.model):
+            model = None if state.provider == AUTO else state.model
+            endpoint = opening.endpoint if state.provider == before.provider else None
+            opening = replace(opening, provider=state.provider, model=model, endpoint=endpoint)
+        return opening
 
     def _keep(self, tries: int) -> None:
         if tries != self.kept.tries:

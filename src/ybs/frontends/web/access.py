@@ -198,9 +198,13 @@ class Access:
         self._save()
         return Secrets(login, cookie, token)
 
+    def of(self, cookie: str) -> Login | None:
+        """Return the login that a cookie belongs to, which alone lets nobody in."""
+        return self._logins.get(_hashed(cookie))
+
     def find(self, cookie: str, token: str) -> Login | None:
         """Return the login with these two secrets; None where there is none."""
-        login = self._logins.get(_hashed(cookie))
+        login = self.of(cookie)
         if login is None or not hmac.compare_digest(login.token, _hashed(token)):
             return None
         now = self._now()

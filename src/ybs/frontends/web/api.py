@@ -1,6 +1,7 @@
 """The addresses of the page: what it reads, and what it may ask for. All of it but the page itself needs a login; see `gate.py`."""
 
 import asyncio
+import hmac
 from collections.abc import AsyncGenerator
 from hashlib import sha256
 from pathlib import Path
@@ -22,8 +23,8 @@ from ybs.frontends.web.access import LOGIN_SECONDS, Access, Login, Password, Too
 from ybs.frontends.web.completing import Completions
 from ybs.frontends.web.drawing import PICTURES, Record
 from ybs.frontends.web.following import Followed, Sent, Tab
-from ybs.frontends.web.gate import Place, TooMuch, address_of
-from ybs.frontends.web.pages import Pages, needs_copy
+from ybs.frontends.web.gate import NOT_LOGGED_IN, Place, TooMuch, address_of
+from ybs.frontends.web.pages import Pages
 from ybs.security.unicode import printable
 
 _STATIC: Final = Path(__file__).parent / "static"
@@ -110,6 +111,7 @@ class Api:
             Route("/", self.page),
             Route("/static/{name}", self.static),
             Route("/api/enter", self.enter, methods=["POST"]),
+            Route("/api/proof", self.proof),
             Route("/api/leave", self.leave, methods=["POST"]),
             Route("/api/links", self.link, methods=["POST"]),
             Route("/api/logins", self.logins),
@@ -125,7 +127,7 @@ class Api:
             Route(f"{one}/complete", self.complete),
             Route(f"{one}/search", self.search),
             Route(f"{one}/jobs", self.jobs),
-            Route(f"{one}/pictures/{{place:int}}/{{number:int}}", self.picture),
+            Route(f"{one}/pictures/{{place}}/{{number}}", self.picture),
             Route(f"{one}/lines", self.line, methods=["POST"]),
             Route(f"{one}/answer", self.answer, methods=["POST"]),
             Route(f"{one}/stop", self.stop, methods=["POST"]),
@@ -183,6 +185,14 @@ class Api:
             is_right = await asyncio.to_thread(self._password.is_right, password)
             (self._access.tries.note_right if is_right else self._access.tries.note_wrong)(address)
             return is_right
+
+    async def proof(self, request: Request) -> Response:
+        """Show a page that this server knows its login, before the page tells it the token: others may take the port of one that ended."""
+        login = self._access.of(request.cookies.get(self._place.cookie, ""))
+        if login is None:
+            return Response(NOT_LOGGED_IN, 401)
+        nonce = request.query_params.get("nonce", "")[:100]
+        return Response(hmac.digest(login.token.encode(), nonce.encode(), "sha256").hex())
 
     async def leave(self, request: Request) -> Response:
         """Log this browser out."""
@@ -298,7 +308,7 @@ class Api:
 
     async def picture(self, request: Request) -> Response:
         """Return a picture of the conversation."""
-        place, number = request.path_params["place"], request.path_params["number"]
+        place, number = (_number(request.path_params[each]) or 0 for each in ("place", "number"))
         image = self._found(request).picture(place, number)
         if image is None or image.media_type not in PICTURES:
             return Response("There is no such picture.", 404)
@@ -442,7 +452,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         return _json({"error": str(error)}, 413)
     said: Record = {"error": printable(told(error) if isinstance(error, YbsError) else str(error))}
     if isinstance(error, YbsError):
-        said["copy"] = needs_copy(error.remedies)
+        said["copy"] = any(each.kind == "fork_session" for each in error.remedies)
     return _json(said, 400)
 
 

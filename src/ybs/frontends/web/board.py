@@ -5,12 +5,13 @@ import os
 import resource
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs import __version__
 from ybs.commands.figures import amount
@@ -87,18 +88,12 @@ class Ledger:
 
     def uses(self) -> list[Use]:
         """Return all that was used, a row for each day, project and model."""
-        rows: dict[tuple[str, str, str], Use] = {}
-        for _, uses in tuple(self._read.values()):
-            for use in uses:
-                key = (use.day, use.project, use.model)
-                rows[key] = _sum(rows[key], use) if key in rows else use
-        return sorted(rows.values(), key=lambda each: (each.day, each.project, each.model))
+        return _summed(use for _, uses in tuple(self._read.values()) for use in uses)
 
 
 def _uses_in(path: Path) -> list[Use]:
     decode = msgspec.json.Decoder(_Said).decode
-    rows: dict[tuple[str, str, str], Use] = {}
-    project = ""
+    uses, project = list[Use](), ""
     file = private_file.open_to_read(path)
     if file is None:
         return []
@@ -113,10 +108,8 @@ def _uses_in(path: Path) -> list[Use]:
             if said.type == "session_start":
                 project = said.folder or project
             elif said.type == "assistant" and said.usage.is_used:
-                use = _use(said, project)
-                key = (use.day, use.project, use.model)
-                rows[key] = _sum(rows[key], use) if key in rows else use
-    return list(rows.values())
+                uses.append(_use(said, project))
+    return _summed(uses)
 
 
 def _use(said: _Said, project: str) -> Use:
@@ -134,18 +127,17 @@ def _use(said: _Said, project: str) -> Use:
     )
 
 
-def _sum(one: Use, other: Use) -> Use:
-    return Use(
-        one.day,
-        one.project,
-        one.model,
-        one.input + other.input,
-        one.cached + other.cached,
-        one.output + other.output,
-        one.usd + other.usd,
-        one.answers + other.answers,
-        one.unpriced + other.unpriced,
-    )
+def _summed(uses: Iterable[Use]) -> list[Use]:
+    """Return a row for each day, project and model, in this order."""
+    rows: dict[tuple[str, str, str], Use] = {}
+    for use in uses:
+        key = (use.day, use.project, use.model)
+        known = rows.get(key, Use(*key))
+        rows[key] = replace(use, **{n: getattr(known, n) + getattr(use, n) for n in _COUNTS})
+    return [rows[key] for key in sorted(rows)]
+
+
+_COUNTS: Final = ("input", "cached", "output", "usd", "answers", "unpriced")
 
 
 #: A name, its value, and whether that is as it should be.

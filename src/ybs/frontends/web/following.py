@@ -11,6 +11,7 @@ from time import time
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ybs.commands.advice import told
 from ybs.commands.plan import offer_plan
@@ -227,9 +228,6 @@ class Followed(Sender):
             "window": status.window,
             "tokens": status.context_tokens,
             "cost": status.usage.cost_usd,
-            "in": status.usage.input_tokens,
-            "out": status.usage.output_tokens,
-            "answered_by": printable(status.answered_by),
             "incognito": status.incognito,
         }
 
@@ -435,22 +433,11 @@ def _joined(news: Sequence[tuple[Envelope, int]]) -> list[tuple[Envelope, int]]:
     """Join pieces of one answer that follow each other."""
     joined: list[tuple[Envelope, int]] = []
     for envelope, place in news:
-        event, before = envelope.event, joined[-1][0] if joined else None
-        is_same = before is not None and before.agent == envelope.agent
-        if (
-            is_same
-            and before is not None
-            and isinstance(event, events.TextStreamed | events.ThinkingStreamed)
-        ):
-            earlier = before.event
-            if isinstance(earlier, events.TextStreamed | events.ThinkingStreamed) and type(
-                earlier
-            ) is type(event):
-                whole = type(event)(text=earlier.text + event.text)
-                joined[-1] = (
-                    Envelope(envelope.session, envelope.agent, whole, envelope.started_by),
-                    place,
-                )
-                continue
+        event, last = envelope.event, joined[-1][0] if joined else None
+        earlier = last.event if last is not None and last.agent == envelope.agent else None
+        for kind in (events.TextStreamed, events.ThinkingStreamed):
+            if isinstance(event, kind) and isinstance(earlier, kind):
+                joined.pop()
+                envelope = replace(envelope, event=kind(text=earlier.text + event.text))
         joined.append((envelope, place))
     return joined

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Longer texts are shown as they are.
 _MOST_MARKDOWN: Final = 100_000
 #: Rows of a diff that are drawn; characters of a line that is compared word by word, and of all that are: comparing is slow.
-MOST_ROWS, _LONGEST_COMPARED, _MOST_COMPARED = 2_000, 500, 20_000
+MOST_ROWS, _LONGEST_COMPARED, _MOST_COMPARED = 2_000, 500, 10_000
 #: Characters of an output that are shown: its beginning and its end.
 MOST_OUTPUT: Final = 60_000
 _ALIKE: Final = 0.5

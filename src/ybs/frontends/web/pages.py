@@ -1,7 +1,6 @@
 """What all pages of a process share: the hub, the sessions that are followed, and the tabs that are open."""
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 from time import time
 from typing import Any, Final
@@ -13,7 +12,6 @@ from ybs.commands.figures import age
 from ybs.commands.learn import Learning
 from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
-from ybs.core.remedies import Remedy
 from ybs.frontends.headless.sessions import Sessions
 from ybs.frontends.serve.protocol import Opening, Resuming
 from ybs.frontends.serve.sessions import HostedSessions
@@ -242,8 +240,3 @@ def _row(followed: Followed) -> Record:
         "at": followed.at,
         "incognito": followed.is_private,
     }
-
-
-def needs_copy(remedies: Iterable[Remedy]) -> bool:
-    """Return whether a failure says that a copy of the session would do."""
-    return any(each.kind == "fork_session" for each in remedies)

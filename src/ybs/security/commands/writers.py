@@ -96,7 +96,7 @@ def _reasons(run: Command) -> Iterator[str]:
     verb = "".join(words[git_verb(words) :][:1] if name == "git" else operands[:1])
     is_listed = verb in _VERBS.get(name, "").split()
     if name == "git" and verb not in _NOT_IN_GIT:
-        if (is_listed and not only_looks) or _changes_names(verb, words, operands):
+        if is_listed or _changes_names(verb, words, operands):
             yield f"git {verb} {IN_GIT}"
     elif is_listed and not only_looks:
         is_fetching = name in _INSTALLERS and verb in _FETCHING

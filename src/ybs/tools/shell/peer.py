@@ -24,6 +24,8 @@ MOST_OBJECTS: Final = 500_000
 #: A line that is no message may come so often; people leave prints in their programs.
 MOST_NOISE: Final = 200
 GRACE_SECONDS = 2.0
+#: What it started may hold its standard error open, so what it has written there is not waited for longer.
+_LAST_WORDS_SECONDS = 0.2
 _KEPT_ERRORS = 16_000  # bytes: the reason may stand before a long trace
 
 
@@ -85,9 +87,10 @@ class Peer:
         finally:
             if self.problem:
                 signal_group(process.pid, signal.SIGKILL)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0.2):  # for its exit code, and its last words
+            with suppress(TimeoutError):  # a program that only closes its output goes on
+                async with asyncio.timeout(GRACE_SECONDS):
                     await process.wait()
+            await asyncio.wait(self._tasks[:1], timeout=_LAST_WORDS_SECONDS)
 
     async def _taken(self, line: bytes, take: Callable[[bytes], Awaitable[bool]]) -> bool:
         if line.count(b"{") + line.count(b"[") > MOST_OBJECTS:

@@ -6,7 +6,7 @@ const MODES = ['ask', 'accept-edits', 'plan', 'auto', 'deny', 'bypass'];
 const GUARD_MS = 300, BEAT_MS = 40000;
 const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
-let current = null; // { id, name, state, status }
+let current = null; // { id, name, state }
 let [opened, saved, projects] = [[], [], []];
 let stream = null, attached = [];
 let offers = { items: [], at: -1 };
@@ -14,11 +14,27 @@ let refs = new Map(), pictures = new Map();
 const seenDone = new Set();
 const log = new Log($('log'), { activity, picture, older });
 class Gone extends Error {}
+// Another program may have taken the port of a server that ended. It is told the token only when it has shown that it knows the login.
+let isKnown = false;
+const hex = buffer => [...new Uint8Array(buffer)].map(byte => byte.toString(16).padStart(2, '0')).join('');
+async function know(token) {
+  const { subtle } = crypto, nonce = crypto.randomUUID(), encoded = text => new TextEncoder().encode(text);
+  const secret = encoded(hex(await subtle.digest('SHA-256', encoded(token))));
+  const key = await subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const answer = await fetch(`/api/proof?nonce=${nonce}`);
+  if (answer.status === 401) { showLogin(); throw new Gone('not logged in'); }
+  isKnown = await answer.text() === hex(await subtle.sign('HMAC', key, encoded(nonce)));
+  if (!isKnown) throw new Error('Another program answers in place of ybs.');
+}
+async function call(path, options = {}) {
+  const token = store.getItem('ybs-token') || '';
+  try {
+    if (token && !isKnown) await know(token);
+    return await fetch(`/api/${path}`, { ...options, headers: { 'x-ybs-token': token, 'content-type': 'application/json' } });
+  } catch (error) { isKnown &&= error.name === 'AbortError'; throw error; }
+}
 async function api(path, body) {
-  const options = { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' } };
-  if (body !== undefined) Object.assign(options, { method: 'POST', body: JSON.stringify(body) });
-  if (body !== undefined) options.headers['content-type'] = 'application/json';
-  const answer = await fetch(`/api/${path}`, options);
+  const answer = await call(path, body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) });
   if (answer.status === 401 && path !== 'enter') { showLogin(); throw new Gone('not logged in'); }
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(data.error || `The server says ${answer.status}.`), data);
@@ -42,6 +58,7 @@ function showLogin(why) {
   if (why) $('loginwhy').textContent = why;
 }
 async function enter(given) {
+  store.removeItem('ybs-token');
   const { token } = await api('enter', given);
   store.setItem('ybs-token', token); $('login').hidden = true; await start();
 }
@@ -70,14 +87,13 @@ async function follow() {
     try {
       const query = new URLSearchParams({ tab });
       if (current && log.last !== null) query.set('after', log.last);
-      const path = current ? on(`stream?${query}`) : `stream?${query}`;
-      const answer = await fetch(`/api/${path}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') || '' }, signal: own.signal });
+      const answer = await call(current ? on(`stream?${query}`) : `stream?${query}`, { signal: own.signal });
       if (answer.status === 401) return showLogin();
       if (answer.status === 400) { await recover(own); continue; }
       if (!answer.ok) throw new Error('the server is busy');
-      online(true); wait = 200; await read(answer.body.getReader(), own);
-    } catch (error) { if (own.signal.aborted) return; }
-    online(false);
+      $('lost').hidden = true; wait = 200; await read(answer.body.getReader(), own);
+    } catch (error) { if (own.signal.aborted || error instanceof Gone) return; }
+    $('lost').hidden = isKnown = false;
     await new Promise(done => setTimeout(done, wait));
     wait = Math.min(wait * 2, 5000);
   }
@@ -105,7 +121,6 @@ async function recover(own) {
   if (own.signal.aborted) return;
   current.id = id; log.clear(); pictures = new Map();
 }
-function online(is) { $('lost').hidden = is; }
 function take(record) {
   switch (record.t) {
     case 'sessions': return takeSessions(record.open);
@@ -141,8 +156,7 @@ async function older() {
 }
 async function picture(path) {
   if (!pictures.has(path)) {
-    pictures.set(path, fetch(`/api/${on(`pictures/${path}`)}`, { headers: { 'x-ybs-token': store.getItem('ybs-token') } })
-      .then(answer => { if (!answer.ok) throw new Error('no picture'); return answer.blob(); }).then(blob => URL.createObjectURL(blob)));
+    pictures.set(path, call(on(`pictures/${path}`)).then(answer => { if (!answer.ok) throw new Error('no picture'); return answer.blob(); }).then(blob => URL.createObjectURL(blob)));
   }
   return pictures.get(path);
 }
@@ -159,12 +173,10 @@ function takeSessions(list) {
     if (was && each.question && each.question !== was.question) notify(`${each.title || 'A session'} asks`, each.id);
     if (each.busy) seenDone.delete(each.id);
   }
-  const names = new Set(list.map(each => each.name));
   const isNew = list.length !== opened.length;
   opened = list;
   const mine = opened.find(each => each.id === current?.id);
   if (mine) current.name = mine.name || current.name;
-  saved = saved.filter(each => !names.has(each.name));
   drawLists();
   if (isNew) api('sessions').then(data => { ({ saved, projects } = data); drawLists(); }).catch(() => {});
 }
@@ -207,7 +219,7 @@ async function resume(name, fork = false) {
   }
 }
 function show(id, name = '', takesFocus = true) {
-  current = id ? { id, name, state: null, status: null } : null; seenDone.delete(id); log.clear(); activity('');
+  current = id ? { id, name, state: null } : null; seenDone.delete(id); log.clear(); activity('');
   pictures = new Map(); refs = new Map();
   const isOpen = current !== null;
   for (const part of ['scroll', 'foot', 'controls']) $(part).hidden = !isOpen;
@@ -234,15 +246,13 @@ function takeState(state) {
   drawSteps(state.steps); drawQuestions(state.questions);
 }
 function takeStatus(status) {
-  current.status = status;
   $('where').textContent = [status.folder, status.branch, status.incognito ? 'incognito' : '', money(status.cost)].filter(Boolean).join(' · ');
   const share = status.window ? Math.min(1, status.tokens / status.window) : 0;
   $('meter').value = share; $('contextwords').textContent = `${Math.round(share * 100)} %`;
   $('context').title = `${status.tokens.toLocaleString()} of ${status.window.toLocaleString()} tokens. What takes the room?`;
 }
 function drawSteps(steps) {
-  const lines = steps.split('\n').filter(Boolean);
-  const box = $('steps');
+  const box = $('steps'), lines = steps.split('\n').filter(Boolean);
   box.hidden = !lines.length;
   const done = lines.filter(line => line[1] === 'x').length;
   box.firstElementChild.textContent = `Steps: ${done} of ${lines.length} done`;
@@ -342,10 +352,8 @@ const recall = doing(async () => {
 async function attach(files) {
   for (const file of files) {
     if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      let text = '';
-      for (let at = 0; at < bytes.length; at += 32768) text += String.fromCharCode(...bytes.subarray(at, at + 32768));
-      attached.push({ name: file.name, type: file.type, data: btoa(text) });
+      const address = await new Promise(done => { const reader = new FileReader(); reader.onload = () => done(reader.result); reader.readAsDataURL(file); });
+      attached.push({ name: file.name, type: file.type, data: address.split(',')[1] });
     } else {
       const text = await file.text();
       if (text.includes('\0')) throw new Error(`${file.name} is not text. Name it with @ if it lies on the machine that ybs runs on.`);
@@ -429,6 +437,7 @@ $('older').addEventListener('click', doing(older));
 function dialog(title, ...content) {
   $('dialogtitle').textContent = title; $('dialogbody').replaceChildren(...content);
   if (!$('dialog').open) $('dialog').showModal();
+  $('dialogbody').querySelector('input, .choices button')?.focus();
 }
 const closeDialog = () => $('dialog').close();
 $('dialogclose').addEventListener('click', closeDialog);
@@ -456,8 +465,8 @@ const wayBack = (way, label, title, words) => doing(async () => {
 const undo = wayBack('undo', 'Undo', 'Take the last turn back?', 'Its words go, and these changes to files are taken back. Redo brings both again.');
 const redo = wayBack('redo', 'Redo', 'Do it again?', 'What was taken back last is done again: its words, and these changes to files.');
 const closeSession = async () => {
-  const { id } = current;
-  show(null); await api(`sessions/${id}/close`, {});
+  const closing = on('close');
+  show(null); await api(closing, {});
 };
 const showJobs = doing(async () => {
   const { jobs } = await api(on('jobs'));
@@ -518,17 +527,17 @@ const showSettings = doing(async () => {
       event.target.textContent = permission === 'granted' ? 'Notifications are on' : 'The browser does not allow it';
     } })),
     make('h3', { text: 'Logged in browsers' }),
-    make('ul', { class: 'logins' }, ...logins.map(each => make('li', {}, make('span', { text: `${each.browser.slice(0, 60)} · ${each.address} · used ${age(each.seen)}${each.own ? ' · this one' : ''}` }),
+    make('ul', { class: 'logins' }, ...logins.map(each => make('li', {}, make('span', { text: `${/(Edg|OPR|Firefox|Chrome|Safari)\/\d+/.exec(each.browser)?.[0].replace('/', ' ') || each.browser.slice(0, 40)} · ${/\(([^;)]+)/.exec(each.browser)?.[1] || ''} · ${each.address} · used ${age(each.seen)}${each.own ? ' · this one' : ''}` }),
       make('button', { text: 'Log out', onclick: doing(async () => { await api(each.own ? 'leave' : `logins/${each.id}/end`, {}); return each.own ? location.reload() : showSettings(); }) })))),
     make('p', {}, make('button', { text: 'A link for another browser', onclick: doing(async () => {
       linked.textContent = (await api('links', {})).link;
     }) })), linked);
 });
-const KEYS = [['?', 'these shortcuts'], ['i', 'go to the prompt'], ['n', 'new session'], ['j, k', 'next and previous session'], ['b', 'board'], ['/', 'search in this session'],
+const KEYS = [['?', 'these shortcuts'], ['i', 'go to the prompt'], ['n', 'new session'], ['j k', 'next and previous session'], ['b', 'board'], ['/', 'search in this session'],
   ['f', 'filter the sessions'], ['m', 'next mode'], ['u', 'take the last turn back'], ['Esc', 'leave the prompt, close a dialog; twice: stop the turn'], ['Enter', 'send; while a turn runs: steer it'], ['Alt-Enter', 'send when the turn has ended'],
-  ['Shift-Enter', 'a new line'], ['Alt-Up', 'take back the newest line that waits'], ['y n r o i a p e w, digits', 'answer a question'], [',', 'settings']];
+  ['Shift-Enter', 'a new line'], ['Alt-Up', 'take back the newest line that waits'], ['y n r o i a p e w 1…9', 'answer a question'], [',', 'settings']];
 function showHelp() {
-  dialog('Shortcuts', make('table', { class: 'keys' }, make('tbody', {}, ...KEYS.map(([key, what]) => make('tr', {}, make('th', { scope: 'row' }, make('kbd', { text: key })), make('td', { text: what }))))));
+  dialog('Shortcuts', make('table', { class: 'keys' }, make('tbody', {}, ...KEYS.map(([key, what]) => make('tr', {}, make('th', { scope: 'row' }, ...key.split(' ').map(each => make('kbd', { text: each }))), make('td', { text: what }))))));
 }
 const showBoard = doing(async () => {
   for (const part of ['scroll', 'foot', 'welcome']) $(part).hidden = true;

@@ -1,7 +1,7 @@
 // The board: plots of what was spent, with the table of each, and how things stand.
-import { make, svg, table } from './view.js';
+import { make, table } from './view.js';
 const COLOURS = 6; // classes c0 to c5 of the style sheet
-const FIGURES = { cost: ['US dollars', use => use.usd], tokens: ['Tokens', use => use.input + use.output] };
+const FIGURES = [['Spent', 'US dollars', use => use.usd], ['Tokens', '', use => use.input + use.output]];
 const short = value => value >= 1e6 ? `${(value / 1e6).toFixed(1)}M` : value >= 1e3 ? `${(value / 1e3).toFixed(1)}k` : Number.isInteger(value) ? String(value) : value.toFixed(value < 0.1 ? 4 : 2);
 function days(uses) {
   const known = uses.map(use => use.day).filter(day => /^\d{4}-\d\d-\d\d$/.test(day)).sort();
@@ -16,10 +16,10 @@ function bars(title, unit, sums, columns, groups) {
   const totals = columns.map(day => groups.reduce((sum, group) => sum + (sums.get(`${day}\n${group}`) || 0), 0));
   const most = Math.max(...totals, 1e-9);
   const room = (width - left) / columns.length;
-  const plot = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${title}. The table below has the figures.`, class: 'plot' });
+  const plot = make('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${title}. The table below has the figures.`, class: 'plot' });
   for (const part of [0, 0.5, 1]) {
     const y = bottom - part * (bottom - 12);
-    plot.append(svg('line', { x1: left, x2: width, y1: y, y2: y, class: 'rule' }), svg('text', { x: left - 6, y: y + 4, 'text-anchor': 'end', text: short(part * most) }));
+    plot.append(make('line', { x1: left, x2: width, y1: y, y2: y, class: 'rule' }), make('text', { x: left - 6, y: y + 4, 'text-anchor': 'end', text: short(part * most) }));
   }
   columns.forEach((day, at) => {
     let low = bottom;
@@ -27,11 +27,11 @@ function bars(title, unit, sums, columns, groups) {
       const value = sums.get(`${day}\n${group}`) || 0;
       const tall = value / most * (bottom - 12);
       low -= tall;
-      if (tall) plot.append(svg('rect', { x: left + at * room + 1, y: low, width: Math.max(1, Math.min(40, room - 2)), height: tall, class: `c${number % COLOURS}` }, svg('title', { text: `${day}, ${group}: ${short(value)}` })));
+      if (tall) plot.append(make('rect', { x: left + at * room + 1, y: low, width: Math.max(1, Math.min(40, room - 2)), height: tall, class: `c${number % COLOURS}` }, make('title', { text: `${day}, ${group}: ${short(value)}` })));
     });
-    if (columns.length < 9 || at % 5 === 0) plot.append(svg('text', { x: left + at * room, y: height - 10, text: day.slice(5) }));
+    if (columns.length < 9 || at % 5 === 0) plot.append(make('text', { x: left + at * room, y: height - 10, text: day.slice(5) }));
   });
-  const legend = make('ul', { class: 'legend' }, ...groups.map((group, number) => make('li', {}, svg('svg', { viewBox: '0 0 10 10', class: 'key', 'aria-hidden': 'true' }, svg('rect', { width: 10, height: 10, class: `c${number % COLOURS}` })), make('span', { text: group }))));
+  const legend = make('ul', { class: 'legend' }, ...groups.map((group, number) => make('li', {}, make('svg', { viewBox: '0 0 10 10', class: 'key', 'aria-hidden': 'true' }, make('rect', { width: 10, height: 10, class: `c${number % COLOURS}` })), make('span', { text: group }))));
   const rows = columns.filter((_, at) => totals[at]).map(day => ({ level: 0, cells: [day, ...groups.map(group => short(sums.get(`${day}\n${group}`) || 0))] }));
   return figure(title, unit, [plot, legend], { kinds: ['text', ...groups.map(() => 'count')], heads: ['day', ...groups], rows });
 }
@@ -40,20 +40,12 @@ function figure(title, unit, plots, data) {
     make('details', {}, make('summary', { text: 'Table' }), table(data, title)));
 }
 function grouped(uses, field, value) {
-  const sums = new Map(), totals = new Map();
-  for (const use of uses) {
-    const group = field ? use[field] : 'all';
-    const key = `${use.day}\n${group}`;
-    sums.set(key, (sums.get(key) || 0) + value(use)); totals.set(group, (totals.get(group) || 0) + value(use));
-  }
-  const groups = [...totals.entries()].sort((one, other) => other[1] - one[1]).map(([group]) => group);
-  for (const group of groups.splice(COLOURS - 1, groups.length > COLOURS ? groups.length : 0)) {
-    for (const day of new Set(uses.map(use => use.day))) {
-      const part = sums.get(`${day}\n${group}`) || 0;
-      sums.set(`${day}\nothers`, (sums.get(`${day}\nothers`) || 0) + part);
-    }
-    if (!groups.includes('others')) groups.push('others');
-  }
+  const add = (sums, key, use) => sums.set(key, (sums.get(key) || 0) + value(use));
+  const totals = new Map(), sums = new Map();
+  for (const use of uses) add(totals, use[field], use);
+  const names = [...totals.entries()].sort((one, other) => other[1] - one[1]).map(([name]) => name);
+  const groups = names.length > COLOURS ? [...names.slice(0, COLOURS - 1), 'others'] : names;
+  for (const use of uses) add(sums, `${use.day}\n${groups.includes(use[field]) ? use[field] : 'others'}`, use);
   return [sums, groups];
 }
 function hits(uses, columns) {
@@ -65,23 +57,23 @@ function hits(uses, columns) {
   };
   const points = columns.map((day, at) => [left + (at + 0.5) * (width - left) / columns.length, share(day), day]).filter(([, value]) => value !== null);
   const y = value => bottom - value * (bottom - 12);
-  const plot = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'Share of the input that came from the cache. The table below has the figures.', class: 'plot' });
-  for (const part of [0, 0.5, 1]) plot.append(svg('line', { x1: left, x2: width, y1: y(part), y2: y(part), class: 'rule' }), svg('text', { x: left - 6, y: y(part) + 4, 'text-anchor': 'end', text: `${part * 100} %` }));
-  plot.append(svg('polyline', { points: points.map(([x, value]) => `${x},${y(value)}`).join(' '), class: 'curve' }));
-  for (const [x, value, day] of points) plot.append(svg('circle', { cx: x, cy: y(value), r: 3, class: 'c0' }, svg('title', { text: `${day}: ${Math.round(value * 100)} %` })));
+  const plot = make('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'Share of the input that came from the cache. The table below has the figures.', class: 'plot' });
+  for (const part of [0, 0.5, 1]) plot.append(make('line', { x1: left, x2: width, y1: y(part), y2: y(part), class: 'rule' }), make('text', { x: left - 6, y: y(part) + 4, 'text-anchor': 'end', text: `${part * 100} %` }));
+  plot.append(make('polyline', { points: points.map(([x, value]) => `${x},${y(value)}`).join(' '), class: 'curve' }));
+  for (const [x, value, day] of points) plot.append(make('circle', { cx: x, cy: y(value), r: 3, class: 'c0' }, make('title', { text: `${day}: ${Math.round(value * 100)} %` })));
   const rows = points.map(([, value, day]) => ({ level: 0, cells: [day, `${Math.round(value * 100)} %`] }));
   return figure('Cache hits', 'share of the input tokens that the provider had in its cache', [plot], { kinds: ['text', 'count'], heads: ['day', 'from the cache'], rows });
 }
 function beliefs(kind, arms) {
   const width = 720, left = 220, row = 24;
-  const plot = svg('svg', { viewBox: `0 0 ${width} ${row * arms.length + 22}`, role: 'img', 'aria-label': `Chance of success at tasks of the kind ${kind}. The table below has the figures.`, class: 'plot' });
+  const plot = make('svg', { viewBox: `0 0 ${width} ${row * arms.length + 22}`, role: 'img', 'aria-label': `Chance of success at tasks of the kind ${kind}. The table below has the figures.`, class: 'plot beliefs' });
   const x = value => left + value * (width - left - 12);
   arms.forEach(([name, mean, low, high], at) => {
     const y = row * at + 14;
-    plot.append(svg('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', text: name.length > 30 ? `…${name.slice(-29)}` : name }),
-      svg('line', { x1: x(low), x2: x(high), y1: y, y2: y, class: `belief s${at % COLOURS}` }), svg('circle', { cx: x(mean), cy: y, r: 4, class: `c${at % COLOURS}` }));
+    plot.append(make('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', text: name.length > 30 ? `…${name.slice(-29)}` : name }),
+      make('line', { x1: x(low), x2: x(high), y1: y, y2: y, class: `belief s${at % COLOURS}` }), make('circle', { cx: x(mean), cy: y, r: 4, class: `c${at % COLOURS}` }));
   });
-  for (const part of [0, 0.5, 1]) plot.append(svg('text', { x: x(part), y: row * arms.length + 18, 'text-anchor': 'middle', text: `${part * 100} %` }));
+  for (const part of [0, 0.5, 1]) plot.append(make('text', { x: x(part), y: row * arms.length + 18, 'text-anchor': 'middle', text: `${part * 100} %` }));
   const percent = value => `${Math.round(value * 100)} %`;
   const rows = arms.map(([name, mean, low, high, results]) => ({ level: 0, cells: [name, percent(mean), percent(low), percent(high), results.toFixed(1)] }));
   return figure(`Router: ${kind}`, 'chance of success; the line is where it lies in 9 of 10 cases', [plot], { kinds: ['text', 'count', 'count', 'count', 'count'], heads: ['model', 'expected', 'from', 'to', 'results'], rows });
@@ -100,7 +92,7 @@ export function drawBoard(root, data, about) {
   const parts = [];
   const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);
   const input = total('input');
-  const tiles = [['Spent', `$${total('usd').toFixed(2)}`], ['Tokens in', short(input)], ['Tokens out', short(total('output'))],
+  const tiles = [['Spent', total('unpriced') && !total('usd') ? '–' : `$${total('usd').toFixed(2)}`], ['Tokens in', short(input)], ['Tokens out', short(total('output'))],
     ['From the cache', input ? `${Math.round(total('cached') / input * 100)} %` : '–'], ['Answers', short(total('answers'))], ['Running now', String(data.running.length)]];
   parts.push(make('dl', { class: 'tiles' }, ...tiles.map(([name, value]) => make('div', {}, make('dt', { text: name }), make('dd', { text: value })))));
   if (total('unpriced')) parts.push(make('p', { class: 'dim', text: `The price of ${short(total('unpriced'))} answers is not known; they are not in what was spent.` }));
@@ -109,12 +101,11 @@ export function drawBoard(root, data, about) {
     : make('p', { class: 'dim', text: 'Nothing runs at the moment.' }));
   if (data.uses.length) {
     const columns = days(data.uses);
-    const figureName = total('usd') ? 'cost' : 'tokens';
     parts.push(make('h2', { text: 'Spending and tokens' }));
-    for (const [name, field] of [['by model', 'model'], ['by project', 'project']]) {
-      for (const which of figureName === 'cost' ? ['cost', 'tokens'] : ['tokens']) {
-        const [unit, value] = FIGURES[which];
-        parts.push(bars(`${which === 'cost' ? 'Spent' : 'Tokens'} ${name}, each day`, unit, ...(([sums, groups]) => [sums, columns, groups])(grouped(data.uses, field, value))));
+    for (const [name, unit, value] of total('usd') ? FIGURES : FIGURES.slice(1)) {
+      for (const field of ['model', 'project']) {
+        const [sums, groups] = grouped(data.uses, field, value);
+        parts.push(bars(`${name} by ${field}, each day`, unit, sums, columns, groups));
       }
     }
     parts.push(hits(data.uses, columns));

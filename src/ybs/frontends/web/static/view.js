@@ -3,25 +3,16 @@
 const policy = globalThis.trustedTypes
   ? globalThis.trustedTypes.createPolicy('ybs', { createHTML: text => text })
   : { createHTML: text => text };
+const DRAWN = new Set(['svg', 'line', 'text', 'rect', 'title', 'polyline', 'circle']);
 export function make(tag, options = {}, ...children) {
-  const element = document.createElement(tag);
+  const element = DRAWN.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(options)) {
-    if (name === 'class') element.className = value;
-    else if (name === 'text') element.textContent = value;
+    if (name === 'text') element.textContent = value;
     else if (name === 'html') element.innerHTML = policy.createHTML(value);
     else if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
   }
   element.append(...children.filter(child => child !== null && child !== undefined));
-  return element;
-}
-export function svg(tag, options = {}, ...children) {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(options)) {
-    if (name === 'text') element.textContent = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
   return element;
 }
 const ORIGINS = { guard: 'Reminder by ybs', shell: 'Command', summary: 'Summary', context: 'About the project' };
@@ -83,10 +74,7 @@ export class Log {
     }
     this.draw(record);
   }
-  draw(record) {
-    const method = this[`on_${record.t}`];
-    if (method) method.call(this, record);
-  }
+  draw(record) { this[`on_${record.t}`]?.(record); }
   // Where what an agent says stands: a sub-agent's in a branch below the call that started it.
   place(record) {
     if (!record.a) return this.target;
