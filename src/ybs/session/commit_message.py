@@ -1,13 +1,13 @@
 """The message of a turn's commit, made of what changed: names of files, and of functions and classes in them."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
 from ybs.checkpoints.states import Change
+from ybs.core.lazy import lazy
 from ybs.core.wording import first_words, listed, plural
 from ybs.session.definitions import changed_definitions
 
@@ -20,7 +20,7 @@ _MOST_BYTES = 200_000
 
 _WORDS = {"added": ("Add", "to"), "removed": ("Remove", "from"), "changed": ("Change", "in")}
 _TEST_FOLDERS = frozenset(("test", "tests", "__tests__", "spec", "specs"))
-_TEST = re.compile(r"^test_|_test\.|[._-]spec\.|\.test\.|Tests?\.")
+_TEST = lazy(r"^test_|_test\.|[._-]spec\.|\.test\.|Tests?\.")
 
 Get = Callable[[str], bytes | None]
 
@@ -46,7 +46,7 @@ class Act(Struct, frozen=True):
     def is_of_test(self) -> bool:
         """Whether the file is one of tests, by its name or folder."""
         folders = PurePosixPath(self.path).parts[:-1]
-        return not _TEST_FOLDERS.isdisjoint(folders) or _TEST.search(self.name) is not None
+        return not _TEST_FOLDERS.isdisjoint(folders) or _TEST().search(self.name) is not None
 
 
 def message_of(changes: Iterable[Change], get: Get, columns: int) -> str:

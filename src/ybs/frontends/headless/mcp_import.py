@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from ybs.config.settings_file import write_settings
 from ybs.core.wording import plural
-from ybs.frontends.headless.output import tell, write, write_cut
+from ybs.frontends.headless.output import tell, write
+from ybs.frontends.headless.tables import write_cut
 from ybs.security.gate import ask_line
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files

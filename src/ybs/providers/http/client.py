@@ -364,7 +364,7 @@ class HttpClient:
                 if chunk is None:
                     return
                 yield chunk
-                clock.has_begun = True
+                clock.begin()
 
 
 def encode_json(body: Any) -> bytes:

@@ -32,6 +32,10 @@ class Clock:
         self._last: object = None
         self.has_begun = False
 
+    def begin(self) -> None:
+        """Note that the answer has begun."""
+        self.has_begun = True
+
     @property
     def seconds(self) -> float:
         """How long to wait for the next chunk."""
