@@ -395,11 +395,11 @@ class Renderer(Page):
     def _tell_retry(self, event: RequestRetried) -> None:
         """Say why a request is sent again, once for each reason; how often is told in passing."""
         self._answer.break_off()
-        reason, words = reason_of(event.message), retry_words(event)
-        self.live.wait(words)
+        reason = reason_of(event.message)
+        self.live.wait(f"trying again in {duration(event.wait_seconds)}")  # the reason stands above
         if reason != self._retry_reason:
             self._retry_reason = reason
-            self.note(words)
+            self.note(retry_words(event))
 
     def _draw_end(self, event: TurnFinished | FilesChanged) -> None:
         if isinstance(event, TurnFinished):
