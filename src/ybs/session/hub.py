@@ -27,6 +27,10 @@ class Shared:
         self.holders = 1
         session.subscribe(self.feed, follows=True)
 
+    def hold(self, count: int = 1) -> None:
+        """Note that so many more frontends hold it, or fewer."""
+        self.holders += count
+
 
 class Hub:
     """Holds sessions by their ids, on one `host`: that of this process's environment, unless another is given.
@@ -42,13 +46,17 @@ class Hub:
         self._open_session, self._host = open_session, host or this_host()
         self._sessions: dict[str, Shared] = {}
         #: Called when a session was opened or closed.
-        self.changed: Callable[[], None] = lambda: None
+        self._changed: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have this called, and nothing else, when there is one session more or less."""
+        self._changed = changed
 
     @property
     def sessions(self) -> tuple[Shared, ...]:
@@ -67,7 +75,7 @@ class Hub:
                     return shared
         session = self._open_session(folder, **{"confirm": by_id, "host": self._host, **options})
         shared = self._sessions[session.id] = Shared(session)
-        self.changed()
+        self._changed()
         return shared
 
     def find(self, session_id: str) -> Shared:
@@ -93,7 +101,7 @@ class Hub:
         """End a session, whoever holds it. Raises YbsError where there is none of this id."""
         shared = self.find(session_id)
         del self._sessions[session_id]
-        self.changed()
+        self._changed()
         try:
             await shared.session.close()
         finally:

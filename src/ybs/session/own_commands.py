@@ -49,12 +49,15 @@ class OwnCommands:
     def __init__(self, environment: Callable[[], ToolEnvironment], running: RunningTask) -> None:
         self._environment, self._running = environment, running
         self._runner: RunOwn | None = None
-        #: The last command and how it ended; a frontend elsewhere that ran one hands it over.
-        self.last: OwnRun | None = None
+        self._last: OwnRun | None = None
 
     def run_by(self, runner: RunOwn | None) -> None:
         """Have a frontend that has a terminal run them; as long as there is none, none is run."""
         self._runner = runner
+
+    def note(self, ran: OwnRun) -> None:
+        """Note the last command and how it ended; a frontend elsewhere that ran one hands it over."""
+        self._last = ran
 
     async def run(self, command: str) -> Reply:
         """Run a command; the model is told nothing. Raises YbsError while a turn is running."""
@@ -72,13 +75,13 @@ class OwnCommands:
         except OSError as error:
             why = error.strerror or str(error)
             return Reply(text=f"The command could not be started: {why}", is_error=True)
-        self.last = replace(ran, command=command)
+        self.note(replace(ran, command=command))
         text = f"{ran.ending}; the model does not see this"
         return Reply(text=text, is_error=ran.exit_code != 0)
 
     def shared(self, words: str = "") -> UserMessage:
         """Return the last command and its output as the person's message, without secrets. Raises YbsError."""
-        if (ran := self.last) is None:
+        if (ran := self._last) is None:
             raise YbsError(NOTHING)
         environment = self._environment()
         result = {"exit_code": ran.exit_code, "timed_out": False, "stdout": ran.output}

@@ -48,8 +48,8 @@ class Watching:
 
 @pytest.fixture
 async def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Watching]:
-    monkeypatch.setattr(live, "_FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(live, "_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(live, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(live, "EVERY_SECONDS", 0.01)
     store = Store(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
     async with ChatPlatform() as platform:
         channel = make_channel("telegram", {"token": TOKEN, "base_url": platform.url})

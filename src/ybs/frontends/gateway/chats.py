@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -77,13 +77,17 @@ class Beginning(TurnHook):
     """Has it noted that a turn begins, before anything of it is written or done."""
 
     def __init__(self) -> None:
-        self.note: Callable[[], Any] | None = None
+        self._note: Callable[[], Awaitable[None]] | None = None
+
+    def tell(self, note: Callable[[], Awaitable[None]] | None) -> None:
+        """Have the next turns noted by this."""
+        self._note = note
 
     async def before_turn(self, emit: Any) -> None:
         """Note it."""
         del emit
-        if self.note is not None:
-            await self.note()
+        if self._note is not None:
+            await self._note()
 
 
 class Chats:

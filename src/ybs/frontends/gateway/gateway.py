@@ -177,7 +177,7 @@ class Gateway:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _end(self, running: list["asyncio.Task[None]"]) -> None:
-        self.turns.is_closing = True
+        self.turns.leave()
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

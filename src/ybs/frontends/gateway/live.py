@@ -12,7 +12,7 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.session.session import Session
 
 #: A turn that is over sooner is not shown at all; afterwards something new is shown so often.
-_FIRST_SECONDS, _EVERY_SECONDS = 2.0, 2.0
+FIRST_SECONDS, EVERY_SECONDS = 2.0, 2.0
 _TYPING_SECONDS: Final = 4.0
 _MOST_TITLE: Final = 200
 #: So long at the end an edit that is on its way may take: it must not come after the answer.
@@ -80,13 +80,13 @@ class Live:
             await self._pause(_TYPING_SECONDS)
 
     async def _show(self) -> None:
-        await self._pause(_FIRST_SECONDS)
+        await self._pause(FIRST_SECONDS)
         while not self._over.is_set():
             words = f"{self._text}{_GROWING}" if self._text.strip() else ""
             words = words or (f"_{literal(self._doing)}{_GROWING}_" if self._doing else "")
             if words and words != self._shown and not await self._put(words):
                 return
-            await self._pause(_EVERY_SECONDS)
+            await self._pause(EVERY_SECONDS)
 
     async def _put(self, words: str) -> bool:
         """Show words; return whether more may follow."""

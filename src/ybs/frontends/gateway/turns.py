@@ -48,8 +48,7 @@ class Turns:
         self.idle = asyncio.Event()
         self.idle.set()
         self._stopped = set[str]()
-        #: Whether the process ends: what runs is left to the next one.
-        self.is_closing = False
+        self._is_closing = False
 
     async def start(self) -> None:
         """Go on with the turns that a killed process left, and tell the chats of those that are given up."""
@@ -66,9 +65,13 @@ class Turns:
         for row in rows:  # killed between the two: to the engine those that it has are known
             await self._engine.enqueue(row.id, row.key)
 
+    def leave(self) -> None:
+        """Leave what runs to the next start, as the process ends."""
+        self._is_closing = True
+
     async def close(self) -> None:
         """End the engine; what runs is left to the next start."""
-        self.is_closing = True
+        self._is_closing = True
         await self._engine.close()
 
     async def enqueue(self, incoming: Incoming, key: str) -> None:
@@ -125,7 +128,7 @@ class Turns:
             del self._running[row.key]
             if not self._running:
                 self.idle.set()
-        if self.is_closing and turn_id not in self._stopped:
+        if self._is_closing and turn_id not in self._stopped:
             await asyncio.Event().wait()  # the process ends; the next one goes on with this
         self._stopped.discard(turn_id)
         await self._finish(row, said)
@@ -179,13 +182,13 @@ class Turns:
             await self._set(row.id, session=name, turns=turns)
             await self._chats.noted(row.key, name)
 
-        opened.beginning.note = note
+        opened.beginning.tell(note)
         try:
             result: Outcome | Reply = await _result_of(session, words, images)
         except Stopped:
             return STOPPED
         finally:
-            opened.beginning.note = None
+            opened.beginning.tell(None)
         return result.text if isinstance(result, Reply) else result
 
     async def _finish(self, row: "Row[Any]", said: str) -> None:

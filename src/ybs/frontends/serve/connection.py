@@ -121,7 +121,7 @@ class Seat(Watcher):
         line = Line(sender=self, is_for_model=sending.is_for_model, **fields)
         self._lines.append(_Waiting(line, number))
         if sending.ran is not None:
-            self.held.session.own_commands.last = sending.ran
+            self.held.session.own_commands.note(sending.ran)
         (self._inbox.queue if sending.waits else self._inbox.submit)(line)
 
     def steer(self, text: str) -> bool:

@@ -93,6 +93,10 @@ class _Writing(markup.Growing):
 
     thinking = ""
 
+    def think(self, text: str) -> None:
+        """Take a piece of the thinking."""
+        self.thinking += text
+
 
 class Followed(Sender):
     """One session of the hub. `owner` is the login that alone sees it, of an incognito session; `changed` is called when a list of sessions would show it otherwise."""
@@ -177,14 +181,14 @@ class Followed(Sender):
             tab.put(record)
         for record in self._passing():
             tab.put(record)
-        self.shared.holders += not self.tabs
+        self.shared.hold(int(not self.tabs))
         self.tabs.add(tab)
 
     def leave(self, tab: Tab) -> None:
         """Send a tab nothing more."""
         if tab in self.tabs:
             self.tabs.remove(tab)
-            self.shared.holders -= not self.tabs
+            self.shared.hold(-int(not self.tabs))
 
     def window(self, before: int) -> tuple[int, list[bytes]]:
         """Return the records before a place, from the beginning of a turn on, and the place of the first (0: there are none before it)."""
@@ -366,7 +370,7 @@ class Followed(Sender):
                     record |= {"html": html, "rest": printable(writing.rest)}
                 record["text"] = printable(event.text)
             case events.ThinkingStreamed() if writing:
-                writing.thinking += event.text
+                writing.think(event.text)
                 record["text"] = printable(event.text)
             case events.ToolPrinted():
                 key = (agent, event.id)

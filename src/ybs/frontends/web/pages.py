@@ -41,7 +41,7 @@ class Pages:
     def __init__(self, options: Options, hosted: HostedSessions | None = None) -> None:
         self.options, self._hosted = options, hosted
         self.hub = hosted.hub if hosted else Hub(self._opened, options.host)
-        self.hub.changed = self.tell
+        self.hub.watch(self.tell)
         self.saved, self.ledger = Sessions(options), Ledger()
         self.begun_at = time()
         self._followed: dict[str, Followed] = {}
@@ -68,7 +68,7 @@ class Pages:
         for followed in self._followed.values():
             followed.close()
         self._followed.clear()
-        self.hub.changed = lambda: None
+        self.hub.watch(lambda: None)
         if self._hosted is None:
             await self.hub.aclose()
 
