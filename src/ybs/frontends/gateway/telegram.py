@@ -5,15 +5,18 @@ address: no error, and no line of a log, holds one.
 """
 
 import asyncio
+import json
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlencode
 
 import httpx
+import msgspec
 from msgspec import Struct
 from telegram import (
     Bot,
@@ -71,6 +74,7 @@ CAPABILITIES: Final = Capabilities(
 MOST_FETCHED: Final = 20_000_000
 _HOST: Final = "https://api.telegram.org"
 _POLL_SECONDS: Final = 25
+_SHORTEST_POLL: Final = 0.3
 _TIMEOUT: Final = 20.0
 #: Kinds of updates that are asked for.
 _UPDATES: Final = ("message", "callback_query")
@@ -106,7 +110,10 @@ _BAD_REQUESTS: Final[tuple[tuple[str, type[ChannelError]], ...]] = (
 )
 #: Times are `timedelta`s: the library warns of each that is not, with its next version in mind.
 os.environ.setdefault("PTB_TIMEDELTA", "true")
+#: What the library raises where something is missing in an answer.
+_ODD: Final = (KeyError, TypeError, ValueError, AttributeError)
 _NOT_UNDERSTOOD: Final = "Telegram's answer could not be understood."
+_log = logging.getLogger("ybs.gateway.telegram")
 _SAID: Final[dict[type[TelegramError], tuple[type[ChannelError], str]]] = {
     InvalidToken: (
         BadSettingsError,
@@ -118,6 +125,16 @@ _SAID: Final[dict[type[TelegramError], tuple[type[ChannelError], str]]] = {
     ),
     ChatMigrated: (ChatGoneError, "Telegram: the group has become another one."),
 }
+
+
+class _OddAnswerError(MaybeSentError):
+    """The platform says that it did what was asked, in other words than it should."""
+
+
+class _Numbered(Struct):
+    """An update, of which only the number is known."""
+
+    update_id: int
 
 
 class _Settings(Struct, frozen=True):
@@ -153,14 +170,15 @@ class Telegram:
 
     def __init__(self, name: str, settings: _Settings) -> None:
         self._name, self._settings = name, settings
-        base = settings.base_url.rstrip("/").removesuffix("/bot")
-        files = settings.base_file_url.rstrip("/") or f"{base}/file/bot"
+        base, token = settings.base_url.rstrip("/").removesuffix("/bot"), settings.token.strip()
+        self._url = f"{base}/bot{token}"
+        self._calling, self._polling = _request(), _request()
         self._bot = Bot(
-            settings.token.strip(),
+            token,
             base_url=f"{base}/bot",
-            base_file_url=files,
-            request=_request(),
-            get_updates_request=_request(),
+            base_file_url=settings.base_file_url.rstrip("/") or f"{base}/file/bot",
+            request=self._calling,
+            get_updates_request=self._polling,
         )
         self.account = self._user_name = ""
         self._next = 0
@@ -175,31 +193,41 @@ class Telegram:
             return
         with suppress(TelegramError):  # one that is set would get the updates
             await self._bot.delete_webhook(drop_pending_updates=False)
-        is_first = True
+        connected_once = False
         while True:
-            updates = await self._asked(
-                self._bot.get_updates(
-                    offset=self._next or None,
-                    timeout=0 if is_first else _POLL_SECONDS,
-                    allowed_updates=_UPDATES,
-                )
-            )
-            if is_first:
-                is_first = False
+            began = time.monotonic()
+            updates = await self._updates(_POLL_SECONDS if connected_once else 0)
+            if not connected_once:
+                connected_once = True
                 connected()
-            for update in sorted(updates, key=lambda each: each.update_id):
-                await self._taken(update, take)
-                self._next = update.update_id + 1
+            for body in sorted(updates, key=lambda each: each["update_id"]):
+                await self._taken(body, take)
+                self._next = body["update_id"] + 1
+            if not updates and time.monotonic() - began < _SHORTEST_POLL:
+                await asyncio.sleep(_SHORTEST_POLL)  # a server that does not wait
+
+    async def _updates(self, seconds: int) -> list[dict[str, Any]]:
+        """Ask for updates, not parsed yet: one that cannot be must not keep the others from being read."""
+        query = {"timeout": seconds, "allowed_updates": json.dumps(_UPDATES)}
+        query |= {"offset": self._next} if self._next else {}
+        url = f"{self._url}/getUpdates?{urlencode(query)}"
+        answer = await self._asked(self._polling.post(url, read_timeout=seconds + _TIMEOUT))
+        try:
+            msgspec.convert(answer, list[_Numbered])
+        except msgspec.ValidationError:
+            raise ChannelError(_NOT_UNDERSTOOD) from None
+        return cast(list[dict[str, Any]], answer)
 
     async def _start(self) -> None:
-        await self._asked(self._bot.initialize())
-        self._user_name = (self._bot.username or "").lower()
-        self.account = str(self._bot.id)
+        await self._calling.initialize()
+        await self._polling.initialize()
+        own: Any = await self._asked(self._calling.post(f"{self._url}/getMe"))
+        self._user_name = str(own.get("username") or "").lower()
+        self.account = str(own["id"])
 
     async def _serve(self, take: Take, connected: Callable[[], None]) -> None:
         async def came(body: Any) -> None:
-            update = Update.de_json(body, self._bot)
-            await self._taken(update, take)
+            await self._taken(body, take)
 
         from ybs.frontends.gateway.webhook import Webhook
 
@@ -216,8 +244,13 @@ class Telegram:
             connected()
             await asyncio.Event().wait()
 
-    async def _taken(self, update: Update, take: Take) -> None:
+    async def _taken(self, body: dict[str, Any], take: Take) -> None:
         """Hand an update on. Raises what `take` does, and then it is not acknowledged."""
+        try:
+            update = Update.de_json(body, self._bot)
+        except _ODD as error:  # asked for again it would be no better
+            _log.warning("an update cannot be read: %s", type(error).__name__)
+            return
         incoming = self._incoming(update)
         if incoming is not None:
             await take(incoming)
@@ -282,7 +315,7 @@ class Telegram:
         to = message.reply_to_message
         if to is None or to.from_user is None or to.forum_topic_created is not None:
             return False
-        return to.from_user.id == self._bot.id
+        return str(to.from_user.id) == self.account
 
     def _text(self, message: Message) -> tuple[str, bool]:
         """Return a message's words without the mention of the bot, and whether there was one."""
@@ -305,7 +338,7 @@ class Telegram:
 
     def _names_bot(self, entity: MessageEntity, whom: str) -> bool:
         if entity.type == MessageEntity.TEXT_MENTION:
-            return entity.user is not None and entity.user.id == self._bot.id
+            return entity.user is not None and str(entity.user.id) == self.account
         is_name = entity.type in (MessageEntity.MENTION, MessageEntity.BOT_COMMAND)
         return is_name and bool(self._user_name) and whom.lower() == self._user_name
 
@@ -348,6 +381,8 @@ class Telegram:
         except RefusedError as error:
             if "not modified" not in str(error):
                 raise
+        except _OddAnswerError:  # it was carried out
+            pass
 
     async def show_typing(self, place: Place) -> None:
         """Show that an answer is being written."""
@@ -372,8 +407,8 @@ class Telegram:
 
     async def close(self) -> None:
         """Let go of connections."""
-        with suppress(TelegramError, RuntimeError):
-            await self._bot.shutdown()
+        await self._calling.shutdown()
+        await self._polling.shutdown()
 
     async def _asked(self, asking: Awaitable[T]) -> T:
         """Return what the platform answers. Raises ChannelError, without the token and what it was raised from."""
@@ -381,8 +416,8 @@ class Telegram:
             return await asking
         except TelegramError as error:
             raised = _translated(error)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raised = MaybeSentError(f"{_NOT_UNDERSTOOD} ({type(error).__name__})")
+        except _ODD as error:
+            raised = _OddAnswerError(f"{_NOT_UNDERSTOOD} ({type(error).__name__})")
         raise raised
 
 
