@@ -208,7 +208,7 @@ async def run_task(task: Task, options: Options, opener: Callable[[Options], Ses
         write_project(task, folder)
         before = read_files(folder)
         session = opener(_options_for(options, folder))
-        session.confirm = consent_in(session)
+        session.attach(consent_in(session))
         calls = _Calls(session)
         session.subscribe(calls.add)
         async with session:

@@ -472,3 +472,100 @@ def test_a_broad_except_raises_again_or_says_why_not():
             if not any(each.strip().startswith("raise") for each in body):
                 wrong.append(f"{name_of(path)}:{number + 1}")
     assert wrong == []
+
+
+#: Objects of other libraries whose attribute happens to be called as one of ybs's own.
+SET_BY_OTHERS_RULES = {
+    "frontends/terminal/drawing/scroll.py app.before_render": "prompt_toolkit: how one hears of a drawing",
+    "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",
+    "frontends/terminal/prompt/input.py self.app.style": "prompt_toolkit: made before the style is known",
+    "frontends/terminal/terminal.py app.after_render": "prompt_toolkit: how one hears of a drawing",
+    "parser.py parser.usage": "argparse: known once the options are",
+    "providers/local/serve.py parameters.model.path": "xllamacpp: its settings take no arguments",
+    "subcommands.py arguments.command": "argparse: a bag of what was read",
+}
+
+
+def _assigned(node: ast.stmt) -> Iterator[ast.Attribute]:
+    """Yield the attributes that a statement assigns."""
+    targets = list[ast.expr | None](getattr(node, "targets", []))
+    if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For | ast.AsyncFor):
+        targets.append(node.target)
+    if isinstance(node, ast.With | ast.AsyncWith):
+        targets += [item.optional_vars for item in node.items]
+    for target in targets:
+        if isinstance(target, ast.expr) and not isinstance(node, ast.Delete):
+            yield from (
+                each
+                for each in ast.walk(target)
+                if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+            )
+
+
+def _is_own(target: ast.Attribute) -> bool:
+    return isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+
+
+def _is_record(node: ast.ClassDef) -> bool:
+    """Return whether the class is data whose fields anybody may change."""
+    bases = (*map(ast.unparse, node.bases), *map(ast.unparse, node.decorator_list))
+    return any(re.search(r"\bStruct\b|\bdataclass\b", each) for each in bases)
+
+
+class Attributes:
+    """Which classes of ybs have an attribute, and where one is assigned from outside of its object."""
+
+    def __init__(self) -> None:
+        #: By name: the module and the class, and whether that is a record.
+        self.owners: dict[str, dict[tuple[Path, str], bool]] = {}
+        self.setters = set[str]()
+        self.assigned = list[tuple[Path, ast.Attribute]]()
+        for path in MODULES:
+            for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
+                self.assigned += [(path, each) for each in _assigned(node) if not _is_own(each)]
+                if isinstance(node, ast.ClassDef):
+                    self._read(path, node)
+
+    def _read(self, path: Path, made: ast.ClassDef) -> None:
+        for node in _statements(made):
+            names = [each.attr for each in _assigned(node) if _is_own(each)]
+            if node in made.body and isinstance(node, ast.AnnAssign):
+                names.append(ast.unparse(node.target))
+            for name in names:
+                self.owners.setdefault(name, {})[path, made.name] = _is_record(made)
+            if isinstance(node, ast.FunctionDef):
+                marks = map(ast.unparse, node.decorator_list)
+                self.setters |= {node.name} & {each.removesuffix(".setter") for each in marks}
+
+    def may_be_set(self, path: Path, name: str) -> bool:
+        """Return whether a module may set it: it made the class, that is a record, or no class of ybs is meant."""
+        if name.startswith("_"):
+            return False
+        made = self.owners.get(name, {})
+        words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        named = [is_record for (_, each), is_record in made.items() if each in words]
+        is_here = any(place == path for place, _ in made)
+        return name in self.setters or is_here or all(named or made.values())
+
+
+@pytest.mark.integration
+def test_nothing_is_assigned_onto_an_object_that_another_module_made() -> None:
+    """What is no record is told by a method, or when it is made; a private name is set by nobody but its own object."""
+    attributes = Attributes()
+    found = {
+        f"{path.relative_to(SOURCE)} {ast.unparse(target)}"
+        for path, target in attributes.assigned
+        if not attributes.may_be_set(path, target.attr)
+    }
+    assert found == set(SET_BY_OTHERS_RULES), found ^ set(SET_BY_OTHERS_RULES)
+
+
+@pytest.mark.integration
+def test_nothing_is_copied_to_be_patched() -> None:
+    copying = [name_of(path) for path in MODULES if "copy.copy" in facts_of(path).imports]
+    patched = [
+        name_of(path)
+        for path in MODULES
+        if re.search(r"\bvars\(\w+\)\.update\(|object\.__setattr__\(", path.read_text("utf-8"))
+    ]
+    assert copying + patched == []

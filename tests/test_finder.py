@@ -3,6 +3,7 @@
 import marshal
 import os
 import py_compile
+import subprocess
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec
@@ -20,11 +21,12 @@ PACKAGE = Path(ybs.__file__).parent
 
 
 def test_every_module_of_ybs_is_found_where_python_finds_it():
-    modules = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
+    modules = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE]
     assert len(modules) > 300
     for path in modules:
-        name = ".".join(("ybs", *path.relative_to(PACKAGE).with_suffix("").parts))
-        folder = [str(path.parent)]
+        place = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        name = ".".join(("ybs", *place.relative_to(PACKAGE).parts))
+        folder = [str(place.parent)]
         found, known = Finder().find_spec(name, folder), PathFinder.find_spec(name, folder)
         assert found is not None, name
         assert known is not None, name
@@ -33,12 +35,12 @@ def test_every_module_of_ybs_is_found_where_python_finds_it():
         ), name
         assert type(found.loader) is Loader
         assert type(known.loader) is SourceFileLoader
-        assert found.submodule_search_locations is None
+        assert found.submodule_search_locations == known.submodule_search_locations
+        assert found.parent == known.parent
 
 
-def test_packages_and_the_modules_of_others_are_left_to_python(tmp_path: Path):
+def test_folders_without_code_and_the_modules_of_others_are_left_to_python(tmp_path: Path):
     (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "__init__.py").touch()
     (tmp_path / "part.py").touch()
     here = [str(tmp_path)]
     assert Finder().find_spec("ybs.part", here) is not None
@@ -177,3 +179,12 @@ def test_compiled_files_elsewhere_or_by_content_or_of_optimized_code_are_pythons
     compiled_module.compiled.unlink()
     assert compiled_module.value()[0] == 1
     assert compiled_module.own == 4
+
+
+@pytest.mark.integration
+def test_a_start_loads_no_second_typing() -> None:
+    code = "import sys; from ybs.finder import load_msgspec; load_msgspec(); import msgspec; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "msgspec" in loaded
+    assert "typing_extensions" not in loaded

@@ -3,18 +3,14 @@
 import asyncio
 
 import acp
-from acp.helpers import start_tool_call, update_agent_message_text, update_tool_call
-from acp.schema import PermissionOption
 
 from ybs.core.events import TextStreamed, ToolFinished, ToolStarted, TurnFinished
 from ybs.core.ports import Answer
 from ybs.session.hub import Hub
 from ybs.session.stream import events_of
 
-CHOICES = [
-    PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-]
+KINDS = {"yes": "allow_once", "no": "reject_once"}
+CHOICES = [acp.schema.PermissionOption(option_id=k, name=k, kind=v) for k, v in KINDS.items()]
 
 
 class Agent:
@@ -22,7 +18,7 @@ class Agent:
         self.hub = hub
 
     def on_connect(self, client):
-        self.client = client
+        self.tell, self.request = client.session_update, client.request_permission
 
     async def initialize(self, protocol_version, **_):
         return acp.InitializeResponse(protocol_version=acp.PROTOCOL_VERSION)
@@ -33,28 +29,24 @@ class Agent:
         return acp.NewSessionResponse(session_id=session.id)
 
     async def prompt(self, prompt, session_id, **_):
-        session, reason = self.hub.find(session_id).session, ""
-        words = "".join(block.text for block in prompt if block.type == "text")
-        async for envelope in events_of(session, words):
+        words, stopped = "".join(each.text for each in prompt if each.type == "text"), "end_turn"
+        async for envelope in events_of(self.hub.find(session_id).session, words):
             match envelope.event:
                 case TextStreamed(text=text):
-                    await self.tell(session_id, update_agent_message_text(text))
-                case ToolStarted(id=call, name=name):
-                    await self.tell(session_id, start_tool_call(call, name))
+                    await self.tell(session_id, acp.update_agent_message_text(text))
+                case ToolStarted(id=call, title=title):
+                    await self.tell(session_id, acp.start_tool_call(call, title))
                 case ToolFinished(id=call, success=success):
                     status = "completed" if success else "failed"
-                    await self.tell(session_id, update_tool_call(call, status=status))
-                case TurnFinished() if envelope.is_main:
-                    reason = envelope.event.reason
-        return acp.PromptResponse(stop_reason={"interrupted": "cancelled"}.get(reason, "end_turn"))
+                    await self.tell(session_id, acp.update_tool_call(call, status=status))
+                case TurnFinished(reason="interrupted") if envelope.is_main:
+                    stopped = "cancelled"
+        return acp.PromptResponse(stop_reason=stopped)
 
     async def ask(self, session_id, question):
-        call = update_tool_call(question.call.id, title=question.preview.title)
-        reply = await self.client.request_permission(session_id, call, CHOICES)
+        call = acp.update_tool_call(question.call.id, title=question.preview.title)
+        reply = await self.request(session_id, call, CHOICES)
         return Answer(is_allowed=getattr(reply.outcome, "option_id", "no") == "yes")
-
-    async def tell(self, session_id, update):
-        await self.client.session_update(session_id=session_id, update=update)
 
     async def cancel(self, session_id, **_):
         self.hub.find(session_id).session.cancel()
@@ -65,5 +57,4 @@ async def main():
         await acp.run_agent(Agent(hub))
 
 
-if __name__ == "__main__":
-    asyncio.run(main())
+asyncio.run(main())

@@ -60,9 +60,17 @@ def prepare_process(words: Sequence[str]) -> None:
     gc.set_threshold(*GARBAGE)
     atexit.register(gc.freeze)  # else Python's own end would look through every object for garbage
     if words != VERSION:  # nothing is imported for that
-        from ybs.finder import install
+        from ybs.finder import install, load_msgspec
 
         install()
+        load_msgspec()
+
+
+def judge_starts() -> None:
+    """Judge from now on what libraries start, if this is ybs's own process. Each import tells a hook of five events."""
+    from ybs.finder import is_installed
+
+    if is_installed():
         sys.addaudithook(judge_start)
 
 
@@ -131,7 +139,10 @@ def run(words: Sequence[str]) -> int:
         arguments = parse(words)
         if folder := getattr(arguments, "work_in", None):
             change_to(folder)
-        return door_of(arguments)(arguments)
+        door = door_of(arguments)
+        if door is not open_door:
+            judge_starts()
+        return door(arguments)
     except YbsError as error:
         from ybs.frontends.headless.advice import told
         from ybs.frontends.headless.run import code_of
@@ -237,6 +248,7 @@ def use_server(arguments: "Namespace") -> int:
 def open_door(arguments: "Namespace") -> int:
     """Open the terminal, or run once where there is none."""
     options = session_options(arguments)
+    judge_starts()  # its modules start nothing, and a person waits for them
     prompt = arguments.prompt or ""
     is_chat = not arguments.print and is_terminal(sys.stdin) and is_terminal(sys.stdout)
     is_own = False

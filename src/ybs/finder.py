@@ -7,6 +7,7 @@ See https://docs.python.org/3/reference/import.html#the-meta-path and https://pe
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 # `importlib.util` has it too, and loads what few starts need.
 from importlib._bootstrap_external import MAGIC_NUMBER
@@ -27,39 +28,69 @@ def install() -> None:
     sys.meta_path.insert(0, Finder())
 
 
+def is_installed() -> bool:
+    """Return whether the process is ybs's own, and looks this way."""
+    return any(isinstance(each, Finder) for each in sys.meta_path)
+
+
+def load_msgspec() -> None:
+    """Load msgspec without typing_extensions: Python's own `typing` has all that it takes from there, and is loaded already."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType] - Python's way to say that there is none
+    try:
+        import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
+
+
 class Finder:
     """A meta path finder for the modules of ybs: `ybs.x.y` is the file `y.py` in the folder of the package `ybs.x`."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where the module is; None for packages and for all that is not ybs's, which Python finds."""
+        """Return where the module or the package is; None for all that is not ybs's, which Python finds."""
         del target
         if not path or not name.startswith("ybs."):
             return None
-        source = f"{path[0]}/{name.rpartition('.')[2]}.py"
-        try:
-            status = os.stat(source)  # noqa: PTH116 - 290 times in a start
-        except OSError:
-            return None
-        spec = ModuleSpec(name, Loader(name, source, status), origin=source)
-        spec.has_location = True
-        return spec
+        module = name.rpartition(".")[2]
+        return _spec(name, path[0], module) or _spec(name, f"{path[0]}/{module}", "__init__")
+
+
+def _spec(name: str, folder: str, module: str) -> ModuleSpec | None:
+    """Return the module of a name, which is a file in the folder; None where there is none."""
+    source = f"{folder}/{module}.py"
+    try:
+        status = os.stat(source)  # noqa: PTH116 - 290 times in a start
+    except OSError:
+        return None
+    compiled = f"{folder}/__pycache__/{module}{_ENDING}" if _is_usual() else None
+    is_package = module == "__init__"
+    spec = ModuleSpec(
+        name, Loader(name, source, compiled, status), origin=source, is_package=is_package
+    )
+    if spec.submodule_search_locations is not None:
+        spec.submodule_search_locations.append(folder)
+    spec.has_location = True
+    if compiled is not None:
+        spec.cached = compiled  # else Python takes the path of the source to pieces
+    return spec
 
 
 class Loader(SourceFileLoader):
     """Python's loader, but for the compiled file of a source whose status has just been taken."""
 
-    def __init__(self, name: str, path: str, status: os.stat_result) -> None:
+    def __init__(self, name: str, path: str, compiled: str | None, status: os.stat_result) -> None:
         super().__init__(name, path)
-        self._status: os.stat_result | None = status
+        self._compiled, self._status = compiled, status if compiled is not None else None
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the module's code."""
         status, self._status = self._status, None  # a reload looks again
-        if status is not None and IS_PLAIN and sys.pycache_prefix is None:
+        if self._compiled is not None and status is not None:
             try:
-                code = _compiled(self.path, status)
+                code = _current(self._compiled, status)
             except (OSError, EOFError, ValueError, TypeError):
                 code = None  # there is none, or it is damaged: Python knows what to do
             # In a tree that was moved it names another source, which Python puts right.
@@ -68,12 +99,14 @@ class Loader(SourceFileLoader):
         return super().get_code(fullname)
 
 
-def _compiled(source: str, status: os.stat_result) -> object:
-    """Return what the compiled file of a source holds; None where it is not current. Raises what reading raises."""
-    folder, _, name = source.rpartition("/")
-    handle = os.open(
-        f"{folder}/__pycache__/{name.removesuffix('.py')}{_ENDING}", os.O_RDONLY | os.O_CLOEXEC
-    )
+def _is_usual() -> bool:
+    """Return whether compiled files are where they mostly are."""
+    return IS_PLAIN and sys.pycache_prefix is None
+
+
+def _current(compiled: str, status: os.stat_result) -> object:
+    """Return what a compiled file holds; None where it is of another source. Raises what reading raises."""
+    handle = os.open(compiled, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(handle, os.fstat(handle).st_size)
     finally:

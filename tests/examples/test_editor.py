@@ -72,7 +72,7 @@ async def test_two_sessions_are_held_and_questions_go_over_the_wire(project: Pat
     assert one != other
     assert (editor.text(one), editor.text(other)) == ("It is gone.", "Hello too.")
     titles = [each.title for each in editor.told[one] if getattr(each, "title", None)]
-    assert titles == ["delete_file", "Delete a"]
+    assert titles == ["Delete a", "Delete a"]  # as it began, and as it was asked about
     assert not (project / "a").exists()
 
 

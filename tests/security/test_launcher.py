@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,27 @@ def test_what_the_launcher_starts_is_not_judged_again(project: Path):
     place(project / "bin")
     with programs._launching():  # pyright: ignore[reportPrivateUsage]
         assert judged("subprocess.Popen", f"{project}/bin/tool", project)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("words", [["--print", "hello"], ["models"]])
+def test_what_libraries_start_is_judged_from_before_the_session_on(
+    project: Path, words: list[str]
+) -> None:
+    place(project / "bin")
+    code = """
+import subprocess, sys
+import ybs.frontends.headless.commands, ybs.frontends.headless.run
+program = sys.argv.pop(1)
+def start(*_, **__):
+    try:
+        subprocess.run([program])
+    except PermissionError as error:
+        print(error)
+ybs.frontends.headless.commands.run_subcommand = ybs.frontends.headless.run.run_once = start
+from ybs.cli import main
+main()
+"""
+    argv = [sys.executable, "-c", code, str(project / "bin/tool"), *words]
+    done = subprocess.run(argv, cwd=project, capture_output=True, text=True, check=False)
+    assert "it may be a program of the project" in done.stdout, done.stderr

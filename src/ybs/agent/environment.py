@@ -345,7 +345,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         if self.loaded.origins[_OUTPUT_KEY].layer == "default":  # nobody has set it
             most = max(most, min(round(window * COMFORTABLE_PER_WINDOW), MOST_UNASKED_CHARS))
         fitting = max(round(window * CHARS_PER_WINDOW), FEWEST_CHARS) if window else most
-        self.workspace.max_output_chars = min(most, fitting)
+        self.workspace.limit_outputs(min(most, fitting))
 
     def mask(self, text: str, place: str) -> str:
         """Return a text with its secrets masked; `place` says where it stands, for the report."""

@@ -372,7 +372,7 @@ class PromptContext(Guard):
         self._provider, self._model, self._window = provider, model, model.window
         self._environment.fit_outputs(model.window)
         if self._mapper is not None:
-            self._mapper.tokens = self._map_tokens()
+            self._mapper.resize(self._map_tokens())
         folder = self._environment.folder
         if self._own_prompt or is_short or not is_in_repository(folder):
             return

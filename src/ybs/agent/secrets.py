@@ -1,7 +1,6 @@
 """The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
 
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Secrets:
-    """Stands before the model and the tools of every agent. One for a session: placeholders stay the same.
+    """Stands before the model and the tools of every agent. One firewall for a session: placeholders stay the same.
 
     `ask` asks the person about a secret in their words; `is_attended` says whether there is anybody to ask.
     """
@@ -37,18 +36,20 @@ class Secrets:
         roots: "Roots",
         ask: Confirm = nobody,
         is_attended: Callable[[], bool] = lambda: False,
+        firewall: Firewall | None = None,
     ) -> None:
-        self.firewall = Firewall(config.firewall, own_secrets(host.environ, _keys_in(host, config)))
-        self._roots = roots
-        self._told = 0
+        self._host, self._config, self._roots = host, config, roots
+        self.firewall = firewall or Firewall(
+            config.firewall, own_secrets(host.environ, _keys_in(host, config))
+        )
+        self._told = len(self.firewall.report.rows)
         self._ask, self._is_attended = ask, is_attended
         self._was_unattended = False
 
     def reading(self, roots: "Roots") -> "Secrets":
         """Return the same firewall, for tools that work in other folders."""
-        other = copy(self)
-        other._roots = roots
-        return other
+        made_by = (self._host, self._config, roots, self._ask, self._is_attended)
+        return Secrets(*made_by, firewall=self.firewall)
 
     def guard(self, model: Model, toolbox: Toolbox) -> tuple[FirewallModel, Toolbox]:
         """Return the model and the tools of an agent behind the firewall."""
@@ -90,14 +91,10 @@ class Secrets:
 
     def masked(self, message: Message) -> Message:
         """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""
-        from ybs.security.firewall.report import Report
         from ybs.security.firewall.structs import masked  # few turns compact
 
-        kept, self.firewall.report = self.firewall.report, Report()
-        try:
+        with self.firewall.unreported():
             return masked(self.firewall, message, "a summary")
-        finally:
-            self.firewall.report = kept
 
     async def _asked(self, discovery: Discovery) -> Decision:
         if not self._is_attended():

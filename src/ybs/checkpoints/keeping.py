@@ -64,6 +64,10 @@ class Keeper:
         self._turn = Turn()
         self._noted = None
 
+    def note_failure(self) -> None:
+        """Count a look at the project that came to nothing; after some there is no other one."""
+        self.failures += 1
+
     def touch(self, path: str) -> None:
         """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
         self._turn.touch(self._roots, path, self._take)

@@ -102,14 +102,11 @@ async def _listing(tree: "WorkTree", chosen: Chosen) -> str:
 
 
 async def _proposal(session: Session, tree: "WorkTree", chosen: Chosen) -> str:
-    def spent(usage: Usage) -> None:
-        session.usage += usage
-
     names = [row.path for row in chosen.rows]
     new = [tree.show(row.path) for row in chosen.rows if row.letters == "??"]
     diff = await tree.diff(names, is_staged=chosen.is_index)
     diff += "".join(f"--- /dev/null\n+++ b/{name}\n" for name in new)
-    return await proposed_message(session.agent.side_model, diff, spent)
+    return await proposed_message(session.agent.side_model, diff, session.spend)
 
 
 async def proposed_message(

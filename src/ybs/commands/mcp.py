@@ -82,7 +82,7 @@ def _details(session: Session, each: Connection) -> Reply:
         for each in offer.prompts
     ]
     notes += [f"Not usable: {problem}" for problem in each.unfit]
-    each.shown = each.judged.changed
+    each.note_shown()
     for old, new in each.judged.changed:
         has = "has changed" if old else "is new"
         notes += [f"{new.name} {has} and is not used; /mcp trust {server.name} uses it:"]

@@ -197,6 +197,11 @@ class Compaction(Guard):
             emit(done)
         return done
 
+    def take_usage(self) -> Usage:
+        """Return what was spent outside of turns since it was last asked for."""
+        usage, self.usage = self.usage, Usage()
+        return usage
+
     async def _spent(self, usage: Usage, turn: Turn | None) -> None:
         """Count what a summary has used, and let the limits speak."""
         if turn is None:

@@ -316,7 +316,7 @@ class Conductor:
         agent = work.agent
         async with self._room:
             if not agent.is_background:  # it may have waited long for its place
-                agent.budget = agent.budget.within(Budget(seconds=self._left().seconds))
+                agent.limit_to(self._left().seconds)
             if agent.budget.missing:
                 return agent.report(f"the turn had no {agent.budget.missing} left for it")
             if work.in_copy:

@@ -69,6 +69,10 @@ class SubAgent:
         """What it has used so far."""
         return self.progress.spent
 
+    def limit_to(self, seconds: float | None) -> None:
+        """Have it work no longer than this."""
+        self.budget = self.budget.within(Budget(seconds=seconds))
+
     def wait(self) -> None:
         """Note that it waits for its turn in this task, so that a stop ends that."""
         self._running = asyncio.current_task()

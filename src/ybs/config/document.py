@@ -1,7 +1,7 @@
 """A configuration file in hand: its tree of values, and warnings that name file, line and key."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -60,6 +60,11 @@ class SettingsDocument:
         line = self._lines.get(path, 1 if self.text else None)
         return visible(self.source) + (f":{line}" if line else "")
 
+    def holding(self, tree: dict[str, Any]) -> Self:
+        """Return this document, with its values."""
+        self.tree = tree
+        return self
+
     def use(self, scan: "Scan") -> None:
         """Take over what a scan of the text has found out."""
         self._known_lines = scan.lines
@@ -95,8 +100,7 @@ def parse(path: Path, text: str) -> SettingsDocument:
     value: Any = _decode(document) if document.text.strip() else dict[str, Any]()
     if not is_object(value):
         raise Unusable("is not a JSON object: it must begin with { and end with }", 1)
-    document.tree = value
-    return document
+    return document.holding(value)
 
 
 def profile_in(document: SettingsDocument, name: str) -> SettingsDocument:
@@ -107,8 +111,7 @@ def profile_in(document: SettingsDocument, name: str) -> SettingsDocument:
         raise ConfigError(view.warn((), "must be an object, in { }"))
     if "profiles" in settings:
         view.warn(("profiles",), "a profile cannot contain profiles; this is ignored")
-    view.tree = {key: value for key, value in settings.items() if key != "profiles"}
-    return view
+    return view.holding({key: value for key, value in settings.items() if key != "profiles"})
 
 
 def _decode(document: SettingsDocument) -> Any:

@@ -76,5 +76,4 @@ def _documents(loaded: Loaded, key: str) -> Iterator[tuple[Layer, _Opened]]:
         if document is not None:
             prefix = ("profiles", profile) if profile else ()
             opened = _Opened(document.source, document.text, prefix)
-            opened.tree = document.tree
-            yield origin.layer, opened
+            yield origin.layer, opened.holding(document.tree)

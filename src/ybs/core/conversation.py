@@ -91,6 +91,10 @@ class Conversation:
         for message in newest:
             self.append(message)
 
+    def instruct(self, system: str) -> None:
+        """Have another system prompt from now on."""
+        self.system = system
+
     def replace(self, messages: Sequence[Message], *, system: str | None = None) -> None:
         """Put another history in place of this one (compaction, undo, resume)."""
         if system is not None:
@@ -161,12 +165,10 @@ class Draft:
                 remedies=(Remedy("do", "ask in other words"), Remedy("change_model")),
             )
         ended = f"its server ended it with {detail or 'no reason'}"
-        error = ModelError(
+        raise ModelError(
             f"The answer of {model} is not complete: {ended}.",
             remedies=(Remedy("try_again"), Remedy("change_model")),
-        )
-        error.temporary = True
-        raise error
+        ).known(temporary=True)
 
 
 def with_own_ids(message: AssistantMessage) -> AssistantMessage:

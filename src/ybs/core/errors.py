@@ -42,6 +42,16 @@ class ModelError(YbsError):
     status: int = 0
     server_words: str = ""
 
+    def known(self, *, temporary: bool) -> Self:
+        """Return this error, of which it is known whether it passes."""
+        self.temporary = temporary
+        return self
+
+    def said_by_server(self, status: int, words: str) -> Self:
+        """Return this error, with what the server said."""
+        self.status, self.server_words = status, words
+        return self
+
 
 class AuthError(ModelError):
     """The provider refused the key, or there is none."""

@@ -37,6 +37,7 @@ _WAITS = lazy(
     r"(?:^|[;&|(\n]|\b(?:do|then|else)\s)\s*(?:sleep|wait|inotifywait|read\s+-t)\b|\btime\.sleep\("
     r"|\b(?:kubectl|oc|docker|podman|gh)\s[^;&|\n]*\b(?:wait|watch)\b"
 )
+_WAIT_WORDS = ("sleep", "wait", "read", "watch")
 _WAITING_TOOL = "shell_job"
 DURATION = lazy(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b")
 
@@ -136,7 +137,9 @@ def _waits(call: ToolCall) -> bool:
     if call.name == _WAITING_TOOL:
         return True
     command = json.decode(call.arguments, type=dict[str, Any]).get("command")
-    return isinstance(command, str) and bool(_WAITS().search(command))
+    if not isinstance(command, str) or not any(word in command for word in _WAIT_WORDS):
+        return False  # most: the expression need not be made for them
+    return bool(_WAITS().search(command))
 
 
 def repetitions(steps: Sequence[object]) -> tuple[int, int]:

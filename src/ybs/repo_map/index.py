@@ -28,7 +28,7 @@ class Index:
     Nothing here raises because of what stands in a file or in the cache; what cannot be read has no words.
     """
 
-    def __init__(self, folder: Path, cache: Path | None) -> None:
+    def __init__(self, folder: Path, cache: Path | None, *, parses: bool = True) -> None:
         self.folder = folder
         #: The files by number, sorted; a number is good until the next `refresh`.
         self.paths: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Index:
         self._kept: dict[str, bytes] = {}
         self._tags = TagCache()
         #: Whether a parser may be run for `tags`.
-        self.parses = True
+        self.parses = parses
         self._arrange()
         if cache and self._store:
             caches.mark_used(cache)

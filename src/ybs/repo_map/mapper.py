@@ -58,6 +58,10 @@ class Mapper:
         """The numbers of the processes that there are."""
         return self._lease.thing.pids if self._lease is not None else frozenset()
 
+    def resize(self, tokens: int) -> None:
+        """Make maps of another size from now on."""
+        self.tokens = tokens
+
     def prepare(self) -> None:
         """Start a process that waits for the question. Returns at once; a failure is told by `ask`."""
         if not self._is_closed:

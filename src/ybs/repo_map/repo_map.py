@@ -47,8 +47,7 @@ class RepoMap:
         parses: bool = True,
     ) -> None:
         self._list_files, self._git, self._count = list_files, git, count
-        self._index = Index(folder, cache)
-        self._index.parses = parses
+        self._index = Index(folder, cache, parses=parses)
         self._history = CommitHistory()
 
     @property

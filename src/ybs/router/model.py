@@ -60,18 +60,18 @@ class RoutedModel(ProviderModel):
     """Answers with the model that the router picks. `begin` picks it for a turn; who does not call it has the first request do so.
 
     Between turns, requests such as that for a summary go to the arm of the last one. Its name and window are those of the
-    arm in use. Several may share one routing: each agent has one. One that `keeps_arm` asks no other arm where its own cannot answer.
+    arm in use. Several may share one routing: each agent has one. One with a `turn` is for that alone, and asks no other arm where its own cannot answer.
     """
 
     def __init__(
-        self, routing: Routing, *, closes_routing: bool = True, keeps_arm: bool = False
+        self, routing: Routing, *, closes_routing: bool = True, turn: Turn | None = None
     ) -> None:
-        self.routing, self._closes_routing, self._keeps_arm = routing, closes_routing, keeps_arm
+        self.routing, self._closes_routing = routing, closes_routing
         self.arm: Arm
         self._model: ProviderModel
         self.arm, self._model = _first(routing)
-        self._turn: Turn | None = None
-        self._has_begun = False
+        self._turn = turn
+        self._has_begun = self._keeps_arm = turn is not None
         self._turns = 0
         #: How much the provider of the arm may have in its prompt cache, and since when.
         self._cached_tokens, self._cached_at = 0, 0.0
@@ -129,11 +129,10 @@ class RoutedModel(ProviderModel):
 
     async def for_attempt(self, features: Features, beside: frozenset[str]) -> "RoutedModel | None":
         """Return a model that has the best arm which is not one of those that work `beside` it, and keeps that; None where there is none."""
-        model = RoutedModel(self.routing, closes_routing=False, keeps_arm=True)
-        model._has_begun = True
-        model._turn = Turn(features=features, beside=beside)
+        turn = Turn(features=features, beside=beside)
+        model = RoutedModel(self.routing, closes_routing=False, turn=turn)
         try:
-            return model if await model._choose(model._turn) else None
+            return model if await model._choose(turn) else None
         except ModelError:
             return None
 

@@ -319,7 +319,8 @@ class Routing:
         if self.config.router.policy == "heuristic" or not rows:
             return
         if any(row.id in self._known for row in rows):  # a later label changed one
-            self.learner = self._router.learner = _learner(self.config.router.policy)
+            self.learner = _learner(self.config.router.policy)
+            self._router.learn_by(self.learner)
             self._known.clear()
             rows = await asyncio.to_thread(lambda: store.settled_since(0))
         for row in rows:

@@ -96,6 +96,10 @@ class Router:
         )
         return self._decide(kind, fit, considered, note)
 
+    def learn_by(self, learner: Learner) -> None:
+        """Choose by another learner from now on."""
+        self.learner = learner
+
     def learn(self, decision_id: str, reward: float, weight: float = 1.0) -> Increment | None:
         """Learn what came of a choice (0 to 1); return what that added, or None where the choice is not remembered."""
         if decision_id not in self._open:

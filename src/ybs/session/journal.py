@@ -122,7 +122,7 @@ class Journal:
                 log.close()
             raise
         if log is not None:
-            log.last = transcript.last
+            log.go_on_after(transcript.last)
         self.name, self._log, self.damaged = name, log, transcript.damaged
         self.is_fork = is_fork
         self.replay, self.earlier = transcript.replay, transcript.events

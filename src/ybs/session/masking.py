@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from ybs.core.events import Compacted, Event, Replaced
 from ybs.core.messages import Thinking
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.report import Report
 from ybs.security.firewall.structs import masked
 
 _T = TypeVar("_T")
@@ -15,8 +14,7 @@ _T = TypeVar("_T")
 
 def mask(firewall: Firewall, value: _T) -> _T:
     """Mask the secrets in a message or an event, in thinking too. The report is of what a model was to see."""
-    kept, firewall.report = firewall.report, Report()
-    try:
+    with firewall.unreported():
         clean: Any = masked(firewall, value, "an export")
         for name in ("content", "parts"):
             parts = getattr(clean, name, ())
@@ -25,9 +23,7 @@ def mask(firewall: Firewall, value: _T) -> _T:
                     _mask_thinking(firewall, part) for part in cast("tuple[object, ...]", parts)
                 )
                 clean = replace(clean, **{name: thought}) if thought != parts else clean
-        return clean
-    finally:
-        firewall.report = kept
+    return clean
 
 
 def _mask_thinking(firewall: Firewall, part: object) -> object:

@@ -245,8 +245,7 @@ class TurnRecorder(TurnHook):
 
     async def _keep(self, emit: Emit) -> None:
         kept = await self.checkpoints.end()
-        if notice := self.checkpoints.notice:
-            self.checkpoints.notice = ""
+        if notice := self.checkpoints.take_notice():
             emit(Noticed(level="warning", text=notice))
         commit = None
         try:

@@ -31,6 +31,14 @@ class RunningTask:
         if self._what:
             raise YbsError(f"{self._what} Wait for it.")
 
+    def begin(self, turn: asyncio.Task[None]) -> None:
+        """Hold a turn until it is `done`."""
+        self.turn = turn
+
+    def done(self) -> None:
+        """Be free for the next turn."""
+        self.turn = None
+
     def cancel(self) -> bool:
         """Stop the turn or the work. Return whether there was one that can be stopped."""
         task = self.turn or self._work

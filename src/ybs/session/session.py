@@ -360,15 +360,15 @@ class Session:
         """Elide older parts of the conversation; `focus` says what should stay. None: there is nothing to gain."""
         self.running.check()
         compaction = self.agent.compaction
-        compaction.usage = Usage()
+        compaction.take_usage()
         work = compaction.compact(self.conversation, self.emit, reason="asked", focus=focus)
         began = monotonic()
         try:
             return await self.running.working(work, "The conversation is being compacted.")
         finally:
-            if compaction.usage != Usage():
+            if (usage := compaction.take_usage()) != Usage():
                 words = f"compaction: {focus}" if focus else "compaction"
-                self.count(words, compaction.usage, monotonic() - began)
+                self.count(words, usage, monotonic() - began)
 
     async def switch_model(
         self, *, provider: str | None, model: str | None, form: PromptForm | None = None
@@ -461,9 +461,13 @@ class Session:
             self.parts.runner.end()
             self.journal.close()
 
+    def spend(self, usage: Usage) -> None:
+        """Count what was used beside turns."""
+        self.usage += usage
+
     def count(self, words: str, usage: Usage, seconds: float, model: str = "") -> None:
         """Count what a turn has used, or a command that asks a model."""
-        self.usage += usage
+        self.spend(usage)
         model = model or self.agent.model.name
         use = TurnUse(words=words[:MOST_WORDS], model=model, usage=usage, seconds=seconds)
         self.turns.append(use)

@@ -111,7 +111,8 @@ class TurnRunner:
         self._running.check()
         self._start(words, goes_on=goes_on)
         self._tally = Tally(self._tally.others, self._tally.model)
-        task = self._running.turn = asyncio.create_task(self._turn(prompt))
+        task = asyncio.create_task(self._turn(prompt))
+        self._running.begin(task)
         others = Usage()
         try:
             await task
@@ -120,7 +121,7 @@ class TurnRunner:
                 raise
             self._be_finished()
         finally:
-            self._running.turn = None
+            self._running.done()
             if self._tally.finished is not None:
                 tally = self._tally
                 others = tally.others.total
@@ -184,7 +185,8 @@ class TurnRunner:
             system = await main.context.prompt()
             now = (main.agent.model, main.context.is_short)
             if self._prepared_for != wanted and now == wanted:
-                main.conversation.system, self._prepared_for = system, wanted
+                main.conversation.instruct(system)
+                self._prepared_for = wanted
         if has_time:
             await main.agent.window.ask()
 

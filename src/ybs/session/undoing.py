@@ -65,6 +65,11 @@ class Checkpoints:
         self._said = ""
         self._is_noted = False
 
+    def take_notice(self) -> str:
+        """Return what the person should know, once; empty where there is nothing."""
+        notice, self.notice = self.notice, ""
+        return notice
+
     def begin(self) -> None:
         """Begin a turn; nothing is looked at yet."""
         if self._may_write:
@@ -268,7 +273,7 @@ class Checkpoints:
 
         # One that is cancelled does not come to the second line.
         if problem := await self._working(keep):
-            self._keeper.failures += 1
+            self._keeper.note_failure()
             self.notice = "" if problem == self._said else f"{_BEYOND}: {problem}."
             self._said = problem
 

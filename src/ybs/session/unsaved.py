@@ -55,7 +55,7 @@ class _Named(Struct):
 
 
 class Unsaved(TurnHook):
-    """Knows what an editor holds of the files of one session. `roots` are set where the session is open."""
+    """Knows what an editor holds of the files of one session. `open_in` says where, once the session is open."""
 
     name = "the editor's files"
     loss = "the editor may hold another text than the disk"
@@ -64,6 +64,10 @@ class Unsaved(TurnHook):
         self._editor = editor
         self.roots: Roots | None = None
         self._changing: dict[str, list[Path]] = {}
+
+    def open_in(self, roots: Roots) -> None:
+        """Read and save below these folders, those of the session that is open now."""
+        self.roots = roots
 
     async def before_turn(self, emit: Emit) -> None:
         """Forget what the editor held before."""

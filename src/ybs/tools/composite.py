@@ -8,6 +8,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox, ToolSpec
+from ybs.tools.calls.describing import effect_of
 from ybs.tools.calls.supervise import awaited
 from ybs.tools.calls.tool_names import unknown
 
@@ -92,6 +93,10 @@ class CompositeToolbox(Toolbox):
             self._specs = specs
         self._tell()
         return self._specs
+
+    def effect_of(self, name: str) -> str:
+        """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""
+        return effect_of(name, [] if (owner := self._owner(name)) is None else [owner])
 
     def is_read_only(self, call: ToolCall) -> bool:
         """Return what the toolbox of the tool returns."""

@@ -74,6 +74,10 @@ class DeferredToolbox(Toolbox):
             return True
         return any(isinstance(box, Named) and box.knows(name) for box in self._toolboxes)
 
+    def effect_of(self, name: str) -> str:
+        """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""
+        return "read" if name == NAME else self._inner.effect_of(name)
+
     def is_read_only(self, call: ToolCall) -> bool:
         """Return whether the call changes nothing."""
         return call.name == NAME or self._inner.is_read_only(call)

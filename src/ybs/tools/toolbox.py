@@ -179,6 +179,11 @@ class LocalToolbox(Toolbox):
 
         return find(name, self._tools) is not None
 
+    def effect_of(self, name: str) -> str:
+        """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""
+        found = self._found(name)
+        return "" if found is None else found.tool.effect
+
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools in the order they were given; the list stays the same as long as they do."""
         if self._specs is None:
@@ -189,8 +194,7 @@ class LocalToolbox(Toolbox):
 
     def is_read_only(self, call: ToolCall) -> bool:
         """Return whether the call changes nothing."""
-        found = self._found(call)
-        return found is not None and found.tool.effect == "read"
+        return self.effect_of(call.name) == "read"
 
     def check(self, call: ToolCall) -> None:
         """Raise ToolError where no tool has just this name, or the arguments do not fit it."""
@@ -277,7 +281,8 @@ class LocalToolbox(Toolbox):
         live = LiveOutput(call.id, emit)
 
         async def act() -> ToolOutput:
-            output = live.left = await tool.run(ready.decoded.value, live)
+            output = await tool.run(ready.decoded.value, live)
+            live.leave(output)
             return output  # a cancellation that comes just now changes nothing about it
 
         try:
@@ -359,15 +364,15 @@ class LocalToolbox(Toolbox):
             call = replace(call, name=tool.name, arguments=arguments, invalid="")
         return Ready(tool, call, decoded, preview, subject)
 
-    def _found(self, call: ToolCall) -> "Found | None":
+    def _found(self, name: str) -> "Found | None":
         from ybs.tools.calls.tool_names import find
 
-        return find(call.name, self._tools)
+        return find(name, self._tools)
 
     def _understood(self, call: ToolCall) -> tuple[Tool, Decoded]:
         from ybs.tools.calls.tool_names import unknown
 
-        found = self._found(call)
+        found = self._found(call.name)
         if found is None:
             raise ToolError(unknown(call.name, self._tools))
         tool = found.tool
@@ -400,19 +405,17 @@ class LocalToolbox(Toolbox):
         """Run the hooks before a change; return notes for the model where one failed."""
         if not self._hooks or not ready.changes:
             return ()
-        from ybs.tools.calls.hooks import before_change
-
         effect, paths = ready.tool.effect, ready.subject.paths
-        return await before_change(self._hooks, ready.call, effect, paths)
+        return await _hooks().before_change(self._hooks, ready.call, effect, paths)
 
     async def _look_after(self, ready: Ready, *, has_result: bool) -> None:
         """Run the hooks after a change. They come to their end; a call that has its result is not cancelled meanwhile."""
         if not self._hooks or not ready.changes:
             return
-        from ybs.tools.calls.hooks import after_change
-
         try:
-            await after_change(self._hooks, ready.call, ready.tool.effect, ready.subject.paths)
+            await _hooks().after_change(
+                self._hooks, ready.call, ready.tool.effect, ready.subject.paths
+            )
         except asyncio.CancelledError:
             if not has_result:
                 raise
@@ -425,14 +428,22 @@ class LocalToolbox(Toolbox):
         return await awaited(act, tool.name, limit)
 
     def _result(self, call: ToolCall, output: ToolOutput, notes: Sequence[str]) -> ToolResult:
-        from ybs.tools.calls.results import result_of  # not before the first call
-
-        return result_of(call, output, notes, most_chars=self._most_chars)
+        return _results().result_of(call, output, notes, most_chars=self._most_chars)
 
     def _failed(self, call: ToolCall, message: str, summary: str = "") -> ToolResult:
-        from ybs.tools.calls.results import failed
+        return _results().failed(call, message, summary, most_chars=self._most_chars)
 
-        return failed(call, message, summary, most_chars=self._most_chars)
+
+def _results():  # noqa: ANN202 - the module, whose type has no name
+    from ybs.tools.calls import results  # not before the first call
+
+    return results
+
+
+def _hooks():  # noqa: ANN202 - likewise
+    from ybs.tools.calls import hooks  # not before the first change
+
+    return hooks
 
 
 def _preview_of(tool: Tool, arguments: Any) -> Preview:

@@ -112,6 +112,10 @@ class Workspace:
 
         return GitSandbox(self.roots, is_off=not self.has_sandbox)
 
+    def limit_outputs(self, most_chars: int) -> None:
+        """Have no output of a tool be longer from now on."""
+        self.max_output_chars = most_chars
+
     def fingerprint(self) -> str:
         """Return a value that changes when a file of the project does.
 

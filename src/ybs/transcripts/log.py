@@ -36,6 +36,10 @@ class Log:
         self._in_use = threading.Lock()
         self._may_be_torn = True
 
+    def go_on_after(self, last: int) -> None:
+        """Go on with the number behind this one: what is there was read once nobody else could write it."""
+        self.last = last
+
     @property
     def problem(self) -> str:
         """Why the file has not all of it; empty when it has."""

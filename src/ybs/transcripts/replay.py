@@ -128,7 +128,7 @@ class Replay(SessionFacts):
     def _say(self, event: Event) -> None:
         match event:
             case SystemPrompted():
-                self._conversation.system = event.content
+                self._conversation.instruct(event.content)
             case UserSaid() | AssistantSaid():
                 self._take_results()
                 self._conversation.append(event.message)

@@ -40,6 +40,10 @@ class ProjectRules:
         #: Why the file is ignored; empty where it is not.
         self.warning = ""
 
+    def ignore(self, error: ConfigError) -> None:
+        """Say that a rule of these makes no sense, and is ignored."""
+        self.warning = f"A rule that is kept for this project is ignored: {error}"
+
     @property
     def record(self) -> Record:
         """What is kept; empty where there is nothing or the file is of no use, and then `warning` says why."""

@@ -229,7 +229,7 @@ def test_a_closed_reader_ends_the_writing_quietly_and_once(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "stdout", BrokenStdout())
     pipe = Pipe()
     calls: list[int] = []
-    pipe.on_close = lambda: calls.append(1)
+    pipe.when_closed(lambda: calls.append(1))
     pipe.write_text("x")
     pipe.write_json(b"1")
     assert pipe.is_closed

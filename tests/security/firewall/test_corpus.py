@@ -1,12 +1,15 @@
 """X01 to X04: what is found, what is not, and in which frames and encodings."""
 
 import base64
+import re
 from pathlib import Path
 from random import Random
 from urllib.parse import quote
 
 import pytest
 import secrets_corpus
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from secrets_corpus.drawing import draw
 from secrets_corpus.gitleaks import Reader, Unreadable
 from secrets_corpus.negatives import negatives
@@ -15,6 +18,7 @@ from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 from rows import every_row
 from timing import takes_at_most
 from ybs.config.schema import Firewall as Settings
+from ybs.security.firewall import engine
 from ybs.security.firewall.engine import Engine, merged
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rule import Rule
@@ -232,6 +236,54 @@ def test_sensitivity_decides_which_rules_hold() -> None:
         "normal": [True, True, False],
         "high": [True, True, True],
     }
+
+
+ASSIGNS = re.compile(ASSIGNED.pattern)
+PIECES = [
+    "_",
+    "-x",
+    ".",
+    ".a",
+    "A" * 30,
+    "value",
+    "str",
+    " ",
+    "\t",
+    "\n",
+    "\\",
+    "\\\\",
+    '"',
+    "'",
+    "`",
+    "]",
+    ")",
+]
+SIGNS = ["=", "==", "=>", ":", "::", "?=", ".=", ":=", ">", ",", "||", "value=", "value ="]
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["token", "PASSWORD", "api-key", "pwd"]),
+    st.lists(st.sampled_from(PIECES), max_size=7),
+    st.sampled_from(SIGNS),
+    st.lists(st.sampled_from([*PIECES, *SIGNS]), max_size=2),
+)
+def test_the_quick_look_at_a_name_lets_all_pass_that_the_pattern_takes(
+    name: str, rest: list[str], sign: str, behind: list[str]
+) -> None:
+    text = "".join((name, *rest, sign, *behind, PW)).encode()
+    if ASSIGNS.match(text):
+        assert engine._may_assign(text[: engine._MOST_NAME])  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    "text", ["pass the tests", 'bypass"\n"sandbox": "on"', "keys of it are a: b"]
+)
+def test_a_word_that_is_given_no_value_needs_no_pattern(text: str) -> None:
+    made = Engine()
+    assert made.spans(text.encode()) == []
+    assert made._patterns == {}  # pyright: ignore[reportPrivateUsage]
+    assert made.spans(f"{text} password={PW}".encode())
 
 
 def test_a_rule_of_ones_own_can_be_matched_alone() -> None:

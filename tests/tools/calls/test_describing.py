@@ -8,10 +8,19 @@ from msgspec import Raw
 
 from hosts import this_host
 from rows import every_row
+from ybs.config.schema import Safety
 from ybs.core.events import ToolStarted
 from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate
+from ybs.security.policy.policy import Policy
 from ybs.testing import ScriptedToolbox
+from ybs.tools.builtin.read_file import ReadFile
+from ybs.tools.builtin.write_file import WriteFile
 from ybs.tools.calls.describing import described, subject
+from ybs.tools.composite import CompositeToolbox
+from ybs.tools.deferred import DeferredToolbox
+from ybs.tools.toolbox import LocalToolbox
+from ybs.tools.workspace import Workspace
 
 
 @every_row(
@@ -64,7 +73,7 @@ def told(folder: Path, name: str, **arguments: Any) -> tuple[str, str, tuple[str
         ("run_shell", {"command": "git\nstatus"}, ("read", "Run git status", ())),
         ("run_shell", {"command": "cat", "path": "a"}, ("read", "Run cat", ())),
         ("docs__search", {"query": "q", "path": "a"}, ("read", 'docs__search "q" in a', ())),
-        ("unheard\x1b[2J", {}, ("read", "unheard␛[2J", ())),
+        ("unheard\x1b[2J", {}, ("", "unheard␛[2J", ())),  # no tool of that name
         ("read_file", {"path": "\0"}, ("read", "Read ␀", ())),
         ("read_file", {"path": 3}, ("read", "Read", ())),
         ("read_file", {"path": "a\\x0ab"}, ("read", "Read a\\x0ab", ("a\\x0ab",))),
@@ -75,6 +84,28 @@ def test_a_call_that_begins_has_an_effect_a_title_and_paths(
     tmp_path: Path, name: str, arguments: dict[str, Any], said: tuple[str, str, tuple[str, ...]]
 ) -> None:
     assert told(tmp_path, name, **arguments) == said
+
+
+async def test_a_tool_that_is_not_offered_has_its_effect_all_the_same(
+    tmp_path: Path,
+) -> None:
+    roots = Roots(this_host(), tmp_path)
+    workspace = Workspace(roots)
+    own = LocalToolbox((), Gate(Policy(Safety())))
+    own.offer([ReadFile(workspace), WriteFile(workspace)], unoffered=["write_file"])
+    others = ScriptedToolbox({f"docs__{n}": "done" for n in range(9)}, writers={"docs__8"})
+    both = CompositeToolbox([own, DeferredToolbox([others], most_chars=1)])
+    assert [spec.name for spec in both.specs()] == ["read_file", "find_tool"]
+    for name, effect in [
+        ("write_file", "write"),
+        ("Write", "write"),  # another agent's name
+        ("docs__1", "read"),
+        ("docs__8", "write"),
+        ("find_tool", "read"),
+        ("nothing", ""),
+    ]:
+        begun = ToolStarted(id="1", name=name, arguments=Raw(b"{}"))
+        assert described(begun, both, roots).effect == effect, name
 
 
 def test_a_title_is_one_line_of_bounded_length(tmp_path: Path) -> None:

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
@@ -46,10 +45,13 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     messages: Sequence[Message] = ()
 
 
-class _Ending(Struct):
-    """Why a turn is to end."""
+class _InCommon(Struct):
+    """What the hooks of a session have in common wherever they run: why a turn is to end, whether the session has begun."""
 
+    transcript: Transcript
     why: str | None = None
+    has_begun: bool = False
+    background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
 
 
 class UserHooks(TurnHook):
@@ -63,26 +65,22 @@ class UserHooks(TurnHook):
         environment: ToolEnvironment,
         emit: Emit,
         session: Callable[[], SessionFacts],
+        common: _InCommon | None = None,
     ) -> None:
         self._hooks, self._environment, self._emit = hooks, environment, emit
         self._session = session
-        self._background = set[asyncio.Task[HookAnswer]]()
-        self._has_begun = False
-        self._ending = _Ending()
-        self._transcript = Transcript(
-            environment.folder, lambda text: environment.mask(text, "a transcript")
+        self._common = common or _InCommon(
+            Transcript(environment.folder, lambda text: environment.mask(text, "a transcript"))
         )
 
     def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
         """Return these hooks for an agent that works in a copy of the project; one that ends a turn there ends it for all."""
-        other = copy(self)
-        other._environment = environment
-        return other
+        return UserHooks(self._hooks, environment, self._emit, self._session, self._common)
 
     @property
     def ending(self) -> str | None:
         """Why the turn is to end, said by a hook; None as long as none did."""
-        return self._ending.why
+        return self._common.why
 
     async def fire(
         self,
@@ -119,13 +117,13 @@ class UserHooks(TurnHook):
         for note in answer.notes:
             self._emit(Noticed(level="warning", text=note))
         if answer.ending is not None:
-            self._ending.why = answer.ending or "it gives no reason"
+            self._common.why = answer.ending or "it gives no reason"
         return answer
 
     def _let_go(self, tasks: set[asyncio.Task[HookAnswer]]) -> None:
         for task in tasks:
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._common.background.add(task)
+            task.add_done_callback(self._common.background.discard)
 
     def _input(self, event: EventName, facts: Mapping[str, Any]) -> bytes:
         session, mode = self._session(), self._environment.policy.mode
@@ -146,18 +144,18 @@ class UserHooks(TurnHook):
             path = self._environment.workspace.shells.outputs.place_of(f"{session.name}.jsonl")
         except OSError:
             return ""
-        return self._transcript.write(path, session.name, session.messages)
+        return self._common.transcript.write(path, session.name, session.messages)
 
     async def before_turn(self, emit: Emit) -> None:
         """Begin without an end that an earlier turn was given."""
         del emit
-        self._ending.why = None
+        self._common.why = None
 
     async def submitted(self, message: UserMessage) -> UserMessage:
         """Return the person's words with what hooks add to them; the first ones begin the session. Raises PromptBlocked."""
         context = ""
-        if not self._has_begun:
-            self._has_begun = True
+        if not self._common.has_begun:
+            self._common.has_begun = True
             source = self._session().source
             context = (await self.fire("SessionStart", {"source": source}, (source,))).context
         if message.origin == "person":
@@ -245,10 +243,10 @@ class UserHooks(TurnHook):
 
     async def aclose(self, reason: str) -> None:
         """Tell the hooks that the session ends, if it has begun, and end those that nobody waits for."""
-        if self._has_begun:
-            self._has_begun = False
+        if self._common.has_begun:
+            self._common.has_begun = False
             await self.fire("SessionEnd", {"reason": reason}, (reason,))
-        left = tuple(self._background)
+        left = tuple(self._common.background)
         for task in left:
             task.cancel()
         if left:

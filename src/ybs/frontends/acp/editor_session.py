@@ -62,6 +62,10 @@ class EditorFiles:
         self.client, self.offer, self.session_id = client, offer, ""
         self.reads = offer.reads
 
+    def belong_to(self, session_id: str) -> None:
+        """Ask for the files of this session."""
+        self.session_id = session_id
+
     async def read(self, path: Path) -> str | None:
         """Return the text that it holds of a file; None where it does not say."""
         with suppress(*FAILURES, TimeoutError):
@@ -83,8 +87,9 @@ class EditorSession:
     def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
         self.session, self._feed = shared.session, shared.feed
         self._client, self._files, self._unsaved = client, files, unsaved
-        self.id = files.session_id = self.session.journal.begin()
-        unsaved.roots = self.session.environment.roots
+        self.id = self.session.journal.begin()
+        files.belong_to(self.id)
+        unsaved.open_in(self.session.environment.roots)
         self.choices = ConfigChoices(self.session)
         self._updates, self._state = Updates(self.session.folder), StateChanged()
         #: Of each prompt that waits for what comes of it: set where it is stopped.

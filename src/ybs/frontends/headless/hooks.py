@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from ybs.agent.user_hooks.definitions import Hook, read
 from ybs.commands.hooks import cells_of
-from ybs.frontends.headless.output import tell, warn, write_json, write_table
+from ybs.frontends.headless.output import tell, warn, write_json
+from ybs.frontends.headless.tables import write_table
 from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:

@@ -39,18 +39,14 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import Usage
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.layout import in_columns
-from ybs.frontends.tty import columns
 from ybs.security.gate import put, put_json, put_utf8
 from ybs.transcripts.line import told
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 #: What the line about the end of a tool call shows of what came of it, in characters.
 MAX_SAID = 120
-#: A last column has so many characters on every terminal.
-_NARROWEST = 20
 
 
 class Result(Struct, frozen=True, kw_only=True, tag="result"):
@@ -93,13 +89,17 @@ class Output(Protocol):
 class Pipe:
     """Standard output, which whoever reads it may close at any time, or which may be a full disk.
 
-    `on_close` is called once when that happens; from then on nothing is written. A reader that has gone
+    What `when_closed` was given is called once when that happens; from then on nothing is written. A reader that has gone
     is no trouble; everything else is told.
     """
 
     def __init__(self) -> None:
         self.is_closed = False
-        self.on_close: Callable[[], object] = lambda: None
+        self._on_close: Callable[[], object] = lambda: None
+
+    def when_closed(self, act: Callable[[], object]) -> None:
+        """Have this called, and nothing else, when it happens."""
+        self._on_close = act
 
     def write_text(self, text: str) -> None:
         """Write plain text through the gate, and flush."""
@@ -118,7 +118,7 @@ class Pipe:
             self.is_closed = True
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
                 tell(f"ybs: cannot write: {error.strerror}")
-            self.on_close()
+            self._on_close()
 
 
 class TextOutput:
@@ -323,19 +323,6 @@ def warn(warnings: Sequence[str]) -> None:
 def write(line: str) -> None:
     """Print a line, with nothing in it that acts on a terminal."""
     put(line, sys.stdout)
-
-
-def write_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns; the last column is as long as it is."""
-    for line in in_columns(rows):
-        write(line)
-
-
-def write_cut(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, a line for each: of the last column what fits the terminal."""
-    before = max(map(len, in_columns([[*row[:-1], "|"] for row in rows])), default=1) - 1
-    room = max(columns() - before, _NARROWEST)
-    write_table([[*row[:-1], first_words(row[-1], room)] for row in rows])
 
 
 def write_json(data: Any) -> None:

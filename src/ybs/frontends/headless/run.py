@@ -139,7 +139,7 @@ class Run:
     async def go(self, words: str, *, typed: str, is_command: bool = False) -> int:
         """Take the turn, write the result, and return the exit code. What was piped in names no files."""
         task = asyncio.current_task()
-        self._pipe.on_close = lambda: self._session.cancel() or (task and task.cancel())
+        self._pipe.when_closed(lambda: self._session.cancel() or (task and task.cancel()))
         from ybs.security.policy.confirm import Unattended  # the session has loaded both
         from ybs.session.reply import Reply
 
@@ -157,7 +157,7 @@ class Run:
             return fail(error, self._output)
         except asyncio.CancelledError:  # a second signal, or one before the turn began
             return self._signal_code or (1 if self._pipe.is_closed else INTERRUPTED)
-        self._pipe.on_close = lambda: None  # nothing is left to be stopped
+        self._pipe.when_closed(lambda: None)  # nothing is left to be stopped
         if isinstance(outcome, Reply):  # the command has no words for the model
             return fail(YbsError(outcome.without_terminal(words).text), self._output)
         code = self._code(outcome)

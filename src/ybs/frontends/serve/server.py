@@ -82,7 +82,8 @@ class SessionServer:
             now = monotonic()
             for held in self.sessions.held:
                 if held.is_used:
-                    held.used_at = self._used_at = now
+                    held.note_use(now)
+                    self._used_at = now
                 elif held.is_own and keep is not None and now - held.used_at >= keep:
                     await self.sessions.close(held, "Nobody has used it for long.")
             if self._clients or self._stays:

@@ -75,6 +75,10 @@ class HostedSession:
         self.name, self._state = "", StateChanged()
         self.session.subscribe(self._hear, follows=True)
 
+    def note_use(self, now: float) -> None:
+        """Note when it was used last, by the monotonic clock."""
+        self.used_at = now
+
     @property
     def doing(self) -> wire.Doing:
         """What the session does now."""

@@ -168,8 +168,7 @@ class Work(Sender):
             self._front.live.end()
         if not self.is_busy:
             self._front.end_line()
-        self._front.live.steering = self._shown(self._inbox.steering)
-        self._front.live.queued = self._shown(self._inbox.queued)
+        self._front.live.queue(self._shown(self._inbox.steering), self._shown(self._inbox.queued))
         self._front.redraw()
 
     def _shown(self, waiting: Sequence[str]) -> list[str]:

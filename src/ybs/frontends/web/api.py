@@ -323,7 +323,7 @@ class Api:
         if len(given.files) + len(images) > MOST_ATTACHED:
             raise YbsError(f"At most {MOST_ATTACHED} files and pictures go with a message.")
         attached = "".join(map(_attached, given.files))
-        followed.last_tab = given.tab
+        followed.sent_from(given.tab)
         sent = Sent(
             text=given.text + attached,
             sender=followed,

@@ -130,6 +130,10 @@ class Followed(Sender):
         self._leave = self.session.subscribe(self._hear, follows=True)
         self._flush()
 
+    def sent_from(self, tab: str) -> None:
+        """Note which tab sent something last: what was not read goes back there."""
+        self.last_tab = tab
+
     @property
     def last(self) -> int:
         """The place of the last whole event."""

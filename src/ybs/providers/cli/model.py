@@ -394,7 +394,8 @@ class CliModel:
 class _Session:
     """The session in which the program answered one request; no name where it keeps none."""
 
-    name = ""
+    def __init__(self) -> None:
+        self.name = ""
 
 
 class _Resumable:

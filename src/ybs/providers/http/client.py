@@ -76,6 +76,10 @@ class Clock:
         allowed = self._later if self.has_begun else self._first
         return allowed if self._now() < self._said_until else self._longest
 
+    def begin(self) -> None:
+        """Note that the answer has begun."""
+        self.has_begun = True
+
     def frame_came(self) -> None:
         """Count a frame that says something."""
         said = object() if self._progress is None else self._progress()
@@ -433,7 +437,7 @@ class HttpClient:
                 if chunk is None:
                     return
                 yield chunk
-                clock.has_begun = True
+                clock.begin()
 
 
 def encode_json(body: Any) -> bytes:

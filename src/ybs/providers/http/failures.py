@@ -133,8 +133,7 @@ def of_status(
 ) -> ModelError:
     """Say what an answer with an error status means."""
     error, said = _of_status(site, status, headers, body, secret)
-    error.status, error.server_words = status, said
-    return error
+    return error.said_by_server(status, said)
 
 
 def _of_status(
@@ -195,8 +194,7 @@ def unreachable(site: Site, reason: str) -> ProviderDown:
     error = ProviderDown(
         f"{site.name} {what} ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
     )
-    error.temporary = not is_unsafe  # a certificate does not mend itself
-    return error
+    return error.known(temporary=not is_unsafe)  # a certificate does not mend itself
 
 
 def stalled(site: Site, seconds: float, *, has_begun: bool) -> ProviderDown:

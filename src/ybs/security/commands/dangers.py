@@ -100,9 +100,10 @@ for _programs, _verbs, _needs, _says in ROWS:
         )
 _SHORT = {"--recursive": "-r", "--force": "-f", "--dereference": "-L"}
 INTERPRETERS = SHELLS | INTERPRETED | {"eval", "source", "."}
-_DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)")
-_TO_DISK = re.compile(r">[ \t|]*" + _DISK.pattern)
-_SQL = re.compile(
+_DEVICE = r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|dm-|mapper/|loop|md)"
+_DISK, _TO_DISK = lazy(_DEVICE), lazy(r">[ \t|]*" + _DEVICE)
+_SQL_WORDS = ("drop", "truncate", "delete")
+_SQL = lazy(
     r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|dropdatabase\s*\(|delete\s+from\s+[\w.\"`]+\s*(?:;|$|[\"']))",
     re.IGNORECASE,
 )
@@ -176,7 +177,7 @@ def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
         found += _dangers_of_words(text, reading.scanned)
     if "(" in text and "|" in text and _FORK_BOMB().search(_squeezed(text)):
         found.append("fork bomb: starts processes without end")
-    if _SQL.search(text):
+    if any(word in text.lower() for word in _SQL_WORDS) and _SQL().search(text):
         found.append("SQL that deletes tables or rows")
     return tuple(dict.fromkeys(found))
 
@@ -292,7 +293,7 @@ def _normal(operand: str) -> str:
 
 def _dangers_of_run(run: Command) -> Iterator[str]:
     for target in run.targets:
-        if _DISK.match(target):
+        if target.startswith("/dev/") and _DISK().match(target):
             yield f"writes to the disk {target} itself"
     name = stem_of(run.words[0]) if run.words else ""
     if name in BY_PROGRAM:
@@ -341,7 +342,7 @@ def stem_of(program: str) -> str:
 def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
     """Yield what the words of an unclear text would do if they belonged together."""
     yield from _rows_in(words)
-    if disk := _TO_DISK.search(text):
+    if "/dev/" in text and (disk := _TO_DISK().search(text)):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
     known = INTERPRETERS.intersection(_STEM.findall(" ".join(words)))
     if known and re.search(r"\||<<|\b(?:curl|wget)\b", text):

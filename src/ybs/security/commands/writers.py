@@ -7,6 +7,7 @@ was stopped. So it names what is common, and by plain words alone.
 import re
 from collections.abc import Iterator
 
+from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, words_in
 from ybs.security.commands.options import git_verb, is_by_goals, operands_of
 from ybs.security.commands.wrappers import Reading
@@ -19,7 +20,7 @@ _WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install tru
 _REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
 _INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
 _FETCHING = words_in("install i ci add update upgrade download publish audit require")
-_ON_THIS_MACHINE = re.compile(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
+_ON_THIS_MACHINE = lazy(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
 #: Programs that write with one of these verbs.
 _VERBS = {
     "git": "add am apply checkout cherry-pick clean clone commit fetch gc init merge mv pull push rebase reset restore"
@@ -87,7 +88,7 @@ def _reasons(run: Command) -> Iterator[str]:
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
     only_looks |= bool(words) and is_by_goals(words) and not _TESTING.isdisjoint(operands)
     if name in _REACHING and not only_looks:
-        is_here = any(map(_ON_THIS_MACHINE.match, operands))
+        is_here = any(map(_ON_THIS_MACHINE().match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
     elif name in _WRITERS and not (only_looks or _is_elsewhere(name, operands)):
         yield f"{name} changes files"

@@ -1,7 +1,8 @@
 """The firewall of a session: finds secrets in a text and puts placeholders in their place."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import msgspec
@@ -127,6 +128,15 @@ class Firewall:
         self._memory = Memory()
         #: What was known of secrets when the memory was begun.
         self._learned = self.vault.learned
+
+    @contextmanager
+    def unreported(self) -> Generator[None]:
+        """Mask what no model is to see: the report is of what one was to see."""
+        kept, self.report = self.report, Report()
+        try:
+            yield
+        finally:
+            self.report = kept
 
     def allow(self, placeholder: str) -> None:
         """Take the secret behind a placeholder for none from now on."""

@@ -15,7 +15,6 @@ from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox
 from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.report import Report
 from ybs.security.firewall.restore import Read, Restorer
 from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
 
@@ -78,11 +77,8 @@ class FirewallToolbox(ToolboxWrapper):
 
     def _masked_change(self, change: FileChange) -> FileChange:
         """Return a change without secrets. No model reads it, so it is not reported; of a file with a private key no text is kept."""
-        kept, self.firewall.report = self.firewall.report, Report()
-        try:
+        with self.firewall.unreported():
             clean = masked(self.firewall, change)
-        finally:
-            self.firewall.report = kept
         if _has_key((clean.before or "") + (clean.after or "")):
             return clean.without_texts("a private key stands in the file")
         return clean

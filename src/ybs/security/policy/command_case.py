@@ -25,17 +25,17 @@ from ybs.security.unicode import hidden_characters
 _COMMAND_NAMES = lazy(r"(?:.*_)?(?:command|commands|cmd|script|shell|bash|exec|run|sql|query|code)", re.I)  # fmt: skip
 _MOST_TEXTS = 50
 #: Files that are nobody's; the sandbox has its own folders for scratch files.
-_NOBODYS = re.compile(r"/dev/(?:null|stdout|stderr|tty)$|/tmp/|/var/tmp/")
+_NOBODYS = lazy(r"/dev/(?:null|stdout|stderr|tty)$|/tmp/|/var/tmp/")
 #: Commands of the shell itself after which other words mean something else, and those that run a text.
 _CHANGING = words_in("alias unalias hash enable complete bind trap shopt fc coproc")
 _RUNNING_TEXT = words_in("eval source . let")
 _SETTING = words_in("export declare typeset readonly local env setenv launchctl set")
 _WITH_SUBSCRIPTS = _SETTING | words_in("printf read unset test [ wait mapfile readarray")
 _MOVING = words_in("cd pushd chdir")
-_NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
+_NETWORK = lazy(r"/dev/(?:tcp|udp)/")
 _FOREIGN_SCRIPT = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL")
-_LATIN = re.compile(r"[A-Za-z]")
-_LETTERS = re.compile(r"[^\W\d_]+|.", re.DOTALL)
+_LATIN = lazy(r"[A-Za-z]")
+_LETTERS = lazy(r"[^\W\d_]+|.", re.DOTALL)
 
 
 class CommandCase:
@@ -146,7 +146,7 @@ def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
                 found.append(f"sets {variable}, which says how other programs run")
         found += _concerns_of_program(name, run)
     found += dangers.hidden_in(text, reading)
-    if _NETWORK.search(text):
+    if _NETWORK().search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
     if not text.isascii():
         found += oddities_of(text, reading)
@@ -173,14 +173,14 @@ def oddities_of(text: str, reading: Reading) -> Iterator[str]:
     for run in reading.runs:
         if run.words and not run.words[0].isascii():
             yield f"the program's name {run.words[0]!r} holds letters that look like others"
-    for word in dict.fromkeys(_LETTERS.findall(text)):
+    for word in dict.fromkeys(_LETTERS().findall(text)):
         if not word.isascii() and (twin := _deceiver(word)):
             yield f"{word[:40]!r} holds {twin}, which looks like another character"
 
 
 def _deceiver(word: str) -> str:
     """Return the name of a character in a run of letters that is there to be taken for another one, or nothing."""
-    has_latin = bool(_LATIN.search(word))
+    has_latin = bool(_LATIN().search(word))
     for character in word:
         plain = normalize("NFKC", character)
         is_twin = plain != character and plain.isascii() and not plain.isalnum()
@@ -194,7 +194,7 @@ def _reach_of(target: str, *, moves: bool) -> str:
     """Say what is special about a file that is written to, or nothing."""
     path = normpath(target)
     parts = path.split("/")
-    if _NOBODYS.match(path):
+    if _NOBODYS().match(path):
         return ""
     if target[:1] in "~$/" or parts[0] == "..":
         return "outside the project"

@@ -4,9 +4,9 @@ import asyncio
 import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ybs.config.schema import Mode
@@ -57,49 +57,57 @@ async def nobody(question: Question) -> Answer:
     )
 
 
+class _Asking(Struct):
+    """What the gates of a session have in common: whose turn it is to ask, what was wished for a call, the warning that was told."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wishes: dict[str, tuple[Wish, str]] = field(default_factory=dict[str, tuple[Wish, str]])
+    warned: str = ""
+
+
 class Gate:
     """Stands before every call: it asks the policy, and the person where the policy says so.
 
-    `confirm` asks the person and may be set at any time; the questions name the agent whose call it is.
+    `confirm` asks the person; the questions name the agent whose call it is.
     """
 
-    def __init__(self, policy: Policy, confirm: Confirm = nobody) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        confirm: Confirm = nobody,
+        *,
+        agent: str = MAIN,
+        bound: Bound | None = None,
+        asking: _Asking | None = None,
+    ) -> None:
         self.policy, self.confirm = policy, confirm
-        self._agent = MAIN
-        self._lock = asyncio.Lock()
-        self._warned = ""
-        self._wishes: dict[str, tuple[Wish, str]] = {}
-        self._bound: Bound | None = None
+        self._agent, self._bound = agent, bound
+        self._asking = asking or _Asking()
 
     def within(self, bound: Bound | None) -> "Gate":
         """Return this gate for agents that may do less: the same policy, and still one question at a time."""
-        return self._with(_bound=bound)
+        return Gate(self.policy, self.confirm, agent=self._agent, bound=bound, asking=self._asking)
 
     def of_agent(self, name: str) -> "Gate":
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
-        return self if name == self._agent else self._with(_agent=name)
+        return Gate(self.policy, self.confirm, agent=name, bound=self._bound, asking=self._asking)
 
     def by(self, policy: Policy) -> "Gate":
         """Return this gate with another policy; still one question at a time."""
-        return self._with(policy=policy)
-
-    def _with(self, **changes: object) -> "Gate":
-        gate = copy(self)
-        vars(gate).update(changes)
-        return gate
+        return Gate(policy, self.confirm, agent=self._agent, bound=self._bound, asking=self._asking)
 
     @contextmanager
     def wishing(self, call_id: str, wish: Wish, reason: str) -> Generator[None]:
         """Judge a call as though a rule for this tool allowed it, or asked about it, for that `reason`."""
         if wish:
-            self._wishes[call_id] = wish, reason
+            self._asking.wishes[call_id] = wish, reason
         try:
             yield
         finally:
-            self._wishes.pop(call_id, None)
+            self._asking.wishes.pop(call_id, None)
 
     def _decided(self, call: ToolCall, effect: Effect, subject: Subject, judge: Judge) -> Decision:
-        wish, _ = self._wishes.get(call.id, ("", ""))
+        wish, _ = self._asking.wishes.get(call.id, ("", ""))
         rules = {each: [call.name] if each == wish else [] for each in ("allow", "ask")}
         policy = self.policy.tried(allow=rules["allow"], ask=rules["ask"]) if wish else self.policy
         if self._bound is None:
@@ -112,7 +120,9 @@ class Gate:
         """Return the permission if the call needs neither a question nor a notice, as most do; else None, and `admit` decides."""
         judge = _judge(call, effect, preview, subject, needs)
         decision = self._decided(call, effect, subject, judge)
-        is_told = self.policy.standing.warning == self._warned  # the first decision may find it
+        is_told = (
+            self.policy.standing.warning == self._asking.warned
+        )  # the first decision may find it
         return decision if isinstance(decision, Allow) and is_told else None
 
     async def admit(
@@ -130,7 +140,7 @@ class Gate:
         decision = self._decided(call, effect, subject, judge)
         self._warn(emit)
         if isinstance(decision, Ask):
-            async with self._lock:
+            async with self._asking.turn:
                 # The answer before may have granted this one too.
                 decision = self._decided(call, effect, subject, judge)
                 if isinstance(decision, Ask):
@@ -141,7 +151,7 @@ class Gate:
 
     def _completed(self, question: Question, subject: Subject, judge: Judge) -> Question:
         """Return the question with what is known here: what else helps, and why a hook wants it asked."""
-        wish, why = self._wishes.get(question.call.id, ("", ""))
+        wish, why = self._asking.wishes.get(question.call.id, ("", ""))
         warnings = question.warnings
         return replace(
             question,
@@ -162,7 +172,7 @@ class Gate:
             raise refused
         roots, path = refused.roots, refused.path
         folder, question = _reading(call, refused)
-        async with self._lock:
+        async with self._asking.turn:
             answer = Answer(is_allowed=True)
             if not roots.may_read(path):
                 answer = await self._answer(question, emit)
@@ -225,9 +235,9 @@ class Gate:
     def _warn(self, emit: Emit) -> None:
         """Say once why what is kept for the project does not count."""
         warning = self.policy.standing.warning
-        if warning and warning != self._warned:
+        if warning and warning != self._asking.warned:
             emit(Noticed(level="warning", text=warning))
-        self._warned = warning
+        self._asking.warned = warning
 
 
 def _granted(answer: Answer, question: Question) -> str:

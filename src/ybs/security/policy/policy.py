@@ -7,7 +7,6 @@ person is asked once it was stopped. So a wrong reading of a command costs nothi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -98,19 +97,33 @@ class Case:
     """One call on trial; a command in it is read once."""
 
     def __init__(
-        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
+        self,
+        call: ToolCall,
+        effect: Effect,
+        preview: Preview,
+        subject: Subject,
+        safety: Safety,
+        *,
+        without_network: "Case | None" = None,
     ) -> None:
+        """Read the call. `without_network`: the same one, which was read; the person gives this one the network."""
         self.call, self.preview, self.subject = call, preview, subject
+        self._safety = safety
         self.effect: Effect = "read" if subject.only_reads else effect
         self.name = call.name
-        self.wants_network = subject.network and not safety.sandbox_network
-        self.offers_network = subject.offers_network and not safety.sandbox_network
-        self.wants_outside = subject.outside and subject.offers_outside
         #: Whether the person gave it the network, and the model did not ask for it.
-        self.is_given_network = False
+        self.is_given_network = without_network is not None
+        may_want = not safety.sandbox_network
+        self.wants_network = self.is_given_network or (subject.network and may_want)
+        self.offers_network = subject.offers_network and may_want and not self.is_given_network
+        self.wants_outside = subject.outside and subject.offers_outside
         self.command: CommandCase | None = None
         self.dangers: tuple[str, ...] = ()
         self.blocked = ""
+        if without_network is not None:
+            self.command, self.blocked = without_network.command, without_network.blocked
+            self.dangers = without_network.dangers
+            return
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
         if subject.command or takes_text:
             self._read_commands(safety)
@@ -220,9 +233,8 @@ class Case:
 
     def with_network(self) -> "Case":
         """Return the same call with the network open."""
-        other = copy(self)
-        other.wants_network, other.is_given_network, other.offers_network = True, True, False
-        return other
+        given = (self.call, self.effect, self.preview, self.subject, self._safety)
+        return Case(*given, without_network=self)
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
@@ -309,19 +321,21 @@ class Policy:
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
         asks_each_command: bool = False,
         trusts_project: Callable[[], bool] = lambda: False,
+        standing: Standing | None = None,
+        chosen: _Chosen | None = None,
     ) -> None:
-        """Read the rules. Raises ConfigError for an invalid rule.
+        """Read the rules, unless they are given, as `standing`. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
         """
-        self._chosen = _Chosen(safety.mode, safety.ask_before_edits)
+        self._chosen = chosen or _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
         self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
         #: The rules and grants in force.
-        self.standing = Standing(safety, allow=allow, deny=deny, project=project)
+        self.standing = standing or Standing(safety, allow=allow, deny=deny, project=project)
 
     @property
     def mode(self) -> Mode:
@@ -343,9 +357,7 @@ class Policy:
 
     def elsewhere(self, find_sandbox: Callable[[], Sandboxing]) -> "Policy":
         """Return this policy for commands in another sandbox; mode, rules and grants stay in common."""
-        other = copy(self)
-        other.find_sandbox = find_sandbox
-        return other
+        return self._again(self._safety, self.standing, self._chosen, find_sandbox)
 
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
@@ -370,12 +382,27 @@ class Policy:
 
         `without_grants`: nothing is allowed but by the mode.
         """
-        other = copy(self)
-        other._chosen = _Chosen(mode or self.mode, self.asks_before_edits)
-        other.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        chosen = _Chosen(mode or self.mode, self.asks_before_edits)
+        standing = self.standing.tried(allow, ask, has_grants=not without_grants)
         network = network or self._safety.sandbox_network
-        other._safety = replace(self._safety, sandbox_network=network)
-        return other
+        safety = replace(self._safety, sandbox_network=network)
+        return self._again(safety, standing, chosen, self.find_sandbox)
+
+    def _again(
+        self,
+        safety: Safety,
+        standing: Standing,
+        chosen: _Chosen,
+        find_sandbox: Callable[[], Sandboxing],
+    ) -> "Policy":
+        return Policy(
+            safety,
+            find_sandbox=find_sandbox,
+            asks_each_command=self._asks_each_command,
+            trusts_project=self._trusts_project,
+            standing=standing,
+            chosen=chosen,
+        )
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""

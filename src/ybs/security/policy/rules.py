@@ -5,8 +5,7 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 """
 
 import re
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -83,9 +82,7 @@ class Rule(Struct, frozen=True):
 
     def covers_path(self, path: str) -> bool:
         """Return whether the path, as `Roots.show` writes it, fits the pattern."""
-        from ybs.security.paths import globs  # most sessions have no rules
-
-        return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
+        return bool(_glob((self.pattern or "").removeprefix("./")).fullmatch(path))
 
     def allows_command(self, command: str, reading: "Reading") -> bool:
         """Return whether the rule covers the whole command: it is the pattern, or every part of it fits."""
@@ -149,10 +146,14 @@ class Rule(Struct, frozen=True):
         return self.pattern is not None and self.pattern.strip() == command.strip()
 
 
-def rule_of(text: str) -> Rule:
-    """Read a rule. Raises ConfigError for an invalid one."""
+def _glob(pattern: str) -> "re.Pattern[str]":
     from ybs.security.paths import globs  # most sessions have no rules
 
+    return globs.compiled(pattern)
+
+
+def rule_of(text: str) -> Rule:
+    """Read a rule. Raises ConfigError for an invalid one."""
     found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
     pattern = None if found is None else found["inner"] if found["rest"] is None else found["rest"]
     if found is None or (pattern is not None and not pattern.strip()):
@@ -161,7 +162,7 @@ def rule_of(text: str) -> Rule:
         )
     rule = Rule(found["tool"], pattern)
     try:
-        globs.compiled("" if rule.names("run_shell") else pattern or "")
+        _glob("" if rule.names("run_shell") else pattern or "")
     except re.error as error:
         raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule
@@ -219,9 +220,11 @@ class Standing:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
+        rules: Mapping[StandingRule, Rule | None] | None = None,
     ) -> None:
-        self._project, self._is_project_read = project, False
-        self._rules: dict[StandingRule, Rule | None] = {}
+        """Read the rules. `rules` were read before, those of the project among them."""
+        self._project, self._is_project_read = project, rules is not None
+        self._rules = dict(rules or {})
         self._put("allow", "settings", safety.allow)
         self._put("allow", "start", allow)
         self._put("ask", "settings", safety.ask)
@@ -286,10 +289,9 @@ class Standing:
     def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
-        other = copy(self)
         rules = self._rules.items()
-        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
-        other._put("allow", "start", allow)
+        kept = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
+        other = Standing(Safety(), allow=allow, project=self._project, rules=kept)
         other._put("ask", "start", ask)
         return other
 
@@ -308,8 +310,7 @@ class Standing:
                 try:
                     self._put(kind, "project", (text,))
                 except ConfigError as error:
-                    warning = f"A rule that is kept for this project is ignored: {error}"
-                    self._project.warning = warning
+                    self._project.ignore(error)
 
 
 def _kept_as(kind: RuleKind) -> KeptKind:

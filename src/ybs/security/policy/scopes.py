@@ -47,14 +47,14 @@ POWERFUL = lazy(
 )
 #: Of these, the ones that add folders to look for the project's own code in.
 _SEARCHED = ("PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB")
-_PLAIN_VALUE = re.compile(r"[A-Za-z_]\w*=[\w.:/=,@%+-]*", re.ASCII)
+_PLAIN_VALUE = lazy(r"[A-Za-z_]\w*=[\w.:/=,@%+-]*", re.ASCII)
 
 
 def is_harmless(assignment: str) -> bool:
     """Return whether `NAME=VALUE` may stand in front of what is always allowed: it reaches for nothing outside the project."""
     name, _, value = assignment.partition("=")
     is_powerful = POWERFUL().match(assignment) and name not in _SEARCHED
-    if is_powerful or not _PLAIN_VALUE.fullmatch(assignment):
+    if is_powerful or not _PLAIN_VALUE().fullmatch(assignment):
         return False
     pieces = value.split(":") if name in _SEARCHED else [value]
     return not any(piece.startswith("/") or ".." in piece.split("/") for piece in pieces)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox import bubblewrap, environment, seatbelt
+from ybs.security.sandbox import bubblewrap, environment
 from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.places import Places, see
 from ybs.security.sandbox.scratch import PrivateFolder
@@ -175,6 +175,8 @@ def _on_linux(
 
 
 def _on_macos(places: Places, private: PrivateFolder | None) -> Backend:
+    from ybs.security.sandbox import seatbelt
+
     program = seatbelt.find()
     if program is None:
         return NoBackend(f"{seatbelt.PROGRAM} is missing")

@@ -17,7 +17,6 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.reading.files import failure, open_regular
-from ybs.tools.searching.ignore import rules_at
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
@@ -127,6 +126,8 @@ class SearchFiles(BuiltInTool):
 
 def _unseen(roots: Roots, scope: "Scope", deadline: Deadline) -> str:
     """Say of a search that found nothing what it did not look at."""
+    from ybs.tools.searching.ignore import rules_at
+
     walk = Walk(roots, scope.start, deadline=deadline, depth=scope.choice.depth)
     if scope.choice.endings != ("",) and not scope.choice.of(walk.paths()):
         return (

@@ -1,16 +1,15 @@
 """What is said of a call when it begins, from its name and arguments alone: its effect, a title, and the files it names."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
 from ybs.core.events import ToolStarted
-from ybs.core.messages import ToolCall
 from ybs.core.ports import Toolbox
 from ybs.core.wording import first_words
 from ybs.security.paths.path_text import path_of
@@ -44,14 +43,31 @@ _LONGEST_TITLE = 200  # columns
 
 def described(event: ToolStarted, toolbox: Toolbox, roots: Roots) -> ToolStarted:
     """Return the event of a call of the toolbox with everything that is said of it."""
-    effects = {spec.name: spec.effect for spec in toolbox.specs()}
+    effects = [spec.name for spec in toolbox.specs()]
     name, arguments = own_name(event.name, effects), bytes(event.arguments)
-    effect = effects.get(name, "")
-    if not effect:  # it may be known without being offered
-        call = ToolCall(id=event.id, name=event.name, arguments=event.arguments)
-        effect = "read" if toolbox.is_read_only(call) else ""
+    effect = effect_of(event.name, [toolbox])
     paths = tuple(dict.fromkeys(_paths_in(arguments, roots))) if name in _NAMING_FILES else ()
     return replace(event, effect=effect, title=title_of(name, arguments), paths=paths)
+
+
+@runtime_checkable
+class Effective(Protocol):
+    """A toolbox that says the effects of tools that it does not offer, too."""
+
+    def effect_of(self, name: str) -> str:
+        """Return the effect of the tool that a call of this name means; empty where there is none."""
+        ...
+
+
+def effect_of(name: str, toolboxes: Iterable[Toolbox]) -> str:
+    """Return the effect of the tool that a call of this name means, by the toolboxes themselves or by what they offer."""
+    for toolbox in toolboxes:
+        if isinstance(toolbox, Effective) and (effect := toolbox.effect_of(name)):
+            return effect
+        effects = {spec.name: spec.effect for spec in toolbox.specs()}
+        if effect := effects.get(own_name(name, effects)):
+            return effect
+    return ""
 
 
 def title_of(name: str, arguments: bytes) -> str:

@@ -44,6 +44,10 @@ class LiveOutput:
         else:
             self._loop.call_soon_threadsafe(self._show, shown)
 
+    def leave(self, output: ToolOutput) -> None:
+        """Leave behind what can be said of the call, whatever becomes of it."""
+        self.left = output
+
     @contextmanager
     def waiting(self, name: str, preview: Preview) -> Generator[None, None, None]:
         """Tell, for as long as this lasts, that the call waits for the person: for a tool that asks by itself."""

@@ -79,7 +79,7 @@ def without_numbers(lines: Lines, old: str, new: str) -> Iterator[Bare]:
 def has_numbers(new: str, old: str, text: str) -> bool:
     """Return whether only the new text has line numbers: they begin with the place's, or go on from one line to the next."""
     rows = [line for line in new.split("\n") if line.strip()]
-    if not rows or not _ROW().match(rows[0]) or rows[0] in old:
+    if not rows or not _may_begin(rows[0]) or not _ROW().match(rows[0]) or rows[0] in old:
         return False
     copy = _copy_of(rows)
     kept = {line.strip() for line in old.split("\n") if line.strip()}
@@ -90,6 +90,12 @@ def has_numbers(new: str, old: str, text: str) -> bool:
     if own and (own in kept or old.strip() in own):
         return True
     return copy.known[0] > 1 and any(body.strip() in kept for body in copy.bodies)
+
+
+def _may_begin(row: str) -> bool:
+    """Take a quick look before the expression, which few edits need: a number stands in the first word, or behind `line`."""
+    word = row.split(maxsplit=1)[0]
+    return word in ("Line", "line") or any(map(str.isdigit, word))
 
 
 def _copy_of(lines: Sequence[str], *, rises: bool = True) -> Copy | None:

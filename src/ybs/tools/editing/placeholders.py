@@ -26,10 +26,22 @@ _WORDS = (
     rf"|keep (?:the )?(?:rest|existing|remaining).{{0,40}})"
 )
 _WITH_DOTS = r"(?:existing|remaining|previous|unchanged|original|other|more|same|rest|omitted|code|skipp?ed|snip)"
-_HINT = re.compile(
-    r"\.\.\.|\u2026|rest|existing|remain|unchanged|previous|omitted|same|before|other|changes?|snip|keep|original"
-    r"|goes here|not shown",
-    re.IGNORECASE,
+#: Every placeholder has one of these, in lower case.
+_HINTS = (
+    *(
+        "...",
+        "\u2026",
+        "rest",
+        "existing",
+        "remain",
+        "unchanged",
+        "previous",
+        "omitted",
+        "same",
+        "before",
+        "other",
+    ),
+    *("change", "snip", "keep", "original", "goes here", "not shown"),
 )
 _BARE = lazy(rf"\s*{_DOTS}\s*")
 _OPENING = (
@@ -41,12 +53,17 @@ _OPENING = (
 )  # a line after which `...` may be code: a body, a doctest
 
 
+def _is_hinted_at(text: str) -> bool:
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
 def placeholder_in(new: str, *, old: str, text: str) -> str:
     """Return the first line of the new text that stands for left-out code; empty if there is none.
 
     Lines that the old text holds as often, or the file anywhere, are the author's own.
     """
-    if not _HINT.search(new):
+    if not _is_hinted_at(new):
         return ""
     kept = Counter(line.strip() for line in old.split("\n"))
     before = ""
@@ -62,7 +79,7 @@ def placeholder_in(new: str, *, old: str, text: str) -> str:
 
 def is_elision(line: str) -> bool:
     """Return whether a line stands for lines that were left out."""
-    return len(line) <= 200 and bool(_HINT.search(line)) and bool(_line().fullmatch(line))
+    return len(line) <= 200 and _is_hinted_at(line) and bool(_line().fullmatch(line))
 
 
 def _is_body(line: str, before: str) -> bool:

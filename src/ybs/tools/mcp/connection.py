@@ -80,6 +80,10 @@ class Connection:
         self._settled = asyncio.Event()
         self._has_changed = asyncio.Event()
 
+    def note_shown(self) -> None:
+        """Note that the person was shown what has changed."""
+        self.shown = self.judged.changed
+
     def start(self) -> None:
         """Have it started, unless it is running, starting or switched off. One that failed is tried again."""
         if self.state == "off" or (self._task is not None and not self._task.done()):

@@ -12,10 +12,10 @@ from ybs.core.wording import listed, plural
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import open_below, open_listed
 from ybs.security.paths.roots import Roots
-from ybs.tools.searching.ignore import Ignore, rules_at
 
 if TYPE_CHECKING:
     from ybs.tools.searching.choice import GlobChoice
+    from ybs.tools.searching.ignore import Ignore
 
 _MOST_HELD = 64  # folders open at once
 _MOST_NAMES, _LONGEST_NAME = 3, 80  # of files that are named as left out
@@ -137,8 +137,10 @@ class Walk:
         finally:
             ladder.close()
 
-    def _rules(self) -> Ignore:
+    def _rules(self) -> "Ignore":
         """Return the rules from above that hold in the start."""
+        from ybs.tools.searching.ignore import Ignore, rules_at  # not needed before the first walk
+
         return Ignore() if self._includes_ignored else rules_at(self._roots.folder, self._start)
 
     def _is_over(self) -> bool:
@@ -147,12 +149,12 @@ class Walk:
         return self.was_cut
 
     def _content(
-        self, names: "_Entries", folder: str, rules: Ignore
-    ) -> tuple[list[str], list[str], Ignore]:
+        self, names: "_Entries", folder: str, rules: "Ignore"
+    ) -> tuple[list[str], list[str], "Ignore"]:
         """Return the names of files and of folders that count, and the rules for what is in them."""
         files, folders, links = names
         if ".git" in folders or ".git" in files or ".git" in links:
-            rules = Ignore()  # a repository of its own
+            rules = type(rules)()  # a repository of its own
             folders, files, links = (_without_git(names) for names in (folders, files, links))
         if ".gitignore" in files and not self._includes_ignored:
             rules = rules.within(folder)

@@ -126,7 +126,7 @@ class Live:
     def leave(self, output: "ToolOutput") -> None:
         """Leave behind what can be said of a call that is being cancelled, where its caller takes it."""
         if isinstance(self._show, LiveOutput):
-            self._show.left = output
+            self._show.leave(output)
 
     def read(self, stream: int, data: bytes) -> str:
         """Take the next bytes and return what of them is to be shown. Called by the thread that reads."""

@@ -105,7 +105,8 @@ class AnswerDrawing:
 
     def _end(self, event: AssistantSaid) -> None:
         if self._is_open:  # it has thought nothing this time, and what came is the answer
-            self._thought, self._live.thinking = Kept(), ""
+            self._thought = Kept()
+            self._live.end_thinking()
             self._is_open = self._is_unopened = self._has_streamed = False
         is_drawn = event.stop_reason == "cut_off" and self._has_broken_off
         if not is_drawn and not (self._has_streamed and self._is_shown_live):
@@ -137,7 +138,7 @@ class AnswerDrawing:
 
     def end_thinking(self) -> None:
         """Draw what was thought in one line; the whole of it in the verbose view."""
-        self._live.thinking = ""
+        self._live.end_thinking()
         if not self._thought:
             return
         thought, self._thought = self._thought, Kept()

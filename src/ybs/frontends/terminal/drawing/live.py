@@ -107,6 +107,22 @@ class LiveArea:
         self.count_piece("thinking", text)
         self.thinking = (self.thinking + text)[-MAX_THINKING:]
 
+    def end_thinking(self) -> None:
+        """Show no thoughts any more."""
+        self.thinking = ""
+
+    def pass_by(self, printed: list[str]) -> None:
+        """Show the last lines of a command that the person typed."""
+        self.printed = printed
+
+    def plan(self, steps: str) -> None:
+        """Show the steps of what is being done."""
+        self.steps = steps
+
+    def queue(self, steering: list[str], queued: list[str]) -> None:
+        """Show the words that wait: for the next step, and for the end of the turn."""
+        self.steering, self.queued = steering, queued
+
     def add_output(self, call_id: str, text: str) -> None:
         """Keep the end of a running call's output."""
         if call := self.calls.get(call_id):

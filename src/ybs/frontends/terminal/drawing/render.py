@@ -203,8 +203,7 @@ class Renderer(Page):
             case ToolPrinted() if event.id in self.live.calls:
                 self.live.add_output(event.id, event.text)
             case ToolPrinted():
-                self._typed.is_whole = self._view.is_verbose
-                self._print_typed(self._typed.feed(event.text))
+                self._print_typed(self._typed.feed(event.text, is_whole=self._view.is_verbose))
             case ToolFinished():
                 self._end_call(event)
 
@@ -212,7 +211,7 @@ class Renderer(Page):
         """Draw lines of a command that the person typed; its last ones pass by until it has ended."""
         if lines:
             self.put("step", "\n".join(f"  {line}".rstrip() for line in lines))
-        self.live.printed = self._typed.passing(MAX_OUTPUT)
+        self.live.pass_by(self._typed.passing(MAX_OUTPUT))
 
     def end_typed(self) -> None:
         """Draw what is left of the output of a command that the person typed for themselves."""
@@ -269,9 +268,7 @@ class Renderer(Page):
         if not self._settings.show_tool_calls:
             return
         if (steps := steps_of(event)) is not None and not was_asked:
-            self.live.steps = (
-                steps  # it stands above the prompt, once, and is drawn when the turn ends
-            )
+            self.live.plan(steps)  # above the prompt, once; it is drawn when the turn ends
             return
         now = self.live.clock()
         call = call or RunningCall(event.name, "", now)

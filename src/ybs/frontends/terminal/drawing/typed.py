@@ -12,11 +12,10 @@ MOST_COLUMNS = 400
 
 
 class Typed:
-    """Takes pieces of output and gives back the lines to draw; with `is_whole` all of them at once."""
+    """Takes pieces of output and gives back the lines to draw; fed with `is_whole`, all of them at once."""
 
     def __init__(self, more: str = "…") -> None:
         self._more = more
-        self.is_whole = False
         #: As much as is kept of the last command's output, where lines of it were left out.
         self.whole = ""
         self._begin()
@@ -28,12 +27,12 @@ class Typed:
         self._held: deque[str] = deque()
         self._kept = Kept()
 
-    def feed(self, text: str) -> list[str]:
+    def feed(self, text: str, *, is_whole: bool = False) -> list[str]:
         """Add a piece and return the lines that are drawn now."""
         self._kept.add(text)
         *lines, rest = (self._partial + text).split("\n")
         self._partial = rest[-10 * MOST_COLUMNS :]
-        room = len(lines) if self.is_whole else max(0, HEAD - self._shown)
+        room = len(lines) if is_whole else max(0, HEAD - self._shown)
         drawn = lines[:room]
         self._shown += len(drawn)
         self._held.extend(lines[len(drawn) :])

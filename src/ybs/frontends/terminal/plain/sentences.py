@@ -131,9 +131,10 @@ class Sentences:
         if isinstance(event, ConfirmationAnswered) and event.id in self._answered:
             self._answered[event.id] = True  # else it was a rule that decided
         if isinstance(event, ToolPrinted):
-            self._typed.is_whole = self._session.view.is_verbose
-            is_typed = event.id not in self._about
-            return "\n".join(self._typed.feed(event.text)) if is_typed else ""
+            if event.id in self._about:
+                return ""
+            is_whole = self._session.view.is_verbose
+            return "\n".join(self._typed.feed(event.text, is_whole=is_whole))
         return "\n".join(filter(None, (self._end_thought(), self._sentence(event))))
 
     def still(self, seconds: float) -> str:

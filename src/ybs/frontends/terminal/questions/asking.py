@@ -192,7 +192,7 @@ class Asking:
 
     def _write(self, choice: PendingQuestion, text: str) -> None:
         """Begin the answer in words with what was typed."""
-        choice.wants_reason = True
+        choice.ask_why()
         self._front.window.reason.insert_text(text)
         self._show()
 

@@ -181,7 +181,7 @@ class PendingQuestion(Silence):
             case "n":
                 self.refuse()
             case "r":
-                self.wants_reason = True
+                self.ask_why()
             case "o":
                 self.settle(Answer(is_allowed=True, is_outside=True))
             case "w":
@@ -194,9 +194,13 @@ class PendingQuestion(Silence):
         if label := _at(key, labels_of(self.question), ""):
             self.settle(Answer(is_allowed=True, reason=label))
         elif key == "r":
-            self.wants_reason = True
+            self.ask_why()
         else:
             self.refuse()
+
+    def ask_why(self) -> None:
+        """Ask for the reason, in words."""
+        self.wants_reason = True
 
     def ask_again(self) -> None:
         """Go back from the reason to the question."""
