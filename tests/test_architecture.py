@@ -243,6 +243,7 @@ LATE_IMPORTS = {
     "session": 7,
     "tools": 44,
     "transcripts": 3,
+    "trust": 1,
 }
 
 

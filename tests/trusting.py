@@ -8,7 +8,7 @@ from hosts import this_host
 from ybs.config.layers import Loaded
 from ybs.config.review import Review
 from ybs.trust.decision import give
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 
 def write(folder: Path, settings: Any, name: str = ".ybs.json") -> Path:

@@ -26,7 +26,7 @@ from ybs.testing import (
     ScriptedToolbox,
     call,
 )
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 GOOD = MapAnswer(text="src/app.py", files=("src/app.py",), tokens=5, sources=9)
 MAP = f"{TITLE}\n\nsrc/app.py"

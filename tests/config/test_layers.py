@@ -17,7 +17,7 @@ from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import DEFAULT, Origin, flatten
 from ybs.core.errors import ConfigError
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 

@@ -9,7 +9,7 @@ import pytest
 from hosts import this_host
 from ybs.config.host import Host
 from ybs.config.schema import Llm
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 KEY = "k" * 20

@@ -9,7 +9,7 @@ from rows import every_row
 from ybs.config.report import SCHEMA_DIALECT, check, json_schema, mask_address, show
 from ybs.config.schema import Config
 from ybs.config.tree import flatten
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 

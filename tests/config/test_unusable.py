@@ -15,7 +15,7 @@ from ybs.config.layers import Loaded
 from ybs.config.report import check, show
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import create_model, find_provider
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 KEY = "sk-" + "e5" * 12

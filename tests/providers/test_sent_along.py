@@ -29,7 +29,7 @@ from ybs.providers.knock import knock
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model
 from ybs.providers.remote import Retry
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 KEY = "k" + "3" * 20
 REQUEST = Request("Be brief.", [UserMessage.of("hi")])

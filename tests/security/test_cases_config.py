@@ -23,7 +23,7 @@ from ybs.core.errors import YbsError
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.trust.decision import give
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
 
@@ -210,7 +210,7 @@ def test_c04_a_bind_mount_is_not_trusted(project: Path, tmp_path: Path):
     mounted = tmp_path / "mounted"
     mounted.mkdir()
     code = (
-        "import sys; from pathlib import Path; from ybs.trust.layer import load\n"
+        "import sys; from pathlib import Path; from ybs.trust.settings import load\n"
         "import os; from ybs.config.host import Host\n"
         "print([load(Host.of(os.environ), folder=Path(f)).review.is_trusted for f in sys.argv[1:]])"
     )

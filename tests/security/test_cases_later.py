@@ -18,7 +18,7 @@ from ybs.parser import parse
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.trust.decision import give, record_file
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 

@@ -17,7 +17,7 @@ from ybs.git.hardening import environment as environment_of_git
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox import choice as ladder
 from ybs.security.sandbox.launch import Access
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 CANARY = "canary-" + "0123456789"
 #: A name for each kind of secret that an environment may hold.

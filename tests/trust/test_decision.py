@@ -14,7 +14,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.trust import files as trust_files
 from ybs.trust.decision import give, is_unchanged, recall, record_file, revoke
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
 Write = Callable[[str, str], Path]

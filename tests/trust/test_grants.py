@@ -15,7 +15,7 @@ from ybs.trust import decision as trust
 from ybs.trust import project_settings
 from ybs.trust.decision import give, grant
 from ybs.trust.grants import BUILT_IN_PROVIDERS, KEY_VARIABLES, NEVER
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 from ybs.trust.wording import difference, items_of_settings, lines_of
 
 Write = Callable[[str, str], Path]

@@ -16,7 +16,7 @@ from ybs.config.schema import Config, Safety
 from ybs.config.shape import all_names
 from ybs.config.tree import flatten
 from ybs.trust import project_settings as rules
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 NEEDS_TRUST = "ignored, because this project is not trusted: "

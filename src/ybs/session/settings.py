@@ -16,7 +16,7 @@ from ybs.core.ports import Confirm
 from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 #: Of the person: the hooks in it count, and nothing else.
 _CLAUDE_SETTINGS: Final = ".claude/settings.json"

@@ -7,11 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ybs.config import layers
 from ybs.config.document import SettingsDocument, parse, profile_in, visible
 from ybs.config.files import LARGEST_BYTES, Unusable, place_of
 from ybs.config.host import Host
-from ybs.config.layers import Loaded, ProjectFiles
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.schema import Config
@@ -249,36 +247,3 @@ def _key_variables(user: Tree) -> Iterator[str]:
 def _origin_of(document: SettingsDocument) -> Origin:
     within = f": {'.'.join(map(str, document.prefix))}" if document.prefix else ""
     return Origin("project", document.source + within)
-
-
-_NOTHING: Mapping[str, Any] = {}
-
-
-def load(
-    host: Host,
-    *,
-    folder: Path,
-    overrides: Mapping[str, Any] = _NOTHING,
-    config_file: Path | None = None,
-    profile: str | None = None,
-    trusts_project: bool = False,
-) -> Loaded:
-    """Load the settings of a host for a project's folder.
-
-    `trusts_project` trusts the project for this run, as it is now; without it, what the person trusted before holds.
-    The rest is as in `ybs.config.layers`. Raises ConfigError.
-    """
-    loaded = layers.load(
-        host,
-        folder=folder,
-        overrides=overrides,
-        config_file=config_file,
-        profile=profile,
-        read_project=partial(_read_project, is_trusted=trusts_project),
-    )
-    return replace(loaded, trusts_project=True) if trusts_project else loaded
-
-
-def _read_project(file: Path, text: str | None, host: Host, *, is_trusted: bool) -> ProjectFiles:
-
-    return ProjectLayer(file, text, is_trusted=is_trusted, host=host)

@@ -6,7 +6,7 @@ import pytest
 from hosts import this_host
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.trust import trust
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 OWN = "Your own MCP servers, hooks and tools start"
 

@@ -29,7 +29,7 @@ from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.server import SessionServer
 from ybs.security.unicode import printable
 from ybs.session.options import Options
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ybs.frontends.headless.output import write, write_json
 from ybs.trust.decision import review_of, revoke
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from ybs.frontends.serve.server import SessionServer
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.gate import put_json
 from ybs.session.options import Options
-from ybs.trust.layer import load
+from ybs.trust.settings import load
 
 if TYPE_CHECKING:
     from argparse import Namespace

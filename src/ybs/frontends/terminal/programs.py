@@ -32,7 +32,7 @@ def chosen_line(session: TerminalSession, state: Status) -> str:
 
     Whether edits are asked about counts from now on.
     """
-    from ybs.trust.layer import load
+    from ybs.trust.settings import load
 
     config = load(session.host, folder=Path(state.folder)).config
     if config.safety.ask_before_edits:

@@ -19,7 +19,7 @@ CHOICES = (
 
 def choose_edits(host: Host, read: Read) -> None:
     """Ask, and write the answer down; nothing is asked where the settings say it already. Raises ConfigError."""
-    from ybs.trust.layer import load
+    from ybs.trust.settings import load
 
     say(f"{MODE_ASK}\n")
     if load(host, folder=Path.cwd()).origins[KEY].layer != "default":

@@ -70,7 +70,7 @@ def set_up(host: Host, read: Read = ask_late, *, using: str = "") -> bool:
 
 def settings_in_use(host: Host) -> Settings:
     """Return what the settings say of the model."""
-    from ybs.trust.layer import load
+    from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
     return {
@@ -104,7 +104,7 @@ def choose(
 
 def keep(host: Host, settings: Settings) -> None:
     """Write a choice into the person's own file and say so in a line. Raises ConfigError."""
-    from ybs.trust.layer import load
+    from ybs.trust.settings import load
 
     before = load(host, folder=Path.cwd())
     llm, origin = before.config.llm, before.origins["llm.api_key"]
