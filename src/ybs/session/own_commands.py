@@ -55,6 +55,11 @@ class OwnCommands:
         """Have a frontend that has a terminal run them; as long as there is none, none is run."""
         self._runner = runner
 
+    @property
+    def last(self) -> OwnRun | None:
+        """The last command and how it ended."""
+        return self._last
+
     def note(self, ran: OwnRun) -> None:
         """Note the last command and how it ended; a frontend elsewhere that ran one hands it over."""
         self._last = ran
