@@ -85,6 +85,11 @@ class GatewayProcess:
         out, _ = await process.communicate()
         return out.decode()
 
+    def end(self) -> None:
+        """Have it end."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+
     async def kill(self) -> None:
         """Kill it, where it still runs."""
         assert self.process is not None

@@ -17,9 +17,9 @@ async def started(process: GatewayProcess) -> None:
     await process.platform.until(lambda: process.platform.polls > polls, 30)
 
 
-def button(process: GatewayProcess, label: str) -> bool:
-    """Return whether a button of this label stands in the newest message."""
-    rows = process.platform.sent[-1].buttons if process.platform.sent else []
+def button(process: GatewayProcess, label: str, *, after: int = 0) -> bool:
+    """Return whether a button of this label stands in a message behind the first so many."""
+    rows = [row for sent in process.platform.sent[after:] for row in sent.buttons]
     return any(each["text"] == label for row in rows for each in row)
 
 
@@ -38,7 +38,7 @@ async def test_a_stranger_is_paired_asks_approves_and_is_answered():
         await platform.until(lambda: len(platform.texts(7)) == 2, 10)
         platform.say("task 1", chat=7, person=7)
         await platform.until(lambda: button(process, "Yes"), 20)
-        assert "echo 1 &gt;&gt; effects" in platform.texts(7)[-1]
+        assert any("echo 1 &gt;&gt; effects" in each for each in platform.texts(7))
         platform.press("Yes", chat=7, person=7)
         await platform.until(lambda: any("done 1." in each for each in platform.texts(7)), 20)
         assert json.loads(await process.run("status", "--format", "json"))["running"] is True
@@ -59,6 +59,22 @@ async def test_stop_ends_a_turn_and_a_restart_does_not_bring_it_back():
         platform.say("/status")
         await platform.until(lambda: re.search(r"ode\b.*ask", platform.texts()[-1], re.S), 20)
         assert not list((process.home / "ybs-chats").glob("*/effects"))
+
+
+async def test_a_gateway_that_is_ended_goes_on_with_its_turns_when_it_is_started_again():
+    async with gateway() as process:
+        platform = process.platform
+        await started(process)
+        platform.say("task 1")
+        await platform.until(lambda: button(process, "Yes"), 20)
+        process.end()
+        assert await process.ended(20)
+        count = len(platform.sent)
+        await started(process)
+        await platform.until(lambda: button(process, "Yes", after=count), 30)
+        platform.press("Yes")
+        await platform.until(lambda: any("done 1." in each for each in platform.texts()), 20)
+        assert not any("Stopped" in each for each in platform.texts())
 
 
 async def test_two_gateways_do_not_run_side_by_side():

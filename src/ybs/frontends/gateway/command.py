@@ -133,6 +133,10 @@ async def _run(
             pages = Pages(options, server.sessions)
             await stack.enter_async_context(shown(arguments, arguments.web, pages))
         await made.run(stopped)
+        if (
+            made.turns.count
+        ):  # a tidy end would write that they were stopped; the next start goes on with them
+            os._exit(0)
     return 0
 
 

@@ -83,6 +83,7 @@ class Gateway:
         self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._receiving = set[asyncio.Task[None]]()
+        self._taking = set[str]()
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""
@@ -113,7 +114,20 @@ class Gateway:
         if await self._store.do(work):
             self._receive(incoming)
 
+    async def _receive_new(self) -> None:
+        """Take the events that an earlier process left, or that a database which failed for a while has left."""
+        rows = await self._store.do(
+            lambda c: c.execute(
+                select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
+            ).all()
+        )
+        for row in rows:
+            incoming = msgspec.json.decode(row.body, type=Incoming)
+            if incoming.id not in self._taking:
+                self._receive(incoming)
+
     def _receive(self, incoming: Incoming) -> None:
+        self._taking.add(incoming.id)
         task = asyncio.create_task(self._received(incoming))
         self._receiving.add(task)
         task.add_done_callback(self._receiving.discard)
@@ -121,19 +135,15 @@ class Gateway:
     async def _received(self, incoming: Incoming) -> None:
         try:
             await self._reception.take(incoming)
-        except YbsError as error:  # it stays in the inbox; the next start tries again
+        except YbsError as error:  # it stays in the inbox, and is tried again
             _log.warning("an event could not be taken: %s", type(error).__name__)
+        finally:
+            self._taking.discard(incoming.id)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
         await self.turns.start()
-        rows = await self._store.do(
-            lambda c: c.execute(
-                select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
-            ).all()
-        )
-        for row in rows:
-            self._receive(msgspec.json.decode(row.body, type=Incoming))
+        await self._receive_new()
         supervisors = {
             name: Supervisor(name, channel, self.take, self._said(name, channel))
             for name, channel in self._channels.items()
@@ -145,9 +155,7 @@ class Gateway:
             await asyncio.wait((waiting, *running), return_when=asyncio.FIRST_COMPLETED)
             for task in running:
                 if task.done() and not task.cancelled() and task.exception() is not None:
-                    await (
-                        task
-                    )  # a part that cannot go on ends all: the next start finds everything as it is
+                    await task  # a part that cannot go on ends all; nothing is lost by that
             await waiting
         finally:
             waiting.cancel()
@@ -175,6 +183,7 @@ class Gateway:
             await self.outbox.forget(_KEPT_SECONDS)
             await self._store.do(_forget_done)
             await asyncio.sleep(_LOOK_SECONDS)
+            await self._receive_new()
 
     async def _end(self, running: list["asyncio.Task[None]"]) -> None:
         self.turns.leave()

@@ -130,6 +130,8 @@ class Turns:
                 self.idle.set()
         if self._is_closing and turn_id not in self._stopped:
             await asyncio.Event().wait()  # the process ends; the next one goes on with this
+        if turn_id in self._stopped and said == STOPPED:
+            said = ""  # whoever stopped it was told so
         self._stopped.discard(turn_id)
         await self._finish(row, said)
 
@@ -196,7 +198,9 @@ class Turns:
         incoming = msgspec.json.decode(row.body, type=Incoming)
         now = await self._row(row.id)
         message = now.message if now is not None else ""
-        await self._outbox.post(incoming.place, said, id=f"{row.id}:answer", edits=message)
+        if said or message:
+            words = said or STOPPED
+            await self._outbox.post(incoming.place, words, id=f"{row.id}:answer", edits=message)
         await self._set(row.id, state="done")
 
     async def _row(self, turn_id: str) -> "Row[Any] | None":
