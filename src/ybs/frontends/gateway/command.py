@@ -5,13 +5,12 @@ import logging
 import logging.handlers
 import os
 import signal
-from collections import Counter
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import select
 
 from ybs.commands.figures import age
 from ybs.config import private_file
@@ -21,7 +20,7 @@ from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
-from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger
+from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.tables import write_table
@@ -130,7 +129,7 @@ async def _run(
             from ybs.frontends.web.command import shown  # few want it
             from ybs.frontends.web.pages import Pages
 
-            pages = Pages(options, server.sessions)
+            pages = Pages(options, server.sessions, made.health)
             await stack.enter_async_context(shown(arguments, arguments.web, pages))
         await made.run(stopped)
         if (
@@ -178,7 +177,7 @@ def _is_running(folder: GatewayFolder) -> bool:
 async def _status(
     arguments: "Namespace", options: Options, settings: Settings, store: Store
 ) -> int:
-    came, sent = [await store.do(lambda c, t=t: _states_in(c, t)) for t in (inbox, ledger)]
+    came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
         "running": _is_running(GatewayFolder(options.host)),
         "channels": await _states(settings, store),
@@ -196,12 +195,6 @@ async def _status(
     for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
         write(f"{name.replace('_', ' ')}: {facts[name]}")
     return 0
-
-
-def _states_in(connection: Connection, table: Table) -> Counter[str]:
-    """Return how many rows have each state."""
-    found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
-    return Counter(dict(found.tuples().all()))
 
 
 async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:

@@ -31,10 +31,18 @@ from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
 from ybs.frontends.gateway.sending import SendFile
-from ybs.frontends.gateway.store import Store, channel_states, inbox, sqlite_engine
+from ybs.frontends.gateway.store import (
+    Store,
+    channel_states,
+    inbox,
+    ledger,
+    sqlite_engine,
+    states_in,
+)
 from ybs.frontends.gateway.supervisor import Supervisor
 from ybs.frontends.gateway.turns import Turns
 from ybs.frontends.serve.sessions import HostedSessions
+from ybs.security.unicode import printable
 from ybs.session.options import Options
 
 #: The platforms that come with ybs.
@@ -75,7 +83,9 @@ class Gateway:
         folder = GatewayFolder(options.host)
         self._channels, self._say = channels, say
         self._store = store = folder.store()
-        people = People(store, {n: Policy.of(n, settings.channels[n]) for n in channels})
+        self._people = people = People(
+            store, {n: Policy.of(n, settings.channels[n]) for n in channels}
+        )
         self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
         asking = Asking(outbox, people)
         budget = Budget(store, settings.usd_per_day)
@@ -175,6 +185,22 @@ class Gateway:
             task.add_done_callback(self._receiving.discard)  # pyright: ignore[reportArgumentType]
 
         return said
+
+    async def health(self) -> list[tuple[str, str, bool]]:
+        """Return facts for the page: channels, what waits and what failed, and who waits to be let in, with their codes."""
+        states = await self._store.do(lambda c: c.execute(select(channel_states)).all())
+        came, sent = [await self._store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
+        facts = [
+            (f"chats: {row.name}", printable(row.error) or row.state, row.state == "connected")
+            for row in states
+        ]
+        waits = f"{came['waiting'] + came['new']} turns, {sent['pending'] + sent['attempting']} messages"
+        facts += [("chats: waiting", waits, True)]
+        facts += [("chats: not delivered", str(sent["failed"]), not sent["failed"])]
+        for each in await self._people.waiting():
+            let_in = f"{each.who}: ybs gateway pair {each.code}"
+            facts.append((f"chats: wants to be let in on {each.channel}", let_in, True))
+        return facts
 
     async def _look(self) -> None:
         """Close what nobody uses, and forget what is long done."""

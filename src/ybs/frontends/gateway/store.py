@@ -5,6 +5,7 @@ take its place. Modules keep their statements to themselves and run them by `Sto
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,8 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    func,
+    select,
 )
 from sqlalchemy.exc import DBAPIError
 
@@ -178,3 +181,9 @@ class Store:
         """Let go of the database, when what was asked is done."""
         self._thread.shutdown()
         self._engine.dispose()
+
+
+def states_in(connection: Connection, table: Table) -> Counter[str]:
+    """Return how many rows have each state."""
+    found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+    return Counter(dict(found.tuples().all()))

@@ -1,6 +1,7 @@
 """What all pages of a process share: the hub, the sessions that are followed, and the tabs that are open."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import time
 from typing import Any, Final
@@ -15,7 +16,7 @@ from ybs.core.errors import YbsError
 from ybs.frontends.headless.sessions import Sessions
 from ybs.frontends.serve.protocol import Opening, Resuming
 from ybs.frontends.serve.sessions import HostedSessions
-from ybs.frontends.web.board import Ledger, board_of
+from ybs.frontends.web.board import Fact, Ledger, board_of
 from ybs.frontends.web.drawing import Record, reply_of
 from ybs.frontends.web.following import Followed, Tab
 from ybs.security.unicode import printable
@@ -35,11 +36,17 @@ _TRUST: Final = "This project asks for settings or programs that wait for your t
 class Pages:
     """The sessions of a server (`hosted`) as pages see them; without one they have a hub of their own, which ends with them.
 
-    `options` are those of the command line, for sessions that pages open in a hub of their own.
+    `options` are those of the command line, for sessions that pages open in a hub of their own. `health` gives facts of what else
+    the process does, for the board.
     """
 
-    def __init__(self, options: Options, hosted: HostedSessions | None = None) -> None:
-        self.options, self._hosted = options, hosted
+    def __init__(
+        self,
+        options: Options,
+        hosted: HostedSessions | None = None,
+        health: Callable[[], Awaitable[Sequence[Fact]]] | None = None,
+    ) -> None:
+        self.options, self._hosted, self._health = options, hosted, health
         self.hub = hosted.hub if hosted else Hub(self._opened, options.host)
         self.hub.watch(self.tell)
         self.saved, self.ledger = Sessions(options), Ledger()
@@ -170,6 +177,7 @@ class Pages:
                 "no sandbox" not in words,
             ),
         ]
+        facts += await self._health() if self._health else ()
         return {
             **await board_of(self.saved, self.ledger, opened, facts),
             "learned": await self.learned("/learn"),
