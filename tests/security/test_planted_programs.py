@@ -179,8 +179,9 @@ def test_no_subcommand_runs_a_program_or_a_module_of_the_project(
 #: What libraries do in ybs's own process: they find their programs by PATH, or by a path of their own.
 BY_LIBRARIES = """
 import ctypes.util, os, platform, subprocess, sys, uuid
-from ybs.cli import prepare_process
+from ybs.cli import judge_starts, prepare_process
 prepare_process(["x"])
+judge_starts()
 def tried(act):
     try:
         return act()

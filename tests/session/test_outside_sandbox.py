@@ -67,10 +67,10 @@ class Session:
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = OUT
+        self.environment.gate.confirm = lambda question: self.confirm(question)
         self.toolbox = make_toolbox(self.environment, hooks=[self.hook])
-        self.environment.gate.confirm = self._confirm
 
-    async def _confirm(self, question: Question) -> Answer:
+    async def confirm(self, question: Question) -> Answer:
         self.questions.append(question)
         return self.answer
 
@@ -235,7 +235,7 @@ async def test_what_the_persons_settings_name_runs_outside_without_a_question(
     open_session, work: Path
 ) -> None:
     session = open_session(outside_sandbox=("git commit *", "git add *"))
-    session.environment.gate.confirm = refuse  # nobody is there
+    session.confirm = refuse  # nobody is there
     (work / "main.py").write_text("changed\n")
     result = await session.run("git add main.py && git commit -qm second")
     assert result.summary == "exit code 0, outside the sandbox"
@@ -289,7 +289,7 @@ async def test_a_rules_star_stands_for_no_other_repository_place_or_program(
     )
     session = open_session(outside_sandbox=("git *", "gh *"))
     session.environment.workspace.since_ns += 10**12  # an earlier session made it
-    session.environment.gate.confirm = refuse
+    session.confirm = refuse
     for command in HELD_BY_A_RULE:
         result = await session.run(command)
         assert "outside the sandbox" not in result.summary, command

@@ -41,10 +41,10 @@ class Session:
         self.questions: list[Question] = []
         self.events: list[Event] = []
         self.answer = Answer(is_allowed=True)
+        self.environment.gate.confirm = lambda question: self.confirm(question)
         self._toolbox = make_toolbox(self.environment, hooks=[self.hook])
-        self.environment.gate.confirm = self._confirm
 
-    async def _confirm(self, question: Question) -> Answer:
+    async def confirm(self, question: Question) -> Answer:
         self.questions.append(question)
         return self.answer
 
