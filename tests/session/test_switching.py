@@ -111,7 +111,7 @@ async def test_a_larger_model_has_all_tools_and_the_whole_prompt_at_once_and_a_s
     assert "Begin the work" in system_of(second)
     assert "Begin the work" not in system_of(first) + system_of(third)
     assert "far large" in system_of(second)
-    assert third["messages"][1]["content"].startswith("Project: Python\nTop level: a.py")
+    assert third["messages"][1]["content"].startswith("Top level: a.py")
     by_name = {tool["function"]["name"]: tool["function"] for tool in second["tools"]}
     assert "network" in by_name["run_shell"]["parameters"]["properties"]
     assert [each["role"] for each in second["messages"]].count("user") == 2

@@ -24,7 +24,6 @@ def wrapped(text: str) -> str:
         "\u200b".join,
         "\u00ad".join,
         lambda text: f"{text[:20]}\n{text[20:]}",
-        lambda text: f'("{text[:20]}" +\n    "{text[20:]}")',
         lambda text: f"{text[:9]}\x1b[31m{text[9:]}",
         wrapped,
     ],
