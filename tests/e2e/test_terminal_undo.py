@@ -43,7 +43,7 @@ def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(
     screen.sees("ybs wants to commit what each turn changes in this repository")
     screen.stays(0.5)
     screen.keys("y")
-    screen.sees(r"ybs commits what each turn changed: \[ybs\] Change parse\(\) in a.py")
+    screen.sees(r"ybs commits what each turn changed: \[ybs\] Change a.py")
     assert git(repository, "log", "--format=%s").splitlines() == [
         "[ybs] Change a.py",
         "theirs",
