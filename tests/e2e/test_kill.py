@@ -12,8 +12,8 @@ import pytest
 from killing import Player, RepeatingServer, Victim
 from serving import serving
 
-KILLS = 200
-SESSIONS = 20
+KILLS = 120
+SESSIONS = 12
 KILLED = -9
 
 
