@@ -55,7 +55,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 #: A frontend: passes on what it is told, both ways.
 LISTENER = """
-import socket, sys, threading
+import os, socket, sys, threading
 with socket.socket(socket.AF_UNIX) as line:
     line.connect(sys.argv[1])
     pump = lambda: [line.sendall(each) for each in iter(sys.stdin.buffer.readline, b"")]
@@ -63,6 +63,7 @@ with socket.socket(socket.AF_UNIX) as line:
     while data := line.recv(65536):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+os._exit(0)  # Python's own end stumbles over the lock of standard input, which the thread holds
 """
 
 
