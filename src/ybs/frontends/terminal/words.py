@@ -167,7 +167,7 @@ def shown_line(line: str) -> str:
 
 
 def reason_of(message: str) -> str:
-    """Say shortly why something is tried again: the first line."""
+    """Return the short reason why something is tried again: the first line."""
     first = message.strip().split("\n", 1)[0]
     return shorten(one_line(first), MOST_MESSAGE).removesuffix(".")
 
