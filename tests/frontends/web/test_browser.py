@@ -282,7 +282,7 @@ def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(
     """)
     page = seen.enter(served)
     send(page, "Delete it")
-    page.wait_for_selector(".question")
+    until(page, "document.title.startsWith('(asks)')")  # the list of sessions knows it too
     assert page.evaluate("shown") == []  # somebody looks
     page.evaluate("globalThis.isAway = true")
     answer(page, "y")
