@@ -18,6 +18,7 @@ from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
+from ybs.frontends.gateway.lease import Lease
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
@@ -57,7 +58,7 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)
-    store = folder.store()
+    store = folder.store(settings)
     try:
         actions = {"status": _status, "channels": _channels, "pair": _pair, "doctor": _doctor}
         return asyncio.run(actions[arguments.action](arguments, options, settings, store))
@@ -80,8 +81,12 @@ def _start(
     try:
         _log_to(folder)
         os.chdir("/")  # the folder that it was started in may go away
+        lease = None
+        if settings.database:
+            lease = Lease(folder.database(settings), tell)
+            lease.take()
         with _serving(options) as (server, listening):
-            made = Gateway(options, settings, channels, server.sessions, tell)
+            made = Gateway(options, settings, channels, server.sessions, tell, lease)
             tell(_STARTED.format(names=", ".join(channels)))
             return asyncio.run(_run(made, server, listening, arguments, options))
     except UsageError as error:
