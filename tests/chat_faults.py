@@ -99,6 +99,11 @@ class GatewayProcess:
         sessions = self.home / ".config" / "ybs" / "sessions"
         return [file.read_text() for file in sessions.rglob("*.jsonl")]
 
+    def shows(self, label: str, *, after: int = 0) -> bool:
+        """Return whether a button of this label stands in a message behind the first so many."""
+        rows = [row for sent in self.platform.sent[after:] for row in sent.buttons]
+        return any(each["text"] == label for row in rows for each in row)
+
     def end(self) -> None:
         """Have it end."""
         assert self.process is not None
@@ -164,7 +169,7 @@ class Machines(GatewayProcess):
 async def machines() -> AsyncGenerator[Machines]:
     """Set two machines up, of which none has been started."""
     with TemporaryDirectory(prefix="ybs-") as folder:
-        os.chmod(folder, 0o711)  # noqa: PTH101, ASYNC240 - the database is another user's
+        os.chmod(folder, 0o711)  # noqa: PTH101 - the database is another user's
         model = OpenAIServer([reply], is_repeated=True)
         with postgres(Path(folder) / "database") as server:
             async with ChatPlatform() as platform, model:

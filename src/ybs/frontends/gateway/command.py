@@ -18,7 +18,7 @@ from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
-from ybs.frontends.gateway.lease import Lease
+from ybs.frontends.gateway.lease import Lease, is_served
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
@@ -171,9 +171,11 @@ def _logs(folder: GatewayFolder) -> int:
     return 0
 
 
-def _is_running(folder: GatewayFolder) -> bool:
+async def _is_running(options: Options, settings: Settings, store: Store) -> bool:
+    if settings.database:
+        return await store.do(is_served)
     try:
-        os.close(private_file.open_locked(folder.lock))
+        os.close(private_file.open_locked(GatewayFolder(options.host).lock))
     except Busy:
         return True
     return False
@@ -184,7 +186,7 @@ async def _status(
 ) -> int:
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
-        "running": _is_running(GatewayFolder(options.host)),
+        "running": await _is_running(options, settings, store),
         "channels": await _states(settings, store),
         "turns_waiting": came["waiting"] + came["new"],
         "messages_waiting": sent["pending"] + sent["attempting"],
@@ -277,14 +279,14 @@ async def _doctor(
     for name, folder in settings.projects.items():
         path = options.host.expand(folder, options.host.home)
         rows.append((f"project {name}", path.is_dir(), str(path)))
-    rows.append(("database", True, str(GatewayFolder(options.host).path)))
     await store.do(lambda c: c.execute(select(inbox.c.id).limit(1)).all())
+    rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
     try:
         channels = make_channels(settings, options.host)
     except ConfigError as error:
         channels = {}
         rows.append(("channels", False, str(error)))
-    is_running = _is_running(GatewayFolder(options.host))
+    is_running = await _is_running(options, settings, store)
     rows.append(("gateway", True, "runs" if is_running else "does not run: ybs gateway start"))
     for name, channel in channels.items():
         try:

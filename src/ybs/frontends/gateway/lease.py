@@ -24,6 +24,17 @@ _LOOK_SECONDS: Final = 0.5
 _log = logging.getLogger("ybs.gateway.lease")
 
 
+def is_served(connection: Connection) -> bool:
+    """Return whether some gateway has the lease of a shared database."""
+    held = text(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " AND classid = :high AND objid = :low"
+    )
+    high, low = divmod(_LOCK, 1 << 32)
+    return bool(connection.scalar(held, {"high": high, "low": low}))
+
+
 class Lease:
     """The right to serve from a database. `say` tells the person why it is waited for."""
 
