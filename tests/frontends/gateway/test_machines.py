@@ -48,7 +48,7 @@ async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Ma
     await waiting.start()
     try:
         async with asyncio.timeout(40):
-            while "goes on when that one ends" not in (waiting.home / "stderr").read_text():
+            while "goes on when that one ends" not in (waiting.home / "stderr").read_text():  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.1)
         two.platform.say("task 1")
         await asked(two)

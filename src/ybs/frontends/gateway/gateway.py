@@ -31,6 +31,7 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
+from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import (
     Store,
@@ -106,6 +107,7 @@ class Gateway:
         turns = folder.database(settings, "turns")
         self.turns = Turns(store, turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
+        self._scheduled = ScheduledRuns(options, self._tell_owner)
         self._receiving = set[asyncio.Task[None]]()
         self._taking = set[str]()
 
@@ -173,7 +175,12 @@ class Gateway:
             for name, channel in self._channels.items()
         }
         running = [asyncio.create_task(each.run()) for each in supervisors.values()]
-        parts = [self.outbox.run(), self._look(), self.chats.keep_all()]
+        parts = [
+            self.outbox.run(),
+            self._look(),
+            self.chats.keep_all(),
+            self._scheduled.run(),
+        ]
         parts += [self._lease.watch()] if self._lease else []
         running += map(asyncio.create_task, parts)
         waiting = asyncio.create_task(stopped.wait())
@@ -204,6 +211,13 @@ class Gateway:
             task.add_done_callback(self._receiving.discard)  # pyright: ignore[reportArgumentType]
 
         return said
+
+    async def _tell_owner(self, run: str, text: str) -> None:
+        """Post what came of a run by the clock in the first owner's private chat, where there is one."""
+        for name, channel in self._channels.items():
+            for place in (await self._people.places_of_owners(name, channel.account))[:1]:
+                await self.outbox.post(place, text, id=f"scheduled:{run}")
+                return
 
     async def health(self) -> list[tuple[str, str, bool]]:
         """Return facts for the page: channels, what waits and what failed, and who waits to be let in, with their codes."""
