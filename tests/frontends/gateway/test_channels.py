@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from channel_contract import FakePlatform, Taken, TelegramPlatform, running
+from discord_platform import DiscordPlatform
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -24,7 +25,7 @@ from ybs.frontends.gateway.formatting import formatted
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
-PLATFORMS: tuple[type[FakePlatform], ...] = (TelegramPlatform,)
+PLATFORMS: tuple[type[FakePlatform], ...] = (TelegramPlatform, DiscordPlatform)
 HELLO = Outgoing(text="hello", plain="hello")
 YES_NO = ((Button("Yes", "token-1"),), (Button("No", "token-2"),))
 Talking = tuple[FakePlatform, Channel, Taken]
