@@ -172,15 +172,13 @@ class Discord:
         """Receive events until cancelled; see `Channel`."""
         events = asyncio.Queue[Incoming | discord.Interaction | None]()
 
-        def came(event: discord.Message | discord.Interaction | None) -> None:
-            if isinstance(event, discord.Message):
-                incoming = self._incoming(event, self._place(event.channel))
-                if incoming is not None:
-                    if incoming.is_addressed:
-                        self._see(incoming.place, event.id - 1)
-                    events.put_nowait(incoming)
-            else:
+        def came(event: discord.Message | discord.Interaction[Any] | None) -> None:
+            if event is None or isinstance(event, discord.Interaction):
                 events.put_nowait(event)
+            elif incoming := self._incoming(event, self._place(event.channel)):
+                if incoming.is_addressed:
+                    self._see(incoming.place, event.id - 1)
+                events.put_nowait(incoming)
 
         client = _Client(came)
         try:
