@@ -36,6 +36,8 @@ class SlackPlatform(FakePlatform):
         self._doubles, self._number, self._port = 1, 0, 0
         self.calls, self.connections, self.fetches = list[dict[str, Any]](), 0, list[str]()
         self._pinged = list[str]()
+        #: Where a file lies that is not Slack's.
+        self.elsewhere = ""
 
     async def start(self) -> None:
         """See FakePlatform."""
@@ -72,11 +74,12 @@ class SlackPlatform(FakePlatform):
         thread: str = "",
         mention: bool = False,
         files: Sequence[tuple[str, bytes]] = (),
+        raw: str = "",
         **fields: Any,
     ) -> None:
-        """See FakePlatform. `fields` are more of the event's; a channel's messages are told where they mention the bot."""
+        """See FakePlatform. `raw` is a text as Slack writes it, `fields` are more of the event's; a channel's messages are told where they mention the bot."""
         where = chat or self.home
-        escaped = html.escape(text, quote=False)
+        escaped = raw or html.escape(text, quote=False)
         event = {"type": "message", "channel": where, "user": person or self.person}
         event |= {"ts": self._time(), "text": f"<@{BOT}> {escaped}" if mention else escaped}
         event |= {"files": [self._attached(*each) for each in files]} if files else {}
@@ -186,7 +189,7 @@ class SlackPlatform(FakePlatform):
             return web.json_response({"ok": True, "url": url})
         if method == "files.info":
             name = given["file"]
-            url = f"{self.url}/api/files/{name}"
+            url = self.elsewhere or f"{self.url}/api/files/{name}"
             return web.json_response(
                 {"ok": True, "file": {"id": name, "url_private_download": url}}
             )
