@@ -225,6 +225,18 @@ async def test_slack_may_be_away_for_a_while(platform):
         assert taken.events[0].text == "back"
 
 
+async def test_a_connection_that_is_silent_is_given_up(platform, monkeypatch):
+    monkeypatch.setattr(slack, "_HEARTBEAT", 0.2)
+    async with talking(platform) as (_, taken):
+        platform.is_silent = True
+        await platform.disconnect()
+        await platform.until(lambda: platform.connections == 2)
+        platform.is_silent = False
+        await platform.until(lambda: platform.connections == 3)
+        await platform.say("back")
+        await platform.until(lambda: taken.events)
+
+
 # Sending
 
 
@@ -245,7 +257,7 @@ async def test_messages_stand_in_blocks_with_a_text_for_notifications(platform):
         ("not_in_channel", ChatGoneError),
         ("edit_window_closed", MessageGoneError),
         ("token_revoked", BadSettingsError),
-        ("missing_scope", BadSettingsError),
+        ("missing_scope", RefusedError),
         ("fatal_error", MaybeSentError),
         ("something_new", RefusedError),
     ],
