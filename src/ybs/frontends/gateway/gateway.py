@@ -5,7 +5,9 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import Connection, select, update
@@ -50,8 +52,8 @@ from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.unicode import printable
 from ybs.session.options import Options
 
-#: The platforms that come with ybs.
-_BUILT_IN: Final = {"telegram": "ybs.frontends.gateway.telegram:make_channel"}
+#: The platforms that come with ybs, a module each.
+BUILT_IN: Final = ("discord", "slack", "telegram")
 #: So long running turns have at the end; the others go on with the next start.
 _GRACE_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 30.0
@@ -275,29 +277,35 @@ def make_channels(settings: Settings, host: Host) -> dict[str, Channel]:
         if kind not in kinds:
             kinds[kind] = _maker(kind)
         try:
-            made[name] = kinds[kind](name, _with_token(name, entry, host))
+            folder = GatewayFolder(host).path / "channels" / quote(name, safe="")
+            given = _with_secrets(name, entry, host) | {"folder": str(folder)}
+            made[name] = kinds[kind](name, given)
         except BadSettingsError as error:
             raise ConfigError(f"gateway.channels.{name}: {error}") from error
     return made
 
 
-def _with_token(name: str, entry: Mapping[str, Any], host: Host) -> dict[str, Any]:
-    if not (variable := entry.get("token_env")):
-        return dict(entry)
-    token = host.environ.get(str(variable), "")
-    if not token:
-        raise ConfigError(f"gateway.channels.{name}: the variable {variable} is not set")
-    return {**entry, "token": token}
+def _with_secrets(name: str, entry: Mapping[str, Any], host: Host) -> dict[str, Any]:
+    """Return an entry with the values of the variables that it names: `token_env` becomes `token`."""
+    given = dict(entry)
+    for key in [each for each in entry if each.endswith("_env")]:
+        variable = str(given.pop(key))
+        given[key.removesuffix("_env")] = host.environ.get(variable, "")
+        if not given[key.removesuffix("_env")]:
+            raise ConfigError(f"gateway.channels.{name}: the variable {variable} is not set")
+    return given
 
 
 def _maker(kind: str) -> MakeChannel:
-    found = {each.name: each.value for each in installed() if each.group == "ybs.channels"}
-    where = _BUILT_IN.get(kind) or found.get(kind)
-    if where is None:
-        known = ", ".join(sorted({*_BUILT_IN, *found}))
+    found = {each.name: each for each in installed() if each.group == "ybs.channels"}
+    if kind in BUILT_IN:
+        try:
+            return import_module(f"ybs.frontends.gateway.{kind}").make_channel
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"gateway.channels: {error.name} is not installed, which {kind} needs: pip install 'ybs[{kind}]'"
+            ) from error
+    if kind not in found:
+        known = ", ".join(sorted({*BUILT_IN, *found}))
         raise ConfigError(f"gateway.channels: there is no platform {kind!r}; there are: {known}")
-    from importlib import import_module
-
-    module, _, attribute = where.partition(":")
-    maker: MakeChannel = getattr(import_module(module), attribute)
-    return maker
+    return found[kind].load()
