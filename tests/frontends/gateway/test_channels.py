@@ -7,6 +7,7 @@ import pytest
 
 from channel_contract import FakePlatform, Taken, TelegramPlatform, running
 from discord_platform import DiscordPlatform
+from matrix_platform import MatrixPlatform
 from whatsapp_platform import WhatsAppPlatform
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
@@ -26,7 +27,12 @@ from ybs.frontends.gateway.formatting import formatted
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
-PLATFORMS: tuple[type[FakePlatform], ...] = (TelegramPlatform, DiscordPlatform, WhatsAppPlatform)
+PLATFORMS: tuple[type[FakePlatform], ...] = (
+    TelegramPlatform,
+    DiscordPlatform,
+    MatrixPlatform,
+    WhatsAppPlatform,
+)
 HELLO = Outgoing(text="hello", plain="hello")
 YES_NO = ((Button("Yes", "token-1"),), (Button("No", "token-2"),))
 Talking = tuple[FakePlatform, Channel, Taken]

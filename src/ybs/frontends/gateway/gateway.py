@@ -257,6 +257,7 @@ def _with_secrets(name: str, entry: Mapping[str, Any], host: Host) -> dict[str, 
         given[key.removesuffix("_env")] = host.environ.get(variable, "")
         if not given[key.removesuffix("_env")]:
             raise ConfigError(f"gateway.channels.{name}: the variable {variable} is not set")
+    given["folder"] = str(GatewayFolder(host).path / "channels" / name)
     return given
 
 
