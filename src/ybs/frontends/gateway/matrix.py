@@ -19,7 +19,7 @@ import aiohttp
 import nio
 from msgspec import Struct
 from nio.crypto import decrypt_attachment
-from nio.exceptions import EncryptionError, ProtocolError
+from nio.exceptions import EncryptionError, LocalProtocolError, OlmTrustError, ProtocolError
 
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
@@ -423,8 +423,9 @@ async def _asked(asking: Awaitable[Any]) -> Any:
         raised = MaybeSentError("The homeserver did not answer in time.")
     except (aiohttp.ClientError, OSError):
         raised = MaybeSentError("The connection to the homeserver broke.")
-    except ProtocolError as error:  # a room that the bot is not in, or keys that are missing
-        raised = ChatGoneError(f"Matrix: {error}")
+    except (ProtocolError, OlmTrustError, EncryptionError) as error:
+        is_gone = type(error) is LocalProtocolError  # a room that the bot is not in
+        raised = (ChatGoneError if is_gone else ChannelError)(f"Matrix: {error}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raised = MaybeSentError(f"An answer could not be understood ({type(error).__name__}).")
     else:
