@@ -187,7 +187,7 @@ class DiscordPlatform(FakePlatform):
             await session.socket.send_bytes(data + session.deflate.flush(zlib.Z_SYNC_FLUSH))
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(autoclose=False)
+        socket = web.WebSocketResponse()
         await socket.prepare(request)
         session = _Session(socket=socket, deflate=zlib.compressobj())
         await self._push(session, {"op": 10, "d": {"heartbeat_interval": 40_000}})

@@ -62,8 +62,7 @@ class MatrixPlatform(FakePlatform):
     def settings(self, *, wrong: bool = False) -> dict[str, Any]:
         """See FakePlatform."""
         token = TOKEN[::-1] if wrong else TOKEN
-        known = {"owners": [self.person], "folder": self.folder}
-        return {"homeserver": self.url, "token": token, **known}
+        return {"homeserver": self.url, "token": token, "folder": self.folder}
 
     # What persons do
 
@@ -283,6 +282,12 @@ class MatrixPlatform(FakePlatform):
         if what == "drop_before":
             request.transport.abort()
             return web.Response()
+        answer = self._put(room, kind, transaction, content)
+        if what == "drop_after":
+            request.transport.abort()
+        return web.json_response([]) if what == "odd" else answer
+
+    def _put(self, room: str, kind: str, transaction: str, content: dict[str, Any]) -> web.Response:
         if len(json.dumps(content, ensure_ascii=False).encode()) > 65_000:
             return _no(413, "M_TOO_LARGE", "event too large")
         target = content.get("m.relates_to", {}).get("event_id", self.thread)
@@ -290,11 +295,7 @@ class MatrixPlatform(FakePlatform):
             return _no(400, "M_UNKNOWN", "Can't send relation to unknown event")
         if transaction not in self._transactions:
             self._transactions[transaction] = self.event(room, BOT, kind, content)["event_id"]
-        if what == "drop_after":
-            request.transport.abort()
-        return web.json_response(
-            [] if what == "odd" else {"event_id": self._transactions[transaction]}
-        )
+        return web.json_response({"event_id": self._transactions[transaction]})
 
 
 def _is_state(event: dict[str, Any]) -> bool:

@@ -187,5 +187,6 @@ class Channel(Protocol):
         ...
 
 
-#: What an entry point of `ybs.channels` names: makes a channel of its name and its entry in the settings. Raises BadSettingsError.
+#: What an entry point of `ybs.channels` names: makes a channel of its name and its entry in the settings, in which `folder` is added:
+#: the channel may keep there what it has to know, as files of `ybs.config.private_file`. Raises BadSettingsError.
 MakeChannel = Callable[[str, Mapping[str, Any]], Channel]

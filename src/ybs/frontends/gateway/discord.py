@@ -1,7 +1,7 @@
 """The channel Discord: a bot in private chats, and where it is mentioned in the channels and threads of servers.
 
 Events come by Discord's gateway, which is told nothing of what was kept: a lost connection goes on where it broke, and where Discord
-does not let it, what was said meanwhile is read from the chats that are known. A message that may have been sent is sent again with
+does not let it, and after a restart, what was said meanwhile is read from the chats that are known. A message that may have been sent is sent again with
 the nonce that it had, by which Discord tells that it has it.
 """
 
@@ -11,15 +11,21 @@ import io
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import discord
+import msgspec
 import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from msgspec import Struct
 
+from ybs.config import private_file
+from ybs.config.private_file import Unsafe
+from ybs.core.threads import in_thread
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Capabilities,
@@ -58,8 +64,9 @@ _UNSAID_PAUSE: Final = 60.0
 #: A message has five rows of five buttons.
 _ROWS, _IN_ROW = 5, 5
 _LONGEST_NONCE: Final = 25
-#: So many chats are known, of which is read what was missed, and so many messages of each.
-_MOST_CHATS, _MOST_MISSED = 1_000, 100
+#: So many chats are known, of which is read what was missed: so many messages of each, and no older ones.
+_MOST_CHATS, _MOST_MISSED = 200, 100
+_LONGEST_AWAY: Final = timedelta(days=1)
 #: Close codes of Discord's gateway for a token that it does not know, and for what this bot may not ask for.
 _REFUSED: Final = (4004, 4013, 4014)
 _UNKNOWN_BOT: Final = "Discord does not know the token."
@@ -103,12 +110,17 @@ _FAILURES: Final = (
 _log = logging.getLogger("ybs.gateway.discord")
 
 
+class _OddAnswerError(MaybeSentError):
+    """The platform answers in other words than it should."""
+
+
 class _Settings(Struct, frozen=True):
     """The entry of a channel. `base_url` and `gateway_url` are those of a proxy, for all bots of the process."""
 
     token: str
     base_url: str = ""
     gateway_url: str = ""
+    folder: str = ""
 
 
 def make_channel(name: str, section: Mapping[str, Any]) -> "Discord":
@@ -122,9 +134,7 @@ def make_channel(name: str, section: Mapping[str, Any]) -> "Discord":
         Route.BASE = settings.base_url.rstrip("/")
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
-    logging.getLogger("discord").setLevel(
-        logging.CRITICAL
-    )  # it logs words of chats, and failures that are told here
+    logging.getLogger("discord").setLevel(logging.CRITICAL)  # what fails is told here
     return Discord(name, settings)
 
 
@@ -163,8 +173,9 @@ class Discord:
         self._name, self._settings = name, settings
         self.account = ""
         self._client: _Client | None = None
-        #: Up to which message each chat was taken.
-        self._seen: dict[Place, int] = {}
+        self._file = Path(settings.folder) / "read.json" if settings.folder else None
+        #: Up to which message each chat was read, and whether that is in the file.
+        self._read, self._is_kept = self._read_before(), True
 
     # Receiving
 
@@ -172,15 +183,13 @@ class Discord:
         """Receive events until cancelled; see `Channel`."""
         events = asyncio.Queue[Incoming | discord.Interaction | None]()
 
-        def came(event: discord.Message | discord.Interaction | None) -> None:
-            if isinstance(event, discord.Message):
-                incoming = self._incoming(event, self._place(event.channel))
-                if incoming is not None:
-                    if incoming.is_addressed:
-                        self._see(incoming.place, event.id - 1)
-                    events.put_nowait(incoming)
-            else:
+        def came(event: discord.Message | discord.Interaction[Any] | None) -> None:
+            if event is None or isinstance(event, discord.Interaction):
                 events.put_nowait(event)
+            elif incoming := self._incoming(event, self._place(event.channel)):
+                if incoming.is_addressed:
+                    self._know(incoming.place, event.id - 1)
+                events.put_nowait(incoming)
 
         client = _Client(came)
         try:
@@ -215,29 +224,52 @@ class Discord:
                 await self._take(event, take)
             else:
                 connected()
-                for place, newest in list(self._seen.items()):
-                    await self._catch_up(place, newest, take)
+                for place, newest in list(self._read.items()):
+                    if place.account == self.account:
+                        await self._catch_up(place, newest, take)
 
     async def _take(self, incoming: Incoming, take: Take) -> None:
+        await self._keep()
         await take(incoming)
         if incoming.is_addressed:
-            self._seen[incoming.place] = int(incoming.message)
+            self._read[incoming.place], self._is_kept = int(incoming.message), False
+            await self._keep()
 
-    def _see(self, place: Place, message: int) -> None:
+    def _know(self, place: Place, message: int) -> None:
         """Note from where on a chat is to be read, if it is not known."""
-        self._seen.setdefault(place, message)
-        if len(self._seen) > _MOST_CHATS:
-            del self._seen[next(iter(self._seen))]
+        if place not in self._read:
+            self._read[place], self._is_kept = message, False
+        if len(self._read) > _MOST_CHATS:
+            del self._read[next(iter(self._read))]
+
+    def _read_before(self) -> dict[Place, int]:
+        """Return what an earlier process has read. Where that is damaged, nothing is read again."""
+        try:
+            data = private_file.read(self._file) if self._file else None
+            return dict(msgspec.json.decode(data or b"[]", type=list[tuple[Place, int]]))
+        except (msgspec.DecodeError, Unsafe, OSError) as error:
+            _log.warning("%s cannot be read: %s", self._file, type(error).__name__)
+            return {}
+
+    async def _keep(self) -> None:
+        if self._file is None or self._is_kept:
+            return
+        file, data = self._file, msgspec.json.encode(list(self._read.items()))
+        self._is_kept = True
+        try:
+            await in_thread(lambda: private_file.replace(file, data, waits=False))
+        except (Unsafe, OSError) as error:
+            raise ChannelError(f"{file} cannot be written: {error}") from error
 
     async def _catch_up(self, place: Place, newest: int, take: Take) -> None:
         """Take what was said in a chat behind a message: Discord may have told nobody. What was taken is known by its id."""
-        history = self._chat(place).history(
-            limit=_MOST_MISSED, after=discord.Object(newest), oldest_first=True
-        )
+        oldest = discord.utils.time_snowflake(discord.utils.utcnow() - _LONGEST_AWAY)
+        after = discord.Object(max(newest, oldest))
+        history = self._chat(place).history(limit=_MOST_MISSED, after=after, oldest_first=True)
         try:
             messages = await _asked(_listed(history))
-        except (ChatGoneError, WaitError) as error:
-            _log.info("a chat was not read: %s", type(error).__name__)
+        except (ChatGoneError, _OddAnswerError) as error:  # asked again it would be no better
+            _log.warning("a chat cannot be read: %s", type(error).__name__)
             return
         for message in messages:
             incoming = self._incoming(message, place)
@@ -333,7 +365,7 @@ class Discord:
             if not message.nonce:
                 raise
             sent = await _asked(self._sent(place, message), seconds)
-        self._see(place, sent.id)
+        self._know(place, sent.id)
         return str(sent.id)
 
     def _sent(self, place: Place, message: Outgoing) -> Awaitable[discord.Message]:
@@ -399,7 +431,7 @@ def _translated(error: Exception) -> ChannelError:
     for kinds, kind, words in _KINDS:
         if isinstance(error, kinds):
             return kind(words)
-    return MaybeSentError(f"Discord's answer could not be understood ({type(error).__name__}).")
+    return _OddAnswerError(f"Discord's answer could not be understood ({type(error).__name__}).")
 
 
 def _answered(error: discord.HTTPException) -> ChannelError:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import Connection, select, update
@@ -243,7 +244,9 @@ def make_channels(settings: Settings, host: Host) -> dict[str, Channel]:
         if kind not in kinds:
             kinds[kind] = _maker(kind)
         try:
-            made[name] = kinds[kind](name, _with_secrets(name, entry, host))
+            folder = GatewayFolder(host).path / "channels" / quote(name, safe="")
+            given = _with_secrets(name, entry, host) | {"folder": str(folder)}
+            made[name] = kinds[kind](name, given)
         except BadSettingsError as error:
             raise ConfigError(f"gateway.channels.{name}: {error}") from error
     return made
@@ -257,7 +260,6 @@ def _with_secrets(name: str, entry: Mapping[str, Any], host: Host) -> dict[str, 
         given[key.removesuffix("_env")] = host.environ.get(variable, "")
         if not given[key.removesuffix("_env")]:
             raise ConfigError(f"gateway.channels.{name}: the variable {variable} is not set")
-    given["folder"] = str(GatewayFolder(host).path / "channels" / name)
     return given
 
 

@@ -21,6 +21,8 @@ from msgspec import Struct
 from nio.crypto import decrypt_attachment
 from nio.exceptions import EncryptionError, LocalProtocolError, OlmTrustError, ProtocolError
 
+from ybs.config import private_file
+from ybs.core.threads import in_thread
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Capabilities,
@@ -129,7 +131,7 @@ class Matrix:
         """Receive events until cancelled; see `Channel`."""
         client = await self._start()
         kept = self._folder / f"since-{quote(client.user_id, safe='')}"
-        since = kept.read_text() if kept.exists() else ""
+        since = (private_file.read(kept) or b"").decode()
         client.next_batch, is_first = "", True
         while True:
             pause = 0 if is_first else _POLL_MS
@@ -144,7 +146,7 @@ class Matrix:
                 await self._invited(client, room_id, invitation)
             if came.next_batch != since:
                 since = came.next_batch
-                kept.write_text(since)
+                await _keep(kept, since)
             if is_first:
                 is_first, self.account = False, client.user_id
                 connected()
@@ -152,7 +154,7 @@ class Matrix:
     async def _start(self) -> nio.AsyncClient:
         if self._client is not None:
             return self._client
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_file.make_folder(self._folder)
         config = nio.AsyncClientConfig(
             max_limit_exceeded=0, max_timeouts=0, request_timeout=_TIMEOUT
         )
@@ -407,6 +409,13 @@ class Matrix:
         info = {"size": len(file.data), "mimetype": file.media_type}
         where = {"file": {**key, "url": uri}} if key else {"url": uri}
         return {**content, "msgtype": "m.file", "filename": file.name, "info": info, **where}
+
+
+async def _keep(file: Path, since: str) -> None:
+    try:
+        await in_thread(lambda: private_file.replace(file, since.encode(), waits=False))
+    except (private_file.Unsafe, OSError) as error:
+        raise ChannelError(f"{file} cannot be written: {error}") from error
 
 
 async def _ready(answer: Any) -> Any:
