@@ -51,7 +51,6 @@ CAPABILITIES: Final = Capabilities(
     has_buttons=True,
     shows_typing=True,
     file_bytes=50_000_000,
-    wait=2.0,
 )
 _POLL_MS, _TYPING_MS, _TIMEOUT = 25_000, 8_000, 30.0
 _NOTHING: Final[dict[str, Any]] = {"types": []}
@@ -68,16 +67,12 @@ _BUTTONS: Final = "ybs.buttons"
 _MOST_SHOWN: Final = 1_000
 _FILES: Final = ("m.file", "m.image", "m.audio", "m.video")
 _NO_KEY: Final = "an encrypted message whose key did not reach me (it comes with the next one)"
-_BAD_ACCESS: Final = "The homeserver does not accept the access token."
 #: Where the homeserver does not say for how long it wants a pause.
 _UNSAID_PAUSE: Final = 5.0
 #: The specification's codes of errors, and the errors that they are.
 _CODES: Final[Mapping[str, type[ChannelError]]] = {
-    **dict.fromkeys(
-        ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED", "M_USER_LOCKED"),
-        BadSettingsError,
-    ),
-    **dict.fromkeys(("M_FORBIDDEN", "M_NOT_FOUND", "M_UNSUPPORTED_ROOM_VERSION"), ChatGoneError),
+    **dict.fromkeys(("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_LOCKED"), BadSettingsError),
+    **dict.fromkeys(("M_FORBIDDEN", "M_NOT_FOUND"), ChatGoneError),
 }
 _log = logging.getLogger("ybs.gateway.matrix")
 
@@ -330,10 +325,13 @@ class Matrix:
     async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
         content = _shown(message)
-        changed = {**content, "m.new_content": content, "body": f"* {content['body']}"}
-        changed["m.relates_to"] = {"rel_type": "m.replace", "event_id": message_id}
-        changed.pop("formatted_body", None)
-        changed.pop("format", None)
+        changed = {
+            "msgtype": "m.text",
+            "body": f"* {content['body']}",
+            "m.mentions": {},
+            "m.new_content": content,
+            "m.relates_to": {"rel_type": "m.replace", "event_id": message_id},
+        }
         nonce = f"{message.nonce}:{message_id}" if message.nonce else ""
         try:
             await self._said(place, "m.room.message", changed, nonce)
@@ -403,7 +401,9 @@ class Matrix:
             answer, key = await client.upload(
                 data, kind, file.name, encrypt=is_secret, filesize=len(file.data)
             )
-            uri = (await _asked(_ready(answer))).content_uri
+            if isinstance(answer, nio.ErrorResponse):
+                raise _refusal(answer)
+            uri = answer.content_uri
         except (MaybeSentError, aiohttp.ClientError, OSError):
             raise ChannelError("A file could not be brought to the homeserver.") from None
         info = {"size": len(file.data), "mimetype": file.media_type}
@@ -416,10 +416,6 @@ async def _keep(file: Path, since: str) -> None:
         await in_thread(lambda: private_file.replace(file, since.encode(), waits=False))
     except (private_file.Unsafe, OSError) as error:
         raise ChannelError(f"{file} cannot be written: {error}") from error
-
-
-async def _ready(answer: Any) -> Any:
-    return answer
 
 
 async def _asked(asking: Awaitable[Any]) -> Any:
@@ -454,7 +450,7 @@ def _refusal(answer: nio.ErrorResponse) -> ChannelError:
         return WaitError(seconds or _UNSAID_PAUSE)
     kind = _CODES.get(code)
     if kind is BadSettingsError or status == 401:
-        return BadSettingsError(_BAD_ACCESS)
+        return BadSettingsError("The homeserver does not accept the access token.")
     if kind is None and (status < 400 or status >= 500):
         return MaybeSentError("The homeserver is out of order, or no homeserver is there.")
     return (kind or RefusedError)(f"Matrix: {str(answer.message or status).rstrip('.')}.")
