@@ -410,7 +410,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     channels: Annotated[
         dict[str, Section],
         Meta(
-            description="Chat platforms by name: `token` (or `token_env`, the variable that has it), `base_url`, `private` and `groups` (who may "
+            description="Chat platforms by name: `token`, `base_url` and what else the platform needs (`token_env` names the variable that has the token, and so on), `private` and `groups` (who may "
             "speak: pairing, allow, open, off), `allow` (ids of people or groups), `owners` (ids of people who approve). "
             "`type` names the platform where the name does not."
         ),

@@ -1,7 +1,11 @@
 """What holds for every channel, each with its real library against a platform on loopback."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import sys
+import tomllib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +14,10 @@ from discord_platform import DiscordPlatform
 from matrix_platform import MatrixPlatform
 from slack_platform import SlackPlatform
 from whatsapp_platform import WhatsAppPlatform
+from ybs.config.host import Host
+from ybs.config.installed import EntryPoint
+from ybs.config.schema import Gateway as Settings
+from ybs.core.errors import ConfigError
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -24,7 +32,9 @@ from ybs.frontends.gateway.channel import (
     UnreachableError,
     WaitError,
 )
+from ybs.frontends.gateway.discord import Discord
 from ybs.frontends.gateway.formatting import formatted
+from ybs.frontends.gateway.gateway import BUILT_IN, _maker, make_channels
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
@@ -37,8 +47,6 @@ PLATFORMS: tuple[type[FakePlatform], ...] = (
 )
 HELLO = Outgoing(text="hello", plain="hello")
 YES_NO = ((Button("Yes", "token-1"),), (Button("No", "token-2"),))
-Talking = tuple[FakePlatform, Channel, Taken]
-Talk = Callable[[], AbstractAsyncContextManager[Talking]]
 
 
 @pytest.fixture(params=PLATFORMS, ids=lambda kind: kind.kind)
@@ -285,3 +293,47 @@ async def test_what_breaks_while_it_is_sent_is_sent_once_or_said_to_be_unsure(pl
             assert len(platform.sent) <= 1
         else:
             assert [each.id for each in platform.sent] == [sent]
+
+
+# From the settings
+
+
+def made_of(entry: dict[str, Any], tmp_path: Path, **variables: str) -> Channel:
+    """Return the channel `mine/one` of an entry."""
+    settings = Settings(channels={"mine/one": entry})
+    host = Host.of({"HOME": str(tmp_path), **variables})
+    return make_channels(settings, host)["mine/one"]
+
+
+def test_the_platforms_that_come_with_ybs_are_its_entry_points():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert set(project["entry-points"]["ybs.channels"]) == set(BUILT_IN)
+    for kind, value in project["entry-points"]["ybs.channels"].items():
+        assert EntryPoint(package="ybs", group="", name=kind, value=value).load() is _maker(kind)
+
+
+def test_what_an_entry_names_by_variables_is_taken_from_them(tmp_path: Path):
+    platform = SlackPlatform()
+    given = platform.settings() | {"type": "slack", "base_url": "http://127.0.0.1:1/"}
+    tokens = {key.upper(): given.pop(key) for key in ("token", "app_token")}
+    entry = given | {"token_env": "TOKEN", "app_token_env": "APP_TOKEN"}
+    assert made_of(entry, tmp_path, **tokens).capabilities.dialect == "slack"
+    with pytest.raises(ConfigError, match="mine/one: the variable APP_TOKEN is not set"):
+        made_of(entry, tmp_path, TOKEN="x")
+
+
+def test_a_channel_keeps_what_it_knows_in_a_folder_of_its_own(tmp_path: Path):
+    channel = made_of({"type": "discord", "token": "x"}, tmp_path)
+    assert isinstance(channel, Discord)
+    assert channel._file == tmp_path / ".local/state/ybs/gateway/channels/mine%2Fone/read.json"
+
+
+def test_a_platform_whose_packages_are_missing_names_the_command_that_adds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "discord", None)
+    monkeypatch.delitem(sys.modules, "ybs.frontends.gateway.discord")
+    with pytest.raises(ConfigError, match=r"discord needs: pip install 'ybs\[discord\]'"):
+        made_of({"type": "discord", "token": "x"}, tmp_path)
+    with pytest.raises(ConfigError, match=r"no platform 'icq'; there are: discord, .*telegram"):
+        made_of({"type": "icq"}, tmp_path)

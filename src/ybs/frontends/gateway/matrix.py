@@ -52,7 +52,8 @@ CAPABILITIES: Final = Capabilities(
     shows_typing=True,
     file_bytes=50_000_000,
 )
-_POLL_MS, _TYPING_MS, _TIMEOUT = 25_000, 8_000, 30.0
+_POLL_MS, _TYPING_MS = 25_000, 8_000
+_CONFIG: Final = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=30)
 _NOTHING: Final[dict[str, Any]] = {"types": []}
 _FILTER: Final[dict[str, Any]] = {
     "presence": _NOTHING,
@@ -150,10 +151,7 @@ class Matrix:
         if self._client is not None:
             return self._client
         private_file.make_folder(self._folder)
-        config = nio.AsyncClientConfig(
-            max_limit_exceeded=0, max_timeouts=0, request_timeout=_TIMEOUT
-        )
-        client = nio.AsyncClient(self._url, store_path=str(self._folder), config=config)
+        client = nio.AsyncClient(self._url, store_path=str(self._folder), config=_CONFIG)
         client.access_token = self._token
         try:
             own: nio.WhoamiResponse = await _asked(client.whoami())
@@ -186,8 +184,7 @@ class Matrix:
         events: list[nio.Event] = timeline.events
         for number, event in enumerate(events):
             if isinstance(event, nio.RoomMemberEvent) and event.state_key == client.user_id:
-                is_new = event.membership in ("invite", "join") and event.prev_membership != "join"
-                if is_new:
+                if event.membership in ("invite", "join") and event.prev_membership != "join":
                     return events[number + 1 :]
         missed, start = list[nio.Event](), timeline.prev_batch if timeline.limited else ""
         for _ in range(_MOST_PAGES):
@@ -490,17 +487,14 @@ def _shown(message: Outgoing) -> dict[str, Any]:
     named = [(key, each) for key, each in zip(_KEYS, buttons, strict=False)]
     lines = [f"{key} {each.label}" for key, each in named]
     content: dict[str, Any] = {"msgtype": "m.text", "m.mentions": {}}
-    content["body"] = "\n".join([message.plain, *([""] if lines else []), *lines])
-    if message.text:
+    content["body"], html = message.plain, message.text
+    if html:
         ends = "".join(f"<br>{escape(line, quote=False)}" for line in lines)
-        content |= {
-            "format": "org.matrix.custom.html",
-            "formatted_body": f"{message.text}<br>{ends}" if lines else message.text,
-        }
-    if named:
-        content[_BUTTONS] = [
-            {"key": key, "label": each.label, "token": each.token} for key, each in named
-        ]
+        html = f"{html}<br>{ends}" if lines else html
+        content |= {"format": "org.matrix.custom.html", "formatted_body": html}
+    if lines:
+        content["body"] = "\n".join((message.plain, "", *lines))
+        content[_BUTTONS] = [{"key": k, "label": b.label, "token": b.token} for k, b in named]
     return content
 
 
