@@ -12,7 +12,7 @@ import nio
 import pytest
 
 from channel_contract import Taken, running
-from synapse import Person, Synapse, until
+from synapse import PYTHON, Person, Synapse, until
 from ybs.frontends.gateway.channel import (
     Button,
     Channel,
@@ -33,6 +33,8 @@ _names = count()
 
 @pytest.fixture(scope="session")
 def server() -> Generator[Synapse]:
+    if not PYTHON.exists():
+        pytest.skip("NOT TESTED: Synapse is not installed; scripts/setup.sh synapse")
     with TemporaryDirectory(prefix="ybs-") as folder:
         made = Synapse(Path(folder)).start()
         yield made

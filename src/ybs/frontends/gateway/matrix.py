@@ -68,8 +68,6 @@ _BUTTONS: Final = "ybs.buttons"
 _MOST_SHOWN: Final = 1_000
 _FILES: Final = ("m.file", "m.image", "m.audio", "m.video")
 _NO_KEY: Final = "an encrypted message whose key did not reach me (it comes with the next one)"
-#: Where the homeserver does not say for how long it wants a pause.
-_UNSAID_PAUSE: Final = 5.0
 #: The specification's codes of errors, and the errors that they are.
 _CODES: Final[Mapping[str, type[ChannelError]]] = {
     **dict.fromkeys(("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_LOCKED"), BadSettingsError),
@@ -92,9 +90,8 @@ class _Settings(Struct, frozen=True):
 def make_channel(name: str, section: Mapping[str, Any]) -> "Matrix":
     """Make a channel of its name and its entry in the settings. Raises BadSettingsError."""
     settings = settings_of(section, _Settings)
-    for key in ("homeserver", "token", "folder"):
-        if not getattr(settings, key).strip():
-            raise BadSettingsError(f"there is no {key}; docs/matrix.md says where it comes from")
+    if not settings.token.strip():
+        raise BadSettingsError("there is no token; docs/matrix.md says where it comes from")
     if not settings.homeserver.startswith(("https://", "http://")):
         raise BadSettingsError("homeserver is not an address, such as https://matrix.org")
     for logger in ("nio", "peewee"):
@@ -183,9 +180,8 @@ class Matrix:
         """Return what was said in a room since the last sync, or since the bot was invited."""
         events: list[nio.Event] = timeline.events
         for number, event in enumerate(events):
-            if isinstance(event, nio.RoomMemberEvent) and event.state_key == client.user_id:
-                if event.membership in ("invite", "join") and event.prev_membership != "join":
-                    return events[number + 1 :]
+            if _lets_in(event, client.user_id):
+                return events[number + 1 :]
         missed, start = list[nio.Event](), timeline.prev_batch if timeline.limited else ""
         for _ in range(_MOST_PAGES):
             if not start:
@@ -196,12 +192,11 @@ class Matrix:
         return [*reversed(missed), *events]
 
     async def _invited(self, client: nio.AsyncClient, room_id: str, invitation: Any) -> None:
-        settings = self._settings
-        known = {*settings.owners, *settings.allow}
+        known = {*self._settings.owners, *self._settings.allow}
         for event in invitation.invite_state:
             if getattr(event, "state_key", "") != client.user_id:
                 continue
-            if not (settings.invitations == "open" or {event.sender, room_id} & known):
+            if not (self._settings.invitations == "open" or {event.sender, room_id} & known):
                 _log.warning("an invitation of %s to %s was left alone", event.sender, room_id)
                 continue
             try:
@@ -293,7 +288,7 @@ class Matrix:
 
     def _without_name(self, room: nio.MatrixRoom, text: str) -> str:
         own = self._connected.user_id
-        names = (own, room.user_name(own) or own, own[1:].partition(":")[0])
+        names = (own[1:], room.user_name(own) or own, own[1:].partition(":")[0])
         words = "|".join(re.escape(each) for each in names)
         return re.sub(rf"\A\s*@?(?:{words})(?!\w)\s*[:,]?\s*", "", text, flags=re.I).strip()
 
@@ -347,8 +342,7 @@ class Matrix:
         if file.size > most_bytes:
             raise too_large(most_bytes)
         key: dict[str, Any] = json.loads(file.ref)
-        server, _, media = str(key["url"]).removeprefix("mxc://").partition("/")
-        where = f"{quote(server, safe='')}/{quote(media, safe='')}"
+        where = quote(str(key["url"]).removeprefix("mxc://"))
         url = f"{self._url}/_matrix/client/v1/media/download/{where}"
         data = await fetched(url, most_bytes, {"Authorization": f"Bearer {self._token}"})
         if "key" not in key:
@@ -360,10 +354,11 @@ class Matrix:
 
     async def close(self) -> None:
         """Let go of connections."""
-        if self._client is not None:
-            await self._client.close()
-            if (store := self._client.store) is not None:
-                store.database.close()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+            if client.store is not None:
+                client.store.database.close()
 
     async def _said(self, place: Place, kind: str, content: dict[str, Any], nonce: str) -> str:
         digest = hashlib.sha256(nonce.encode()).hexdigest() if nonce else None
@@ -393,11 +388,10 @@ class Matrix:
         client = self._connected
         room = client.rooms.get(place.chat)
         is_secret = client.olm is not None and room is not None and room.encrypted
-        data, kind = io.BytesIO(file.data), file.media_type
+        given: Any = {"encrypt": is_secret, "filesize": len(file.data)}
         try:
-            answer, key = await client.upload(
-                data, kind, file.name, encrypt=is_secret, filesize=len(file.data)
-            )
+            data = io.BytesIO(file.data)
+            answer, key = await client.upload(data, file.media_type, file.name, **given)
             if isinstance(answer, nio.ErrorResponse):
                 raise _refusal(answer)
             uri = answer.content_uri
@@ -421,10 +415,8 @@ async def _asked(asking: Awaitable[Any]) -> Any:
         answer = await asking
     except (aiohttp.ClientConnectorError, RuntimeError):  # the latter where the client is closed
         raised = UnreachableError("The homeserver cannot be reached.")
-    except TimeoutError:
-        raised = MaybeSentError("The homeserver did not answer in time.")
-    except (aiohttp.ClientError, OSError):
-        raised = MaybeSentError("The connection to the homeserver broke.")
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        raised = MaybeSentError("The connection broke, or no answer came in time.")
     except (ProtocolError, OlmTrustError, EncryptionError) as error:
         is_gone = type(error) is LocalProtocolError  # a room that the bot is not in
         raised = (ChatGoneError if is_gone else ChannelError)(f"Matrix: {error}")
@@ -444,13 +436,20 @@ def _refusal(answer: nio.ErrorResponse) -> ChannelError:
     if status == 429 or code == "M_LIMIT_EXCEEDED":
         after = transport.headers.get("Retry-After", "")
         seconds = float(after) if after.isdecimal() else (answer.retry_after_ms or 0) / 1000
-        return WaitError(seconds or _UNSAID_PAUSE)
+        return WaitError(seconds or 5.0)
     kind = _CODES.get(code)
     if kind is BadSettingsError or status == 401:
         return BadSettingsError("The homeserver does not accept the access token.")
     if kind is None and (status < 400 or status >= 500):
         return MaybeSentError("The homeserver is out of order, or no homeserver is there.")
     return (kind or RefusedError)(f"Matrix: {str(answer.message or status).rstrip('.')}.")
+
+
+def _lets_in(event: nio.Event, own: str) -> bool:
+    """Return whether the bot comes into a room by this event."""
+    if not isinstance(event, nio.RoomMemberEvent) or event.state_key != own:
+        return False
+    return event.membership in ("invite", "join") and event.prev_membership != "join"
 
 
 def _names(content: dict[str, Any], own: str) -> bool:
@@ -463,12 +462,10 @@ def _names(content: dict[str, Any], own: str) -> bool:
 def _content(content: dict[str, Any]) -> tuple[str, tuple[IncomingFile, ...], str]:
     """Return the words of a message, its file, and its kind where it cannot be read."""
     kind, body = content["msgtype"], encodable(str(content["body"]))
-    if "org.matrix.msc3245.voice" in content:
-        return "", (), "a voice message"
-    if kind == "m.location":
-        return "", (), "a location"
     if kind not in _FILES:
         return body.strip(), (), ""
+    if "org.matrix.msc3245.voice" in content:
+        return "", (), "a voice message"
     name = encodable(str(content.get("filename") or body))
     key: dict[str, Any] = content.get("file") or {"url": content["url"]}
     info: dict[str, Any] = content.get("info") or {}
