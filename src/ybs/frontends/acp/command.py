@@ -82,21 +82,13 @@ class _Run:
 
 async def _server(options: Options, *, starts: bool) -> Streams | None:
     """Return the streams to the agent in the server; None for an editor that is served here. Raises YbsError where one shall be started and cannot."""
-    place = ServerPlace.of(options.host)
     only_here = options.config_file or options.system_prompt_file or options.dry_run
-    if only_here or not (starts or place.path.exists()):
+    if only_here or not (starts or ServerPlace.of(options.host).path.exists()):
         return None
-    from ybs.frontends.serve.client import ServerClient, connect
-    from ybs.frontends.serve.protocol import opening_of
+    from ybs.frontends.serve.client import agent_streams  # few editors have a server
 
     try:
-        client = await (connect(options.host) if starts else ServerClient.connect(place))
-        try:
-            await client.call("acp", opening_of(options))
-            return await client.streams()
-        except BaseException:
-            await client.aclose()
-            raise
+        return await agent_streams(options, starts=starts)
     except (YbsError, OSError) as error:
         if starts:
             raise

@@ -16,6 +16,7 @@ from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.place import ServerPlace, short_path
 from ybs.providers.local.process import exit_code, spawn
 from ybs.security.launcher import environ_away, python
+from ybs.session.options import Options
 from ybs.transcripts.line import json_of
 
 _T = TypeVar("_T")
@@ -125,6 +126,20 @@ class ServerClient:
             answer.set_exception(YbsError(str(message.error["message"])))
         elif not answer.done():
             answer.set_result(message.result)
+
+
+async def agent_streams(
+    options: Options, *, starts: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return streams to an agent in the server that speaks the Agent Client Protocol. Raises OSError where no server runs and none `starts`, and YbsError."""
+    place = ServerPlace.of(options.host)
+    client = await (connect(options.host) if starts else ServerClient.connect(place))
+    try:
+        await client.call("acp", wire.opening_of(options))
+        return await client.streams()
+    except BaseException:
+        await client.aclose()
+        raise
 
 
 async def connect(host: Host) -> ServerClient:

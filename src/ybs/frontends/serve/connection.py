@@ -17,6 +17,7 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer
 from ybs.core.version import VERSION as YBS_VERSION
+from ybs.frontends.acp.command import serve_in
 from ybs.frontends.headless.advice import told as advised
 from ybs.frontends.lines import Lines
 from ybs.frontends.serve import protocol as wire
@@ -248,17 +249,12 @@ class ClientConnection:
                         await self._take(line)
                         await self.written()  # who does not read its answers is not read
             if self._editor is not None:
-                await self._serve_editor(self._editor)
+                await serve_in(self._sessions, self._editor, self._reader, self._writer)
         except OSError:
             pass  # it has gone
         finally:
             hello.cancel()
             await self._close()
-
-    async def _serve_editor(self, options: Options) -> None:
-        from ybs.frontends.acp.command import serve_in  # few have an editor
-
-        await serve_in(self._sessions, options, self._reader, self._writer)
 
     async def _close(self) -> None:
         for seat in self._seats.values():
