@@ -99,7 +99,10 @@ async def _server(options: Options, *, starts: bool) -> Streams | None:
 
 async def _alone(options: Options, read_from: int, write_to: TextIO) -> None:
     """Serve the editor from this process."""
-    log_to(_log_handler(options))
+    handler = _log_handler(options)
+    handler.addFilter(plainly)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
     here, there = socket.socketpair()
     async with asyncio.TaskGroup() as group:
         agent_end = await asyncio.open_unix_connection(sock=here)
@@ -164,6 +167,7 @@ async def serve_in(
     writer: asyncio.StreamWriter,
 ) -> None:
     """Serve an editor with the sessions of a server, which go on when it has gone."""
+    logging.getLogger().addFilter(plainly)  # the SDK's own words go there
     handshake = Handshake(options)
     pipe = EditorPipe(reader, writer, handshake)
     if await pipe.opened():
@@ -182,12 +186,6 @@ async def _answer(
         await agent.aclose()
 
 
-def log_to(handler: logging.Handler) -> None:
-    """Have what goes wrong told by a handler, without words of the editor."""
-    handler.setFormatter(_Plain("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
-
-
 def _log_handler(options: Options) -> logging.Handler:
     """Return what writes `acp.log` in the state folder; nothing is written in an incognito run."""
     file = options.host.state_folder / "acp.log"
@@ -201,8 +199,9 @@ def _log_handler(options: Options) -> logging.Handler:
         return logging.NullHandler()  # ybs works without
 
 
-class _Plain(logging.Formatter):
-    """Says of an error where it happened and of which kind it is: its words may hold what the editor sent."""
-
-    def formatException(self, ei: Any) -> str:
-        return "".join(traceback.format_tb(ei[2])) + str(getattr(ei[0], "__qualname__", ei[0]))
+def plainly(record: logging.LogRecord) -> bool:
+    """Have a record say of an error where it happened and of which kind it is: its words may hold what the editor sent."""
+    if record.exc_info:
+        kind, _, trace = record.exc_info
+        record.exc_text = "".join(traceback.format_tb(trace)) + (kind.__qualname__ if kind else "")
+    return True

@@ -16,6 +16,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Noticed, StateChanged, TurnFinished, UserSaid
 from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
+from ybs.frontends.acp.command import plainly
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import Prompted, prompted
@@ -55,6 +56,7 @@ NOT_HERE: Final = {
 #: Commands that are not offered: they need a terminal, or change what one shows.
 _OF_TERMINALS: Final = frozenset(("quit", "copy", "setup", "doctor", "stream", "verbose"))
 _log = logging.getLogger(__name__)
+_log.addFilter(plainly)
 _T = TypeVar("_T")
 
 
