@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from html import escape
 from pathlib import Path
-from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
+from socket import AF_INET, AF_INET6, create_server, socket
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -215,21 +215,17 @@ def _check_tls(certificate: str, key: str) -> None:
         ) from error
 
 
-@contextmanager
-def _bound(host: str, port: int) -> Generator[socket]:
-    """Bind the port. Raises YbsError where that cannot be done."""
+def _bound(host: str, port: int) -> socket:
+    """Return a socket that listens. Raises YbsError where that cannot be done."""
     name = "127.0.0.1" if host == "localhost" else host.strip("[]")
-    with socket(AF_INET6 if ":" in name else AF_INET) as bound:
-        bound.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-        try:
-            bound.bind((name, port))
-        except OSError as error:
-            raise YbsError(
-                f"Port {port} of {host} cannot be used ({error.strerror}). Choose another one with --port."
-            ) from error
-        bound.listen(256)
-        bound.setblocking(False)
-        yield bound
+    family = AF_INET6 if ":" in name else AF_INET
+    try:
+        bound = create_server((name, port), family=family, backlog=256)
+    except OSError as error:
+        why = f"Port {port} of {host} cannot be used ({error.strerror})."
+        raise YbsError(f"{why} Choose another one with --port.") from error
+    bound.setblocking(False)
+    return bound
 
 
 @asynccontextmanager
