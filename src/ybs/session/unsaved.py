@@ -78,9 +78,9 @@ class Unsaved(TurnHook):
 
     def leave(self, editor: OpenEditor) -> None:
         """Ask this editor no longer; what it held and did not save is not read any more."""
-        self._editors.remove(editor)
         if self.roots is not None:
             self.roots.unsaved.clear()
+        self._editors.remove(editor)
 
     @property
     def roots(self) -> Roots | None:

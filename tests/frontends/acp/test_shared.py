@@ -199,13 +199,20 @@ async def test_an_editor_may_start_the_server_and_nothing_is_left_of_a_session_w
 ):
     async with served(own, project, "Here.") as serving:
         await serving.end()
-        editor = clients.Editor()
+        editor, acp = clients.Editor(), clients.acp
         async with editing(serving, clients, editor, "--serve"):
             await editor.new(project)
             session = await editor.new(project)
             program = await serving.client()
             assert [each["doing"] for each in await program.call("list")] == ["new", "new"]
             assert (await editor.say(session, "hi")).stop_reason == "end_turn"
+            await program.call("close", session=session)
+            await told(editor, "It was closed.")
+            here = {"cwd": str(project), "session_id": session, "mcp_servers": []}
+            with pytest.raises(acp.RequestError, match="is open here"):
+                await editor.say(session, "more")
+            await editor.agent.resume_session(**here)
+            assert len(await program.call("list")) == 2
             await editor.agent.close_session(session_id=session)
             assert len(await program.call("list")) == 1
         async with asyncio.timeout(20):

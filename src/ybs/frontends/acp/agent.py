@@ -95,7 +95,7 @@ class EditorAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
         """End a session, unless others are in it; it stays saved."""
-        self._find(session_id)
+        self._find(session_id)  # raises
         await self._leave(session_id, ends=True)
         return schema.CloseSessionResponse()
 
@@ -125,13 +125,17 @@ class EditorAgent:
         return schema.SetSessionConfigOptionResponse(config_options=choices.options)
 
     def _find(self, session_id: str) -> EditorSession:
-        if (held := self._sessions.get(session_id)) is None:
+        if (found := self._here(session_id)) is None:
             raise RequestError(_NOT_FOUND, f"No session {session_id[:80]!r} is open here.")
-        return held
+        return found
+
+    def _here(self, session_id: str) -> EditorSession | None:
+        """Return a session that the editor has open, unless somebody else has closed it."""
+        found = self._sessions.get(session_id)
+        return found if found is not None and found.held in self._hosted.held else None
 
     def _resumed(self, session_id: str, where: dict[str, Any]) -> EditorSession:
-        held = self._sessions.get(session_id)
-        return held or self._open(**where, resume=self._saved(session_id))
+        return self._here(session_id) or self._open(**where, resume=self._saved(session_id))
 
     def _listed(self, cwd: str | None) -> list[Saved]:
         project = None if cwd is None else str(Path(cwd).resolve())
