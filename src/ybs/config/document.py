@@ -75,22 +75,22 @@ def lines_of(text: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     path: list[str | int] = []
     line, name = 1, ""
-    for token in _TOKEN().findall(text):
-        if token == "\n":
+    for piece in _TOKEN().findall(text):
+        if piece == "\n":
             line += 1
-        elif token in ("}", "]"):
+        elif piece in ("}", "]"):
             path.pop()
-        elif token == ":":
+        elif piece == ":":
             path[-1] = msgspec.json.decode(name)
             lines[tuple(path)] = line
-        elif token == ",":
+        elif piece == ",":
             if isinstance(place := path[-1], int):
                 path[-1] = place + 1
         else:
             if path and isinstance(path[-1], int):
                 lines[tuple(path)] = line
-            name = token
-            path += [""] if token == "{" else [0] if token == "[" else []
+            name = piece
+            path += [""] if piece == "{" else [0] if piece == "[" else []
     return lines
 
 
