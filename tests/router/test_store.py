@@ -6,9 +6,8 @@ import pytest
 
 from ybs.config import private_file
 from ybs.core.errors import YbsError
-from ybs.router.answers import Typical
 from ybs.router.database import Database
-from ybs.router.pools import DAY, Estimate, Lease, Pools
+from ybs.router.pools import DAY, Estimate, Lease, Pools, Typical
 from ybs.router.store import (
     HALF_LIFE_DAYS,
     SILENCE,

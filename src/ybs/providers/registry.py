@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.addresses import is_local, is_loopback
+from ybs.config.document import complaint_of
 from ybs.config.host import Host
 from ybs.config.key_store import place_of, stored_key
 from ybs.config.keys import find_key, find_variable
 from ybs.config.presets import PRESETS, Preset
 from ybs.config.schema import Config, Endpoint
-from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
