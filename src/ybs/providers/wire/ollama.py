@@ -21,6 +21,7 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request
 from ybs.providers.wire.adapter import (
+    Adapter,
     Frame,
     Framing,
     Listing,
@@ -37,7 +38,7 @@ from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, 
 from ybs.providers.wire.quirks import Quirks
 
 
-class OllamaAdapter:
+class OllamaAdapter(Adapter):
     """Ollama's native chat, streamed as JSON lines."""
 
     name = "ollama"
@@ -107,10 +108,6 @@ class OllamaAdapter:
             draft.stop(as_text(frame.get("done_reason")) or "stop")
             draft.end()
         return events
-
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Make the headers: none for a local server, a bearer token for ollama.com."""
-        return {"authorization": f"Bearer {key}"} if key else {}
 
     def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
         system, add = request.system, partial(_add, quirks=quirks)
