@@ -231,12 +231,11 @@ def test_imports_go_in_no_circle() -> None:
 #: How many imports of its own package stand inside functions of a package. Each keeps a module out of a start that does not
 #: need it ("Start-up" in docs/architecture.md). The numbers may only go down.
 LATE_IMPORTS = {
-    "agent": 4,
+    "agent": 2,
     "commands": 8,
     "conductor": 4,
     "compaction": 2,
     "config": 2,
-    "context": 1,
     "frontends": 36,
     "providers": 8,
     "security": 17,

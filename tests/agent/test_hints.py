@@ -27,7 +27,7 @@ from ybs.agent.small_models.hints import (
     asked_again,
     hint_after,
 )
-from ybs.agent.small_models.prefix import SharedPrefix
+from ybs.agent.small_models.support import SharedPrefix
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
 from ybs.testing import ScriptedModel

@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from ybs.agent.small_models.hints import CHANGED
-from ybs.agent.small_models.prefix import SharedPrefix
+from ybs.agent.small_models.support import SharedPrefix
 from ybs.core.messages import AssistantMessage, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.testing import ScriptedModel

@@ -5,8 +5,7 @@ import pytest
 from hostile_git import needs_git
 from hosts import this_host
 from made_history import MadeRepository
-from ybs.context.commits import MOST_COMMITS, MOST_TITLE_CHARS, recent_commits
-from ybs.context.section import Section
+from ybs.context.prompt import MOST_COMMITS, MOST_TITLE_CHARS, Section, recent_commits
 from ybs.git.titles import ask_titles
 from ybs.security.unicode import has_suspects
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rows import every_row
-from ybs.context.memory_names import file_name, project_name, read_name, slug
+from ybs.context.memory_file import file_name, project_name, read_name, slug
 
 WHEN = datetime(2026, 2, 1, 14, 30, 22)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ybs.context.project import MAX_BRANCH_CHARS, MAX_NAME_CHARS, MAX_NAMES, branch_of, top_level
-from ybs.context.prompt import facts, system_prompt
-from ybs.context.section import Section
+from ybs.context.prompt import Section, facts, system_prompt
 
 TODAY = date(2026, 3, 1)
 

@@ -17,8 +17,7 @@ from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Toolbox
-from ybs.guards.calls import CallLimit
-from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.naming import shown_name

@@ -15,10 +15,10 @@ from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet
 from ybs.conductor.budget import Budget, Used
+from ybs.conductor.contents import moved_text
 from ybs.conductor.home import Home, Place
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
-from ybs.conductor.moving import moved_text
 from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ybs.context.prompt import framed_of
-from ybs.context.section import Section
+from ybs.context.prompt import Section, framed_of
 from ybs.core.lazy import lazy
 
 #: Words that say nothing about what a line is about.

@@ -135,7 +135,7 @@ class MainAgent:
         """Return the guards of an agent, by its name and kind, that stand behind all others."""
         if self._words.hooks is None:
             return ()
-        from ybs.agent.user_hooks.guard import HookGuard
+        from ybs.agent.user_hooks.hooks import HookGuard
 
         return (HookGuard(self._words.hooks, agent, kind),)
 
@@ -201,7 +201,7 @@ class MainAgent:
         settings = self.environment.config.router.cascade
         if model is None or not settings.check:
             return ()
-        from ybs.agent.cascade import cascade  # few have one
+        from ybs.agent.routed import cascade  # few have one
 
         return (cascade(model, settings, self.environment),)
 

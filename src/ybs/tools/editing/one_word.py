@@ -3,8 +3,8 @@
 import re
 
 from ybs.core.lazy import lazy
+from ybs.tools.editing.diff import shared
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.spelling import letters, says_enough, spaced
 
 _FEWEST_LINES = 3
