@@ -221,7 +221,7 @@ class PromptContext(Guard):
         workspace = self._environment.workspace
         return (
             RepoMapTool(workspace, self.map_text),
-            Memorize(workspace, lambda: self.memories),
+            Memorize(workspace, lambda text: self.memories.keep(text), self._note_draft),
             SetThought(workspace, self._think),
             Todo(workspace, self._note_steps),
             UpdateIdentity(
@@ -418,6 +418,10 @@ class PromptContext(Guard):
 
     def _note(self, text: str) -> None:
         self._notes.setdefault(text, False)
+
+    def _note_draft(self, text: str) -> tuple[str, str]:
+        draft = self.memories.draft(text)
+        return draft.text, draft.place
 
     def _think(self, text: str) -> None:
         self.thought = text

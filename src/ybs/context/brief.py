@@ -8,36 +8,7 @@ from ybs.core.lazy import lazy
 
 #: Words that say nothing about what a line is about.
 _COMMON = frozenset(
-    (
-        *(
-            "this",
-            "that",
-            "with",
-            "from",
-            "what",
-            "which",
-            "does",
-            "have",
-            "file",
-            "into",
-            "them",
-            "they",
-        ),
-        *(
-            "there",
-            "their",
-            "then",
-            "where",
-            "when",
-            "should",
-            "would",
-            "could",
-            "please",
-            "only",
-            "must",
-        ),
-        *("will", "some", "same", "such", "than", "these", "those", "your", "after", "before"),
-    )
+    ["this", "that", "with", "from", "what", "which", "does", "have", "file", "into", "them", "they", "there", "their", "then", "where", "when", "should", "would", "could", "please", "only", "must", "will", "some", "same", "such", "than", "these", "those", "your", "after", "before"]
 )
 #: A document of so many characters is told whole; of all others together there are as many lines as fit.
 WHOLE_CHARS = 240

@@ -13,13 +13,8 @@ _SCHEMA: Final = ("items", "additionalProperties", "not")
 _NAMED: Final = ("properties", "$defs", "definitions", "patternProperties")
 _SEVERAL: Final = (*CHOICES, "prefixItems")
 _AMOUNTS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_COUNTS: Final = (
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
+_COUNTS: Final = tuple(
+    f"{end}{of}" for end in ("min", "max") for of in ("Length", "Items", "Properties")
 )
 _TEXTS: Final = ("description", "title", "format", "pattern")
 _NOTHING: Final = object()

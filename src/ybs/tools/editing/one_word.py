@@ -117,45 +117,11 @@ _QUERY = lazy(r"\b(?:SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|JOIN|CREATE|ALTER|DR
 _ORDERS = ("+", "@", "-*-")  # `// +build` and its like are for a tool
 _CLOSERS = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _TEXT_WORD = lazy(r"[(\"'*_>\[]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\"'*_,.;:!?\]]*")
-_TELLING = frozenset(  # words of sentences that no programming language has
-    [
-        "the",
-        "an",
-        "of",
-        "this",
-        "that",
-        "you",
-        "your",
-        "are",
-        "be",
-        "been",
-        "will",
-        "its",
-        "it",
-        "have",
-        "has",
-        "should",
-        "must",
-        "does",
-        "we",
-        "they",
-        "there",
-        "these",
-        "those",
-        "which",
-        "was",
-        "were",
-        "can",
-        "may",
-        "would",
-        "could",
-        "also",
-        "their",
-    ]
+#: Words of sentences that no programming language has.
+_TELLING = frozenset(
+    ["the", "an", "of", "this", "that", "you", "your", "are", "be", "been", "will", "its", "it", "have", "has", "should", "must", "does", "we", "they", "there", "these", "those", "which", "was", "were", "can", "may", "would", "could", "also", "their"]
 )
-_MORE_TELLING = _TELLING | frozenset(
-    ["a", "and", "as", "by", "for", "from", "in", "is", "not", "on", "or", "to", "with"]
-)
+_MORE_TELLING = _TELLING.union(["a", "and", "as", "by", "for", "from", "in", "is", "not", "on", "or", "to", "with"])
 _ITEM = lazy(r"\s*(?:[*+>-]|\d+[.)])\s+[A-Z]")  # a list item or a quotation
 _NO_TEXT = lazy(
     r"^\s*(?:#+|//+|--) *[+@]|[;{}=(]\s*\Z|\s(?://|#|--|/\*)\s|[=!<>]=|[-=]>|&&|\|\||::"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from ybs.core.remedies import Remedy
 from ybs.tools.mcp.listed import Listed, Offer
 from ybs.tools.mcp.pins import Judged, Pins
 from ybs.tools.mcp.settings import BadServer, Server
+from ybs.tools.mcp.stderr import reason_in
 
 if TYPE_CHECKING:
     from ybs.tools.mcp.link import Link
@@ -30,23 +31,21 @@ LOOK_SECONDS: Final = 1.0
 _MOST_NAMED = 3
 
 
-class Opened(Protocol):
-    """An open connection as its owner holds it."""
+class Opened:
+    """An open connection as its owner holds it: what answers, and what it goes by, which ends with the other side."""
 
-    @property
-    def link(self) -> "Link":
-        """What answers."""
-        ...
-
-    @property
-    def lost(self) -> asyncio.Event:
-        """Set when the other side is gone."""
-        ...
+    def __init__(self, link: Any, transport: Any) -> None:
+        self.link: Link = link
+        self._transport = transport
+        self.lost: asyncio.Event = transport.ended
 
     @property
     def why(self) -> str:
-        """Say why it is gone, with the last words of a program."""
-        ...
+        """Say how it ended, with the lines that it wrote about it; nothing as long as it has not."""
+        if not self.lost.is_set():
+            return ""
+        said = reason_in(self._transport.said)
+        return f"{self._transport.how}: {said}" if said else self._transport.how
 
 
 #: Opens the connection to a server; the function is called when the server says that what it offers has changed.

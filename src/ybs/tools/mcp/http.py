@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from ipaddress import ip_address, ip_network
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
@@ -33,29 +33,15 @@ from ybs.core.remedies import Remedy
 from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, PROGRAM, CheckedTransport
 from ybs.tools.mcp.settings import BadServer, Server
 
+if TYPE_CHECKING:
+    from ybs.tools.mcp.browser import BrowserLogin
+
 LOGIN_NEEDED: Final = "it wants you to log in first"
 _MOST_KEPT = 64_000
 #: A time that is long past.
 _EXPIRED = 1.0
 #: Where the browser would come back to, if somebody logged in.
 _NOWHERE = "http://127.0.0.1/callback"
-
-
-class Login(Protocol):
-    """Takes the person through a login in their browser."""
-
-    @property
-    def address(self) -> str:
-        """Where the browser comes back to."""
-        ...
-
-    async def show(self, url: str) -> None:
-        """Show the address to open."""
-        ...
-
-    async def result(self) -> Any:
-        """Wait until the browser comes back, and return what it brings."""
-        ...
 
 
 class Authorization(OAuthClientProvider):
@@ -66,7 +52,7 @@ class Authorization(OAuthClientProvider):
         server: Server,
         host: Host,
         hide: Callable[[Sequence[str]], None],
-        login: Login | None = None,
+        login: "BrowserLogin | None" = None,
     ) -> None:
         self._server, self._host, self._hide, self._login = server, host, hide, login
         self._address = login.address if login else _NOWHERE
@@ -253,7 +239,7 @@ class HttpTransport:
         host: Host,
         network: Network,
         hide: Callable[[Sequence[str]], None],
-        login: Login | None = None,
+        login: "BrowserLogin | None" = None,
     ) -> None:
         check_address(server)
         self._server, self._host, self._network = server, host, network

@@ -32,13 +32,12 @@ from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.mcp.stderr import reason_in, remedies_for
+from ybs.tools.mcp.stderr import remedies_for
 from ybs.tools.shell.orphans import Mark, token
 from ybs.tools.shell.watch import Watch
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.mcp.link import Link
     from ybs.tools.shell.watch import Watch
 
 from ybs.core.events import Emit
@@ -328,9 +327,9 @@ class Servers:
             async with link.connected(
                 transport, seconds=server.call_seconds, elicit=elicit, changed=changed
             ) as open_link:
-                yield _Opened(open_link, transport)
+                yield Opened(open_link, transport)
         except Exception as error:
-            if why := _Opened(None, transport).why:
+            if why := Opened(None, transport).why:
                 is_apart = server.transport == "stdio" and self._start_of(server).is_apart
                 remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
                 why = f"{why} ({WHY_APART})" if is_apart else why
@@ -356,21 +355,6 @@ class Servers:
             return await asked(server.name, message, schema, self._surface.confirm())
 
         return elicit
-
-
-class _Opened:
-    def __init__(self, link: Any, transport: Any) -> None:
-        self.link: Link = link
-        self._transport = transport
-        self.lost: asyncio.Event = transport.ended
-
-    @property
-    def why(self) -> str:
-        """Say how it ended, with the lines that it wrote about it."""
-        if not self.lost.is_set():
-            return ""
-        said = reason_in(self._transport.said)
-        return f"{self._transport.how}: {said}" if said else self._transport.how
 
 
 _MOST_FIELDS: Final = 100
