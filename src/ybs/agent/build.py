@@ -126,8 +126,3 @@ class BuiltAgent:
     def paused(self) -> AbstractContextManager[None]:
         """Stop the clock of the turn, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
-
-
-def build_agent(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
-    """Build an agent that works in an environment and tells what happens to `emit`."""
-    return BuiltAgent(spec, environment, emit)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
@@ -164,7 +164,7 @@ class SubAgent:
             wrap=support,
             before_compaction=home.before_compaction,
         )
-        agent = build_agent(spec, own, tell)
+        agent = BuiltAgent(spec, own, tell)
         return agent
 
     async def _words(self, home: Home, own: ToolEnvironment) -> UserMessage:

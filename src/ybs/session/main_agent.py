@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import is_small, may_turn_out_small, routed, size_of
 from ybs.agent.prompt_context import PromptContext
@@ -187,7 +187,7 @@ class MainAgent:
             wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
             before_compaction=self.before_compaction,
         )
-        return build_agent(spec, self.environment, self._ports.emit)
+        return BuiltAgent(spec, self.environment, self._ports.emit)
 
     def _turns_of(self, model: "RoutedModel | None") -> "RoutedTurns | None":
         if model is None or (self.routed is not None and self.routed.model is model):

@@ -2,10 +2,7 @@
 
 from unicodedata import lookup, normalize
 
-import pytest
-
 from rows import every_row
-from ybs.tools.editing import lines as module
 from ybs.tools.editing.lines import Lines
 from ybs.tools.editing.spelling import (
     indent_of,
@@ -35,10 +32,6 @@ def test_full_width_forms_are_their_plain_characters():
 )
 def test_what_has_no_width_is_not_there(name: str):
     assert key_of(f"na{lookup(name)}me = 1") == key_of("name = 1")
-
-
-def test_an_ellipsis_is_three_dots():
-    assert plain(f"a{lookup('HORIZONTAL ELLIPSIS')}") == "a..."
 
 
 @every_row(
@@ -101,8 +94,3 @@ def test_runs_are_found_by_what_lines_hold_and_may_overlap():
     assert lines.coded(["ab", "d", '"c"']) == [lines.sign(0), "", lines.sign(3)]
     assert [lines.sign(place) for place in (-1, 4)] == ["", ""]
     assert lines.sign(0) == lines.sign(2) != lines.sign(3)
-
-
-def test_of_a_line_that_is_everywhere_so_many_places_are_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_MOST_PLACES", 3)
-    assert Lines("a\n" * 3).runs(["a"]) == Lines("a\n" * 9).runs(["a"]) == [0, 1, 2]

@@ -26,13 +26,12 @@ from ybs.security.own_programs import WHY_APART, Start, project_variables, start
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.mcp.connection import Connection, Opened
+from ybs.tools.mcp.connection import Connection, Opened, remedies_for
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.mcp.stderr import remedies_for
 from ybs.tools.shell.orphans import Mark, token
 from ybs.tools.shell.watch import Watch
 from ybs.tools.workspace import Workspace
