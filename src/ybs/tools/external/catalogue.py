@@ -1,7 +1,6 @@
 """The external tools of a session: found, asked what they do, and asked again when the person wants it."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,8 +138,7 @@ def _with(what: str, ran: Ran) -> str:
 
 
 #: Another one means that programs are asked anew.
-VERSION = 2
-_MOST_HASHED = 4_000_000
+VERSION = 3
 _MOST_ENTRIES = 1_000
 
 
@@ -151,23 +149,8 @@ class Saying(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Look(Struct, frozen=True, array_like=True):
-    """What the system says of a file; nobody changes its content without changing this. `key` stands for that content."""
-
-    size: int
-    changed_ns: int
-    number: int
-    key: str
-
-    def is_of(self, status: os.stat_result) -> bool:
-        """Return whether the file is as it was."""
-        now = (status.st_size, status.st_ctime_ns, status.st_ino)
-        return now == (self.size, self.changed_ns, self.number)
-
-
 class _Kept(Struct, frozen=True, kw_only=True):
     sayings: dict[str, Saying] = {}
-    looks: dict[str, Look] = {}
     version: int = VERSION
 
 
@@ -180,7 +163,7 @@ class SchemaCache:
         self._has_news = False
 
     def get(self, key: str) -> Saying | None:
-        """Return what the program with this content said."""
+        """Return what the program in this state said."""
         return self._read().sayings.get(key)
 
     def put(self, key: str, saying: Saying) -> None:
@@ -188,25 +171,11 @@ class SchemaCache:
         self._read().sayings[key] = saying
         self._has_news = True
 
-    def key_of(self, path: Path) -> str:
-        """Return what stands for a program's content, which is read only where the file has changed. Raises OSError."""
-        looks, status, name = self._read().looks, path.stat(), str(path)
-        if (look := looks.get(name)) is not None and look.is_of(status):
-            return look.key
-        key = key_of(path, status)
-        looks[name] = Look(status.st_size, status.st_ctime_ns, status.st_ino, key)
-        self._has_news = True
-        return key
-
     def save(self) -> None:
         """Write what was added; a folder that cannot be written costs nothing but the next start's time."""
         if self._file is None or not self._has_news:
             return
-        kept = self._read()
-        newest = _Kept(
-            sayings=dict(list(kept.sayings.items())[-_MOST_ENTRIES:]),
-            looks=dict(list(kept.looks.items())[-_MOST_ENTRIES:]),
-        )
+        newest = _Kept(sayings=dict(list(self._read().sayings.items())[-_MOST_ENTRIES:]))
         try:
             private_file.replace(self._file, msgspec.json.encode(newest), waits=False)
         except (OSError, ConfigError):
@@ -224,13 +193,10 @@ class SchemaCache:
         return self._kept
 
 
-def key_of(path: Path, status: os.stat_result) -> str:
-    """Return what stands for a program's content: of a very large one its size and time. Raises OSError."""
-    from hashlib import sha256  # only where a program is new
-
-    if status.st_size > _MOST_HASHED:
-        return f"{path} {status.st_size} {status.st_mtime_ns}"
-    return sha256(path.read_bytes()).hexdigest()
+def key_of(path: Path) -> str:
+    """Return what stands for a program as it is: nobody changes its content without changing what the system notes of it. Raises OSError."""
+    status = path.stat()
+    return f"{path} {status.st_size} {status.st_ctime_ns} {status.st_ino}"
 
 
 #: How long a program may take to say what it does; it is asked once.
@@ -390,7 +356,7 @@ class _Found:
         if candidate.sidecar is not None:
             self.saying = Saying(answer=candidate.sidecar.read_bytes())
             return
-        self.key = cache.key_of(candidate.program.path)
+        self.key = key_of(candidate.program.path)
         if entry is not None and entry.description and entry.parameters:
             self.saying = Saying()  # the settings say all of it
             return
