@@ -240,7 +240,7 @@ LATE_IMPORTS = {
     "providers": 8,
     "security": 17,
     "session": 7,
-    "tools": 44,
+    "tools": 45,
     "transcripts": 3,
     "trust": 1,
 }

@@ -54,10 +54,11 @@ class SchemaForm:
     def __init__(self, schema: bytes) -> None:
         """Read the schema. Raises ValueError where it is not that of an object."""
         from ybs.tools.calls.schema_types import SchemaTypes, names_in, object_type
+        from ybs.tools.parameters import target
 
         decoded: Any = msgspec.json.decode(schema)
         types = SchemaTypes(_described(decoded))
-        described = _described(types.resolved(str(decoded.get("$ref", "#"))))
+        described = _described(target(decoded.get("$ref", "#"), decoded))
         if described.get("type", "object") != "object":
             raise ValueError(f"its type is {described['type']!r}, not 'object'")
         self.schema = schema
