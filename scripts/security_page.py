@@ -73,7 +73,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
-  runs files which it does not name (`make`, `npm run`, a script that loads others) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
+  runs files which it does not name (`make`, `npm run`, a script that loads others, any program that ybs does not know) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
