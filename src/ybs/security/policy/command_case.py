@@ -163,8 +163,8 @@ def _concerns_of_program(name: str, run: Command) -> Iterator[str]:
         yield f"{name} runs the substitution within a subscript"
     if run.given and stem_of(name) in INTERPRETERS:
         yield f"{name} runs the text of a here-document"
-    for option in options.running(words) if name in options.RUNNING else ():
-        yield f"{name} {option.name} runs what it is given"
+    for option, _ in options.running(words) if name in options.RUNNING else ():
+        yield f"{name} {option} runs what it is given"
 
 
 def oddities_of(text: str, reading: Reading) -> Iterator[str]:
