@@ -313,9 +313,11 @@ def _terms_within(words: str, folder: str) -> list[str]:
 def _few(words: str, listed: Sequence[str]) -> Sequence[str]:
     """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code.
 
-    Where tests fail, that is the code that a test is named after.
+    Where tests fail, that is the code that a test is named after. A question that names nothing is answered by the README.
     """
     intent = intent_of(words)
+    if intent == "question" and not terms_in(words):
+        return [path for path in listed if path.lower().startswith("readme")][:1]
     if intent in ("question", "create"):
         return ()
     if intent == "fix":

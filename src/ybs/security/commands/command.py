@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from ybs.core.lazy import lazy
 
 #: Longer texts are not clear, nor those with more separators and quotes.
-_MOST_CHARACTERS = 30_000
+_MOST_CHARACTERS = 100_000
 _MOST_MARKS = 2_000
 _MARKS = "\"'`$(){}[];|&<>\\\n"
 _PLAIN = r"""[^\s\0-\x1f\x7f'"`\\$&|;<>(){}#]++"""

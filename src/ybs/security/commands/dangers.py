@@ -17,7 +17,6 @@ from ybs.security.commands.options import GIT_GLOBAL, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 
 _UNSAVED = "throws away changes that are not committed"
-_PUBLISHED = "publishes, which cannot be taken back"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
 _SCHEMA = "deletes the data of a database"
 #: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is gone for good or
@@ -46,10 +45,8 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("docker podman", "volume", "rm", "deletes volumes"),
     ("docker podman docker-compose", "down", "-v --volumes --rmi", "deletes containers and their volumes"),
     ("kubectl oc helm terraform tofu pulumi vagrant cdk serverless sls minikube kind eksctl gcloud az gsutil doctl flyctl fly heroku gh aws", "delete destroy drain uninstall remove rm rb apps:destroy pg:reset terminate-instances delete-bucket delete-stack delete-db-instance delete-table", "", _CLOUD),
-    ("terraform tofu", "apply", "-destroy --destroy -auto-approve --auto-approve", _CLOUD),
-    ("aws", "sync", "--delete", _CLOUD),
-    ("npm pnpm yarn cargo uv poetry flit hatch bun lerna", "publish unpublish yank", "", _PUBLISHED),
-    ("twine gem pod", "upload push yank trunk", "", _PUBLISHED),
+    ("terraform tofu aws", "apply sync", "-destroy --destroy -auto-approve --auto-approve --delete", _CLOUD),
+    ("npm pnpm yarn cargo uv poetry flit hatch bun lerna twine gem pod", "publish unpublish yank upload push trunk", "", "publishes, which cannot be taken back"),
     ("dropdb dropuser", "", "", _SCHEMA),
     ("redis-cli rails rake manage django-admin prisma artisan mix alembic sequelize knex", "flushall flushdb FLUSHALL FLUSHDB flush reset reset_db sqlflush db:drop db:reset db:purge db:schema:load db:wipe migrate:fresh migrate:reset migrate:rollback ecto.drop ecto.reset downgrade", "", _SCHEMA),
     ("apt apt-get aptitude dnf yum zypper brew snap flatpak apk pip uv npm pnpm yarn", "remove purge autoremove erase uninstall del", "", "removes packages"),
@@ -57,17 +54,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("pacman", "", "-R --remove", "removes packages"),
     ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", "overwrites or deletes history at the other end"),
     ("git", "reset", "--hard --merge", _UNSAVED),
-    ("git", "checkout", "-f -- .", _UNSAVED),
-    ("git", "switch", "-f --discard-changes", _UNSAVED),
+    ("git", "checkout switch", "-f -- . --discard-changes", _UNSAVED),
     ("git", "restore", "!--staged", _UNSAVED),
     ("git", "clean", "-f", "deletes files that are not committed"),
     ("git", "branch", "-D", "deletes a branch with its commits"),
-    ("git", "tag", "-d --delete", "deletes a tag"),
+    ("git", "tag update-ref", "-d --delete", "deletes a tag or reference"),
     ("git", "stash", "drop clear", "deletes stashed changes"),
     ("git", "worktree", "-f", "deletes a work tree with its changes"),
-    ("git", "gc prune", "--prune --expire", "deletes the way back to old commits"),
-    ("git", "reflog", "expire delete", "deletes the way back to old commits"),
-    ("git", "update-ref", "-d", "deletes a reference"),
+    ("git", "gc prune reflog", "--prune --expire expire delete", "deletes the way back to old commits"),
     ("git", "filter-branch filter-repo", "", "rewrites the whole history"),
 )  # fmt: skip
 #: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`.
@@ -103,6 +97,8 @@ _DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
 )
+#: A program for an interpreter that is no shell can be let run where it can change nothing.
+FED = "runs the program that another command or server sends it"
 _EVERYTHING = words_in("* ./* ../* /* ~/* .* **")
 _WILD = re.compile(r"[*?\[]")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
@@ -299,7 +295,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
         yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
     if run.is_piped_into and is_fed and name in INTERPRETERS:
-        yield f"{name}: runs what another command or server sends it"
+        yield f"{name}: {FED if name in INTERPRETED else 'runs what another command or server sends it'}"
 
 
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:

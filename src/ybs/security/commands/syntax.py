@@ -14,7 +14,8 @@ from ybs.security.commands.command import Command, Script, is_open, is_short, wo
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
 
-#: What is nested more deeply is doubted.
+#: Longer texts are not parsed, and so not clear; what is nested more deeply is doubted.
+_MOST_CHARACTERS = 30_000
 _DEEPEST = 40
 #: Where shells disagree, or the eye does: a pattern, and what is doubted.
 _ODDITIES = (
@@ -50,7 +51,7 @@ _ODD = "it is not understood at {!r}"
 
 def parse(text: str, *, is_flat: bool = False) -> Script:
     """Read a text. Never raises; what is not understood is among the doubts. `is_flat`: so it was read, and both will be compared."""
-    if not is_short(text):
+    if len(text) > _MOST_CHARACTERS or not is_short(text):
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
 

@@ -45,6 +45,7 @@ class CommandCase:
         self.reading: Reading = read(command)
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
+        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
         self.concerns = concerns_of(command, self.reading)
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands

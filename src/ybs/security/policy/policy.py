@@ -109,13 +109,16 @@ class Case:
         self.offers_network = subject.offers_network and not safety.sandbox_network
         self.wants_outside = subject.outside and subject.offers_outside
         self.command: CommandCase | None = None
+        #: What may be destroyed; `foreseen`: that of which something is known before the command runs.
         self.dangers: tuple[str, ...] = ()
+        self.foreseen: tuple[str, ...] = ()
         self.blocked = ""
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
         if subject.command or takes_text:
             self._read_commands(safety)
         if subject.destroys:
             self.dangers += (subject.destroys,)
+            self.foreseen += (subject.destroys,)
 
     def _read_commands(self, safety: Safety) -> None:
         # Loaded here: the first request of a session needs none of it.
@@ -126,6 +129,7 @@ class Case:
             command = CommandCase(text, safety)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
+            self.foreseen += command.foreseen
             self.command = command if given else None
 
     @property
@@ -443,7 +447,7 @@ class Policy:
     def _planned(self, case: Case, needs: str) -> Decision:
         """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
         is_ruled = any(map(case.is_touched_by, self.standing.of("ask").values()))
-        if not (needs or is_ruled or case.dangers or self._writes(case)) and self._is_held(case):
+        if not (needs or is_ruled or case.foreseen or self._writes(case)) and self._is_held(case):
             return Allow("reading")
         because = f" The command was stopped: {needs}." if needs else ""
         return Deny(
@@ -483,7 +487,7 @@ class Policy:
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
             return f"your settings say to ask about {case.name}" if asks else ""
-        if warnings := case.dangers if self._runs_held(case) else case.warnings:
+        if warnings := case.foreseen if self._runs_held(case) else case.warnings:
             return warnings[0]
         if case.wants_outside:
             return OUTSIDE
