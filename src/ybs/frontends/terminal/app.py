@@ -65,7 +65,7 @@ def open_or_set_up(options: "Options") -> "Session":
     if not lacks_model(options.host, loaded.config):
         with suppress(NothingConfigured):  # a router may have too few models
             session = open_session(with_trust(options))
-            if not is_chosen(loaded.config) and session.mode == "ask":
+            if not is_chosen(loaded.config) and loaded.config.safety.mode == "ask":
                 say_mode()
             return session
     chosen = with_choice(options)

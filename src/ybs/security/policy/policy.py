@@ -37,7 +37,7 @@ LASTS = "every later session will read it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
 #: Why a command that is to run outside is asked about in every mode but `bypass`.
 OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
-CHANGED = "outside the sandbox these files, changed in this session, would act with your keys: {}"
+CHANGED = "outside the sandbox, what this session changed would act with your keys: {}"
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
     "reduced": "the sandbox cannot keep a command from writing",
