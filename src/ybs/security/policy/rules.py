@@ -84,15 +84,14 @@ class Rule(Struct, frozen=True):
 
         So no file of the person's is read into a commit, and no other repository's settings and hooks count.
         """
-        from ybs.security.commands.dangers import takes_code
-        from ybs.security.commands.options import git_verb
+        from ybs.security.commands import dangers, options
 
         words = part.words
         named = (self.pattern or "").split()
-        if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
+        if not self.allows_part(part) or (words[0] == "git" and options.git_verb(words) != 1):
             return False
         names_script = len(named) > 1 and "*" not in named[1]
-        if not names_script and any(takes_code(words[place:]) for place in range(len(words))):
+        if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
             return False
         return not any(
             word in ("--global", "--system") or ELSEWHERE().search(word)
