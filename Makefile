@@ -49,7 +49,7 @@ test-integration: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests tha
 test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the embedded model or a real server
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
-test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that take longer than a moment
+test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs $(DONE)/synapse ## the tests that take longer than a moment
 	$(BIN)/python -m pytest -m slow -n 2 --timeout 120 $(ARGS)
 
 test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
@@ -94,6 +94,10 @@ $(DONE)/run $(DONE)/local $(DONE)/test $(DONE)/check: $(DONE)/%: requirements/%.
 
 $(DONE)/programs: scripts/setup.sh tests/frontends/acp/npm/package-lock.json | $(DONE)/venv
 	@scripts/setup.sh programs
+	@touch $@
+
+$(DONE)/synapse: requirements/synapse.txt | $(DONE)/venv
+	@scripts/setup.sh synapse
 	@touch $@
 
 $(DONE)/project: pyproject.toml requirements/build.txt src/ybs/__init__.py | $(DONE)/venv

@@ -18,11 +18,12 @@ compile() { # compile FILE SOURCES AND OPTIONS...
 }
 
 # All sets are cut from one solution, so that they can share a virtual environment.
-cat requirements/*.txt 2>/dev/null | grep -v '^-' >"$whole/all.txt" || true
+cat requirements/[!s]*.txt 2>/dev/null | grep -v '^-' >"$whole/all.txt" || true
 case ${1:-} in --upgrade) : >"$whole/all.txt" ;; esac
 compile "$whole/all.txt" pyproject.toml --extra acp --extra keyring --extra local --extra web --group dev
 compile requirements/run.txt pyproject.toml --constraints "$whole/all.txt"
 compile requirements/local.txt pyproject.toml --constraints "$whole/all.txt" --extra local
 compile requirements/test.txt pyproject.toml --constraints "$whole/all.txt" --group test
 compile requirements/check.txt pyproject.toml --constraints "$whole/all.txt" --group dev
+compile requirements/synapse.txt --group synapse # a server of the tests, in an environment of its own
 compile requirements/build.txt --group build --constraints "$whole/all.txt"

@@ -5,6 +5,7 @@
 #   scripts/setup.sh install FILE         install a pinned set from requirements/
 #   scripts/setup.sh project              install ybs itself, from this folder
 #   scripts/setup.sh programs             install what the tests use beside it, where that is allowed
+#   scripts/setup.sh synapse              install the Matrix homeserver that slow tests start
 #
 # Uses uv when it is on PATH, and python3 -m venv with pip when not. Nothing else is needed.
 set -eu
@@ -94,6 +95,21 @@ install_clients() {
     (cd "$venv/npm" && npm ci --silent --ignore-scripts --no-audit --no-fund) || say "NOT INSTALLED: the clients of tests/frontends/acp/npm; their tests will fail"
 }
 
+# A Matrix homeserver that slow tests start; what it needs does not fit to what ybs needs.
+install_synapse() {
+    [ "$(uname -s)" = Linux ] || return 0
+    if [ ! -x "$venv/synapse/bin/python" ]; then
+        if has_uv; then
+            prepare_uv
+            uv venv --quiet --python "$venv/bin/python" "$venv/synapse"
+        else
+            "$venv/bin/python" -m venv "$venv/synapse"
+        fi
+    fi
+    say "installing requirements/synapse.txt"
+    (venv=$venv/synapse && install --no-deps --require-hashes -r requirements/synapse.txt) || say "NOT INSTALLED: requirements/synapse.txt; tests that need it will be skipped"
+}
+
 case ${1:-} in
 venv) make_venv ;;
 install)
@@ -108,5 +124,6 @@ programs)
     install_programs
     install_clients
     ;;
-*) fail "usage: scripts/setup.sh venv | install FILE | project | programs" ;;
+synapse) install_synapse ;;
+*) fail "usage: scripts/setup.sh venv | install FILE | project | programs | synapse" ;;
 esac

@@ -19,13 +19,12 @@ from ybs.agent.small_models.read_ahead import (
     MOST_COUNTED,
     MOST_LINES,
     MOST_READ_LINES,
+    MOST_SURVEYED,
     ReadAhead,
     looks_ahead,
     missing_in,
 )
 from ybs.agent.small_models.support import Guided
-from ybs.agent.small_models.survey import MOST_FILES
-from ybs.agent.small_models.survey import MOST_LINES as MOST_SURVEYED
 from ybs.agent.small_models.topics import terms_in
 from ybs.core.call_ids import CallIds
 from ybs.core.events import AssistantSaid
@@ -65,7 +64,7 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
 
 
 def surveyed(pattern: str, path: str = ".") -> list[Any]:
-    listed = ["list_files", "**/*", path, MOST_FILES]
+    listed = ["list_files", "**/*", path, MOST_SURVEYED]
     whole = rf"\b(?:{pattern})"
     return [listed, ["search_files", whole, path, MOST_SURVEYED, 0, True]] if pattern else [listed]
 

@@ -11,7 +11,9 @@ import pytest
 
 from channel_contract import FakePlatform, Taken, TelegramPlatform, running
 from discord_platform import DiscordPlatform
+from matrix_platform import MatrixPlatform
 from slack_platform import SlackPlatform
+from whatsapp_platform import WhatsAppPlatform
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
 from ybs.config.schema import Gateway as Settings
@@ -36,7 +38,13 @@ from ybs.frontends.gateway.gateway import BUILT_IN, _maker, make_channels
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
-PLATFORMS: tuple[type[FakePlatform], ...] = (TelegramPlatform, DiscordPlatform, SlackPlatform)
+PLATFORMS: tuple[type[FakePlatform], ...] = (
+    TelegramPlatform,
+    DiscordPlatform,
+    MatrixPlatform,
+    SlackPlatform,
+    WhatsAppPlatform,
+)
 HELLO = Outgoing(text="hello", plain="hello")
 YES_NO = ((Button("Yes", "token-1"),), (Button("No", "token-2"),))
 
@@ -80,6 +88,8 @@ async def test_a_private_message_comes_in_whole_and_is_answered_in_its_place(pla
 
 
 async def test_in_a_group_the_bot_is_addressed_by_its_name_alone(platform):
+    if not platform.room:
+        pytest.skip("the platform has no groups with bots")
     async with talking(platform) as (_, taken):
         await platform.say("hello all", chat=platform.room)
         await platform.say("hello you", chat=platform.room, mention=True)
@@ -90,6 +100,8 @@ async def test_in_a_group_the_bot_is_addressed_by_its_name_alone(platform):
 
 
 async def test_a_thread_is_a_place_of_its_own_and_is_answered_there(platform):
+    if not platform.room:
+        pytest.skip("the platform has no groups with bots")
     async with talking(platform) as (channel, taken):
         await platform.say("hi", chat=platform.room, thread=platform.thread, mention=True)
         await platform.until(lambda: taken.events)

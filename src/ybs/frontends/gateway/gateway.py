@@ -53,7 +53,7 @@ from ybs.security.unicode import printable
 from ybs.session.options import Options
 
 #: The platforms that come with ybs, a module each.
-BUILT_IN: Final = ("discord", "slack", "telegram")
+BUILT_IN: Final = ("discord", "matrix", "slack", "telegram", "whatsapp")
 #: So long running turns have at the end; the others go on with the next start.
 _GRACE_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 30.0

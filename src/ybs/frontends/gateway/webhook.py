@@ -1,6 +1,10 @@
-"""A small HTTP server for a platform's webhook, behind the person's own proxy with TLS: POST, JSON, and a secret in a header."""
+"""A small HTTP server for a platform's webhook, behind the person's own proxy with TLS.
+
+It takes JSON by POST: Telegram's with the secret in a header, Meta's with the body's signature by the secret.
+"""
 
 import asyncio
+import hashlib
 import hmac
 import json
 import socket
@@ -10,7 +14,7 @@ from typing import Any, Final, Self
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ybs.core.errors import YbsError
@@ -18,15 +22,25 @@ from ybs.frontends.gateway.channel import BadSettingsError
 from ybs.frontends.web.command import Server
 from ybs.frontends.web.gate import BoundedProtocol
 
-_HEADER: Final = "x-telegram-bot-api-secret-token"
+_HEADER, _SIGNED_HEADER = "x-telegram-bot-api-secret-token", "x-hub-signature-256"
 _MOST_BYTES: Final = 2_000_000
 
 
 class Webhook:
-    """Serves `listen` ("HOST:PORT") inside its `async with`. `came` takes a body; what it raises makes the platform send that again."""
+    """Serves `listen` ("HOST:PORT") inside its `async with`. `came` takes a body; what it raises makes the platform send that again.
 
-    def __init__(self, listen: str, secret: str, came: Callable[[Any], Awaitable[None]]) -> None:
+    Where there is a `verify_token`, the address is Meta's: its challenge is answered to who knows that token, and bodies are signed.
+    """
+
+    def __init__(
+        self,
+        listen: str,
+        secret: str,
+        came: Callable[[Any], Awaitable[None]],
+        verify_token: str = "",
+    ) -> None:
         self._listen, self._secret, self._came = listen, secret.encode(), came
+        self._verify_token = verify_token.encode()
         self._one = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -38,7 +52,10 @@ class Webhook:
         except (OSError, ValueError, OverflowError) as error:
             self._socket.close()
             raise BadSettingsError(f"webhook_listen: {self._listen} cannot be used") from error
-        app = Starlette(routes=[Route("/{path:path}", self._post, methods=["POST"])])
+        routes = [Route("/{path:path}", self._post, methods=["POST"])]
+        if self._verify_token:
+            routes.append(Route("/{path:path}", self._challenged, methods=["GET"]))
+        app = Starlette(routes=routes)
         config = uvicorn.Config(
             app, http=BoundedProtocol, lifespan="off", log_config=None, access_log=False
         )
@@ -52,15 +69,27 @@ class Webhook:
         await asyncio.gather(self._serving, return_exceptions=True)
         self._socket.close()
 
-    async def _post(self, request: Request) -> Response:
-        given = request.headers.get(_HEADER, "").encode()
-        if not hmac.compare_digest(given, self._secret):
+    async def _challenged(self, request: Request) -> Response:
+        query = request.query_params
+        if not hmac.compare_digest(query.get("hub.verify_token", "").encode(), self._verify_token):
             return Response(status_code=403)
+        return PlainTextResponse(query.get("hub.challenge", ""))
+
+    def _is_genuine(self, request: Request, body: bytes) -> bool:
+        given, secret = request.headers.get(_HEADER, ""), self._secret
+        if self._verify_token:
+            given = request.headers.get(_SIGNED_HEADER, "")
+            secret = b"sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+        return hmac.compare_digest(given.encode(), secret)
+
+    async def _post(self, request: Request) -> Response:
         body = bytearray()
         async for piece in request.stream():
             body += piece
             if len(body) > _MOST_BYTES:
                 return Response(status_code=413)
+        if not self._is_genuine(request, bytes(body)):
+            return Response(status_code=403)
         try:
             async with self._one:  # in the order in which they came
                 await self._came(json.loads(bytes(body)))
