@@ -235,7 +235,6 @@ LATE_IMPORTS = {
     "commands": 8,
     "conductor": 4,
     "compaction": 2,
-    "config": 2,
     "frontends": 35,
     "providers": 8,
     "security": 17,

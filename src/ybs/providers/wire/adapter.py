@@ -72,7 +72,7 @@ class Adapter(Protocol):
         """Return what the paths are joined to; the address may be given with or without a version and the path of the call."""
         ...
 
-    def path(self, options: RequestOptions) -> str:
+    def path(self, options: RequestOptions, /) -> str:
         """Return the path of the chat call below the base, such as `/chat/completions`."""
         ...
 
