@@ -15,8 +15,7 @@ from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     # The first request needs none of it.
-    from ybs.tools.builtin.git_plan import Plan
-    from ybs.tools.builtin.work_tree import WorkTree
+    from ybs.tools.builtin.git_plan import Plan, WorkTree
 
 #: What destroys nothing: an "always" stands for all such calls.
 _ALIKE = ("add", "commit", "branch")
@@ -37,7 +36,7 @@ class Git(BuiltInTool):
     @property
     def tree(self) -> "WorkTree":
         """The repository around the project."""
-        from ybs.tools.builtin.work_tree import WorkTree
+        from ybs.tools.builtin.git_plan import WorkTree
 
         self._tree = self._tree or WorkTree(self.workspace)
         return self._tree
