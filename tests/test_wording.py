@@ -47,15 +47,15 @@ EXCEPTIONS = {
     ),
     ("security/commands/options.py", "--config"): "an option of curl",
     (
-        "tools/mcp/stderr.py",
+        "tools/mcp/connection.py",
         'give it the network, which the first fetch of a package needs: take "network": false out of its entry (--no-network of ybs mcp add)',
     ): "how the entry of a server is written, by hand or by the command that adds it",
     (
-        "tools/mcp/stderr.py",
+        "tools/mcp/connection.py",
         'let it change the project: "project": "write" in its entry (--project write)',
     ): "the same",
-    ("tools/mcp/stderr.py", '"] in its entry (--write '): "the same",
-    ("tools/mcp/stderr.py", '"] in its entry, or "write" to change it (--write '): "the same",
+    ("tools/mcp/connection.py", '"] in its entry (--write '): "the same",
+    ("tools/mcp/connection.py", '"] in its entry, or "write" to change it (--write '): "the same",
     ("tools/builtin/run_shell.py", " is reached from outside only after /ports "): (
         "the summary of a call is for the person, who alone can open a port"
     ),

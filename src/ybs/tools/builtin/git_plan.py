@@ -17,7 +17,7 @@ from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 
 if TYPE_CHECKING:
-    from ybs.tools.builtin.git import Arguments
+    from ybs.tools.builtin.git_arguments import Arguments
 from collections.abc import Sequence
 from pathlib import Path
 
