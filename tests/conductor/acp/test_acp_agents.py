@@ -45,7 +45,7 @@ async def test_it_changes_a_copy_whose_changes_are_merged(scene: Scene) -> None:
 
 async def test_gemini_reads_a_file_that_is_missing_as_empty(scene: Scene) -> None:
     await scene.play(["read", "gone"], agent={"preset": "gemini"})
-    assert scene.said == "read ''"
+    assert scene.said == "read '';"
 
 
 async def test_what_it_changed_unasked_is_asked_about_as_the_mode_says(scene: Scene) -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,9 +34,7 @@ WAITING: Final = (
 WITHOUT_SDK: Final = "ybs: `ybs acp` needs the package agent-client-protocol; install it with: pip install 'ybs[acp]'"
 #: A log of more bytes begins anew.
 _MOST_LOG_BYTES: Final = 1_000_000
-#: A message of more bytes is not copied.
-_MOST_BYTES: Final = 1 << 27
-_CHUNK_BYTES: Final = 65_536
+_CHUNK_BYTES: Final = 1 << 20
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -107,7 +106,7 @@ async def _alone(options: Options, read_from: int, write_to: TextIO) -> None:
     async with asyncio.TaskGroup() as group:
         agent_end = await asyncio.open_unix_connection(sock=here)
         group.create_task(served(options, *agent_end))
-        editor_end = await asyncio.open_unix_connection(sock=there, limit=_MOST_BYTES)
+        editor_end = await asyncio.open_unix_connection(sock=there, limit=_CHUNK_BYTES)
         await copied(read_from, write_to, *editor_end)
 
 
@@ -132,8 +131,8 @@ async def copied(
 
     coming = asyncio.create_task(come())
     try:
-        async for line in reader:
-            await called(lambda line=line: put_json(line, write_to), "stdout", None)
+        async for lines in _whole_lines(reader):
+            await called(lambda lines=lines: put_json(lines, write_to), "stdout", None)
         return coming.done()
     except ToolError:  # nobody reads any more
         return True
@@ -143,6 +142,17 @@ async def copied(
         coming.cancel()
         await asyncio.wait((coming,))
         writer.close()
+
+
+async def _whole_lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    """Yield what has come, up to the end of its last line: half a character cannot be written."""
+    begun = list[bytes]()
+    while data := await reader.read(_CHUNK_BYTES):
+        whole, end, rest = data.rpartition(b"\n")
+        if end:
+            yield b"".join((*begun, whole, end))
+            begun.clear()
+        begun.append(rest)
 
 
 async def served(

@@ -33,6 +33,7 @@ class EditorPipe:
         self._reader, self._writer, self._greet = reader, writer, greet
         self._lines, self._came = Lines(), deque[RpcMessage]()
         self._open, self._greeted = set[int | str](), False
+        self._out = bytearray()
         writer.transport.set_write_buffer_limits(_MOST_UNREAD_BYTES)
 
     async def opened(self) -> bool:
@@ -98,11 +99,23 @@ class EditorPipe:
         await self._put(message)
 
     async def _put(self, message: RpcMessage) -> None:
-        self._writer.write(encoded(message) + b"\n")
-        await self._writer.drain()
+        if not self._out:  # what is sent at once goes out together
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out += encoded(message) + b"\n"
+        if len(self._out) > _CHUNK_BYTES:
+            self._flush()
+        transport = self._writer.transport
+        if transport.is_closing() or transport.get_write_buffer_size() > _MOST_UNREAD_BYTES:
+            await self._writer.drain()
+
+    def _flush(self) -> None:
+        if self._out:
+            self._writer.write(bytes(self._out))
+            self._out.clear()
 
     async def close(self) -> None:
         """Let what was sent go out, for a moment, and send nothing more."""
+        self._flush()
         self._writer.close()
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(_FLUSH_SECONDS):
