@@ -5,6 +5,7 @@
 
 import argparse
 import asyncio
+import base64
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from chat_kills import POINTS
 from chat_platform import ChatPlatform, Sent
+from postgres import Postgres, postgres
 from scripted import Entry, OpenAIServer
 from scripted.http import RecordedRequest
 from ybs.testing import answer, call
@@ -35,11 +37,17 @@ class GatewayProcess:
     """A gateway with a scripted model and platform, which may be killed and started again."""
 
     def __init__(
-        self, home: Path, platform: ChatPlatform, model: OpenAIServer, owners: Iterable[int]
+        self,
+        home: Path,
+        platform: ChatPlatform,
+        model: OpenAIServer,
+        owners: Iterable[int],
+        database: str = "",
     ) -> None:
         self.home, self.platform, self.model = home, platform, model
-        self.shop = home / "shop"
-        self.shop.mkdir()
+        self.shop = home.parent / "shop"  # a volume that machines share
+        self.shop.mkdir(exist_ok=True)
+        home.mkdir()
         self.process: asyncio.subprocess.Process | None = None
         settings = home / ".config" / "ybs" / "config.json"
         settings.parent.mkdir(parents=True)
@@ -55,6 +63,7 @@ class GatewayProcess:
                 "channels": {"telegram": telegram},
                 "projects": {"shop": str(self.shop)},
                 "per_minute": 10_000,
+                "database": database,
             },
         }
         settings.write_text(json.dumps(text))
@@ -85,6 +94,16 @@ class GatewayProcess:
         out, _ = await process.communicate()
         return out.decode()
 
+    def transcripts(self) -> Iterable[str]:
+        """Return the transcripts."""
+        sessions = self.home / ".config" / "ybs" / "sessions"
+        return [file.read_text() for file in sessions.rglob("*.jsonl")]
+
+    def shows(self, label: str, *, after: int = 0) -> bool:
+        """Return whether a button of this label stands in a message behind the first so many."""
+        rows = [row for sent in self.platform.sent[after:] for row in sent.buttons]
+        return any(each["text"] == label for row in rows for each in row)
+
     def end(self) -> None:
         """Have it end."""
         assert self.process is not None
@@ -114,12 +133,52 @@ async def gateway(owners: Iterable[int] = CHATS) -> AsyncGenerator[GatewayProces
     with TemporaryDirectory(prefix="ybs-") as home:
         model = OpenAIServer([reply], is_repeated=True)
         async with ChatPlatform() as platform, model:
-            process = GatewayProcess(Path(home), platform, model, owners)
+            process = GatewayProcess(Path(home) / "home", platform, model, owners)
             try:
                 yield process
             finally:
                 if process.process is not None:
                     await process.kill()
+
+
+class Machines(GatewayProcess):
+    """Two machines that share a database and a folder of the project: each start is on the other one."""
+
+    def __init__(
+        self, folder: Path, platform: ChatPlatform, model: OpenAIServer, server: Postgres
+    ) -> None:
+        self.homes = [folder / "one", folder / "two"]
+        for home in self.homes:
+            super().__init__(home, platform, model, CHATS, server.url)
+        self.server = server
+
+    async def start(self, point: str = "-", count: int = 1) -> None:
+        """Start it on the machine that it did not run on last."""
+        self.homes.reverse()
+        self.home = self.homes[0]
+        await super().start(point, count)
+
+    def transcripts(self) -> Iterable[str]:
+        """Return the transcripts as the database has them."""
+        query = "SELECT encode(string_agg(lines, '' ORDER BY number), 'base64') FROM transcripts GROUP BY session"
+        rows = self.server.ask(f"SELECT replace(e, E'\\n', '') FROM ({query}) AS t(e)").split()
+        return [base64.b64decode(row).decode() for row in rows]
+
+
+@asynccontextmanager
+async def machines() -> AsyncGenerator[Machines]:
+    """Set two machines up, of which none has been started."""
+    with TemporaryDirectory(prefix="ybs-") as folder:
+        os.chmod(folder, 0o711)  # noqa: PTH101 - the database is another user's
+        model = OpenAIServer([reply], is_repeated=True)
+        with postgres(Path(folder) / "database") as server:
+            async with ChatPlatform() as platform, model:
+                process = Machines(Path(folder), platform, model, server)
+                try:
+                    yield process
+                finally:
+                    if process.process is not None:
+                        await process.kill()
 
 
 def reply(request: RecordedRequest) -> Entry:
@@ -229,9 +288,8 @@ class Run:
     def _turns(self) -> Counter[str]:
         """Count how many times each task was said in a transcript."""
         said = Counter[str]()
-        sessions = self.process.home / ".config" / "ybs" / "sessions"
-        for file in sessions.rglob("*.jsonl"):
-            for record in map(json.loads, file.read_text().splitlines()):
+        for text in self.process.transcripts():
+            for record in map(json.loads, text.splitlines()):
                 if record.get("type") == "user" and record.get("origin", "person") == "person":
                     said.update(re.findall(r"^task (\d+)", str(record.get("content"))))
         return said
@@ -246,9 +304,9 @@ class Run:
         return found
 
 
-async def main(faults: int, seed: int) -> int:
+async def main(faults: int, seed: int, *, on_two: bool) -> int:
     """Play, and print what was found."""
-    async with gateway() as process:
+    async with machines() if on_two else gateway() as process:
         run = Run(process, seed)
         problems = await run.play(faults)
         sys.stdout.write(f"{sum(run.kills.values())} kills, {len(run.tasks)} tasks\n")
@@ -263,5 +321,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--machines", action="store_true", help="two that share a database")
     chosen = parser.parse_args()
-    sys.exit(asyncio.run(main(chosen.faults, chosen.seed)))
+    sys.exit(asyncio.run(main(chosen.faults, chosen.seed, on_two=chosen.machines)))

@@ -140,6 +140,11 @@ class DiscordPlatform(FakePlatform):
         return list(self._sent.values())
 
     @property
+    def connections(self) -> int:
+        """How often a client came."""
+        return self.identified + self.resumed
+
+    @property
     def unread(self) -> int:
         """See FakePlatform."""
         return 0

@@ -36,6 +36,8 @@ class SlackPlatform(FakePlatform):
         self._doubles, self._number, self._port = 1, 0, 0
         self.calls, self.connections, self.fetches = list[dict[str, Any]](), 0, list[str]()
         self._pinged = list[str]()
+        #: Whether a connection gets no answer to its pings.
+        self.is_silent = False
         #: Where a file lies that is not Slack's.
         self.elsewhere = ""
 
@@ -151,7 +153,7 @@ class SlackPlatform(FakePlatform):
             await self._socket.send_json(envelope)
 
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse()
+        socket = web.WebSocketResponse(autoping=not self.is_silent)
         await socket.prepare(request)
         self.connections += 1
         self._socket = socket

@@ -353,6 +353,7 @@ def add_learn(parser: "ArgumentParser") -> list["Action"]:
     return [
         add("--project", action="store_true", help="of accept: write it for this project"),
         add("--cron", action="store_true", help="of schedule: show a line for cron"),
+        add("--gateway", action="store_true", help="of schedule: have `ybs gateway` run it"),
         add("--write", action="store_true", help="of schedule: write the systemd timer"),
         add("--all", action="store_true", help="of forget: all that was learned"),
         add("--yes", action="store_true", help="agree without being asked"),

@@ -12,7 +12,7 @@ import pytest
 from killing import Player, RepeatingServer, Victim
 from serving import serving
 
-KILLS = 120
+KILLS = 72
 SESSIONS = 12
 KILLED = -9
 

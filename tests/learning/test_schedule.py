@@ -4,11 +4,21 @@ import shutil
 import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ybs.learning.detector import Cluster, Request
-from ybs.learning.schedule import Rhythm, Task, cron_line, rhythm_of, systemd_units
+from ybs.learning.schedule import (
+    Rhythm,
+    Scheduled,
+    Task,
+    cron_line,
+    keep,
+    rhythm_of,
+    scheduled_in,
+    systemd_units,
+)
 
 #: A Monday.
 BEGUN = datetime(2026, 3, 2, 9, 5)
@@ -77,3 +87,45 @@ def test_systemd_reads_the_timer(rhythm: Rhythm) -> None:
     timer = systemd_units(TASK, rhythm)["ybs-standup.timer"]
     when = timer.partition("OnCalendar=")[2].partition("\n")[0]
     subprocess.run(["systemd-analyze", "calendar", when], check=True, capture_output=True)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def scheduled(rhythm: Rhythm, **rest: Any) -> Scheduled:
+    since = at("2026-03-02 12:00").timestamp()  # a Monday
+    return Scheduled(name="x", folder="/x", mode="plan", rhythm=rhythm, **{"since": since, **rest})
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "now", "due"),
+    [
+        (Rhythm(days=1, hour=9), "2026-03-02 13:00", ""),  # agreed to after that
+        (Rhythm(days=1, hour=9), "2026-03-03 08:59", ""),
+        (Rhythm(days=1, hour=9), "2026-03-03 09:00", "2026-03-03 09:00"),
+        (Rhythm(days=1, hour=9), "2026-03-06 08:00", "2026-03-05 09:00"),  # the newest missed one
+        (Rhythm(days=7, hour=9, weekdays=(0,)), "2026-03-08 20:00", ""),
+        (Rhythm(days=7, hour=9, weekdays=(0,)), "2026-03-10 20:00", "2026-03-09 09:00"),
+        (Rhythm(days=1, hour=9, weekdays=(0, 1, 2, 3, 4)), "2026-03-08 20:00", "2026-03-06 09:00"),
+        (Rhythm(days=3, hour=9), "2026-03-06 20:00", "2026-03-04 09:00"),  # on the 1st, 4th, 7th, …
+        (
+            Rhythm(days=1, hour=2, minute=30),
+            "2026-03-29 12:00",
+            "2026-03-29 02:30",
+        ),  # may not exist
+    ],
+)
+def test_what_is_due_is_the_newest_time_that_was_missed(rhythm: Rhythm, now: str, due: str) -> None:
+    found = scheduled(rhythm).due(at(now))
+    assert found == (at(due).timestamp() if due else 0.0)
+    if found:
+        assert scheduled(rhythm, begun=found).due(at(now)) == 0.0
+
+
+def test_what_the_gateway_runs_is_kept_and_a_damaged_file_costs_no_other(tmp_path: Path) -> None:
+    kept = scheduled(Rhythm(days=1, hour=9))
+    keep(tmp_path / "scheduled", kept)
+    (tmp_path / "scheduled" / "a.json").write_text("{")
+    assert scheduled_in(tmp_path / "scheduled") == [kept]
+    assert scheduled_in(tmp_path / "nowhere") == []

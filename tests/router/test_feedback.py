@@ -15,6 +15,7 @@ from ybs.core.events import (
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    UserSaid,
 )
 from ybs.router.feedback import Feedback, asks_again
 
@@ -173,3 +174,17 @@ def test_before_any_turn_there_is_nothing_to_say():
     feedback.add(FilesChanged(checkpoint="c"))
     feedback.close()
     assert (feedback.last, feedback.take()) == ("", [])
+
+
+def test_a_command_of_the_persons_went_as_before_unless_they_had_to_say_more():
+    feedback = Feedback()
+    more = UserSaid(content="and the tests")
+    assert turn(feedback, "plain", more) == {}
+    feedback.expect_command()
+    assert turn(feedback, "good") == {"good as before": (1.0, 0.4)}
+    feedback.expect_command()
+    assert turn(feedback, "bad", more)["bad as before"] == (0.0, 0.4)
+    feedback.expect_command()
+    own = UserSaid(content="a summary", origin="guard")
+    assert turn(feedback, "own", own)["own as before"] == (1.0, 0.4)
+    assert "after as before" not in turn(feedback, "after", more)

@@ -76,7 +76,7 @@ def _check(outside: Path, said: str) -> None:
 ROUNDS = [
     3,
     *(
-        pytest.param(180, id=f"many-{part}", marks=[pytest.mark.slow, pytest.mark.timeout(900)])
+        pytest.param(90, id=f"many-{part}", marks=[pytest.mark.slow, pytest.mark.timeout(900)])
         for part in range(4)
     ),
 ]

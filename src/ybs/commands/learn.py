@@ -17,7 +17,15 @@ from ybs.core.wording import first_words, listed, plural
 from ybs.learning.detector import Cluster
 from ybs.learning.draft import Draft, as_text, draft_of, usual_steps
 from ybs.learning.preferences import Preference
-from ybs.learning.schedule import Task, cron_line, rhythm_of, systemd_units
+from ybs.learning.schedule import (
+    Rhythm,
+    Scheduled,
+    Task,
+    cron_line,
+    keep,
+    rhythm_of,
+    systemd_units,
+)
 from ybs.learning.store import Learned, LearningStore
 from ybs.session.reply import Menu, MenuItem, Reply, Row, Table
 from ybs.session.session import Session
@@ -256,7 +264,32 @@ class Learning:
             text=f"Written to {self._host.short(str(folder))}. It begins with:\n  systemctl --user enable --now {timer}"
         )
 
+    def schedule_in_gateway(self, number: int, *, mode: str, allow: tuple[str, ...]) -> Reply:
+        """Have the gateway run a task's command, with exactly these rights. Raises YbsError and OSError."""
+        name, folder, rhythm = self._planned_runs(number)
+        scheduled = Scheduled(
+            name=name, folder=folder, rhythm=rhythm, since=time.time(), mode=mode, allow=allow
+        )
+        keep(self._results, scheduled)
+        place = self._host.short(str(self._results / f"{name}.json"))
+        return Reply(
+            text=f"`ybs gateway` runs /{name} {rhythm.words} in the mode {mode}, and answers in your chat and in {name}.md beside {place}; delete that file to end it."
+        )
+
+    @property
+    def _results(self) -> Path:
+        return self._host.state_folder / "scheduled"
+
     def _schedule(self, number: int, *, mode: str, with_cron: bool, program: str) -> dict[str, str]:
+        name, folder, rhythm = self._planned_runs(number)
+        result = self._results / f"{name}.md"
+        result.parent.mkdir(parents=True, exist_ok=True)
+        command = (program, "--print", f"/{name}", "--mode", mode)
+        task = Task(name=name, folder=folder, command=command, result=result)
+        return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)
+
+    def _planned_runs(self, number: int) -> tuple[str, str, Rhythm]:
+        """Return the name of a task's command, the folder that it is for, and when it comes. Raises YbsError."""
         learned = self.store.load()
         cluster = learned.find(number)
         rhythm = rhythm_of(cluster)
@@ -269,11 +302,7 @@ class Learning:
         folder = cluster.last[-1].project or str(self._folder)
         if not folder.isprintable():
             raise YbsError(f"no timer can be written for a folder of such a name: {folder!r}")
-        result = self._host.state_folder / "scheduled" / f"{name}.md"
-        result.parent.mkdir(parents=True, exist_ok=True)
-        command = (program, "--print", f"/{name}", "--mode", mode)
-        task = Task(name=name, folder=folder, command=command, result=result)
-        return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)
+        return name, folder, rhythm
 
     def _own_folder(self) -> Path:
         return self._host.config_folder / "commands"

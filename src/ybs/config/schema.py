@@ -415,6 +415,13 @@ class Gateway(Struct, frozen=True, kw_only=True):
             "`type` names the platform where the name does not."
         ),
     ] = {}
+    database: Annotated[
+        str,
+        Meta(
+            description="The address of a PostgreSQL database, `postgresql://USER@HOST/NAME`, that gateways of several machines share; its password is looked "
+            "for in `PGPASSWORD` and `~/.pgpass`. Empty: files of this machine."
+        ),
+    ] = ""
     projects: Annotated[
         dict[str, str],
         Meta(description="Folders that the owner can bind a chat to, by name: `/project NAME`."),

@@ -19,7 +19,8 @@ def without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
 
     Every call has its result, so the results alone tell whether there are any.
     """
-    if not any(UNSEEN in each.call_id for each in messages if isinstance(each, ToolResult)):
+    ids = [each.call_id for each in messages if isinstance(each, ToolResult)]
+    if UNSEEN not in "\n".join(ids):
         return messages
     return [message for message in messages if not _is_unseen(message)]
 

@@ -1,19 +1,23 @@
-"""The rhythm of a recurring task, and what runs it by the clock: a systemd timer or a line for cron.
+"""The rhythm of a recurring task, and what runs it by the clock: the gateway, a systemd timer or a line for cron.
 
-A missed run is made up for once (systemd) or left out (cron), two runs never overlap, and times are local ones, so that daylight saving moves nothing.
+A missed run is made up for once (gateway, systemd) or left out (cron), two runs never overlap, and times are local ones, so that daylight saving moves nothing.
 """
 
 import shlex
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
+from ybs.config import private_file
+from ybs.core.errors import YbsError
 from ybs.learning.detector import Cluster
 
 _NEEDED_DAYS: Final = 4
@@ -30,6 +34,12 @@ class Rhythm(Struct, frozen=True, kw_only=True):
     hour: int
     minute: int = 0
     weekdays: tuple[int, ...] = ()
+
+    def holds(self, day: date) -> bool:
+        """Return whether the task comes on a day. What comes each so many days is counted from the first of the month, as systemd does."""
+        if self.weekdays:
+            return day.weekday() in self.weekdays
+        return self.days <= 1 or (day.day - 1) % round(self.days) == 0
 
     @property
     def words(self) -> str:
@@ -65,6 +75,46 @@ def _weekdays(gap: float, times: Sequence[datetime], days: Sequence[int]) -> tup
     #: 1970-01-01 was a Thursday.
     has_weekend = any((day + 3) % _WEEK > 4 for day in days)
     return (0, 1, 2, 3, 4) if gap == 1 and not has_weekend and len(days) > 5 else ()
+
+
+class Scheduled(Struct, frozen=True, kw_only=True):
+    """A command of the person's that the gateway runs by the clock, in a folder and a mode, with rules such as `--allow` takes.
+
+    `since` is when they agreed; `begun` is the time of the last run that was begun, and `ended` of the last that came to its end.
+    """
+
+    name: str
+    folder: str
+    mode: str
+    rhythm: Rhythm
+    since: float
+    allow: tuple[str, ...] = ()
+    begun: float = 0.0
+    ended: float = 0.0
+
+    def due(self, now: datetime) -> float:
+        """Return the time of the run that is due, the newest where several were missed; 0 where none is."""
+        at = time(self.rhythm.hour, self.rhythm.minute)
+        for back in range(32):
+            day = now.date() - timedelta(days=back)
+            moment = datetime.combine(day, at).timestamp()
+            if moment <= now.timestamp() and self.rhythm.holds(day):
+                return moment if moment > max(self.since, self.begun) else 0.0
+        return 0.0
+
+
+def scheduled_in(folder: Path) -> list[Scheduled]:
+    """Return what the gateway is to run; what cannot be read is left out."""
+    found: list[Scheduled] = []
+    for file in sorted(folder.glob("*.json")):
+        with suppress(OSError, YbsError, msgspec.DecodeError):
+            found.append(msgspec.json.decode(private_file.read(file) or b"", type=Scheduled))
+    return found
+
+
+def keep(folder: Path, scheduled: Scheduled) -> None:
+    """Write down what the gateway is to run. Raises Unsafe and OSError."""
+    private_file.replace(folder / f"{scheduled.name}.json", msgspec.json.encode(scheduled))
 
 
 class Task(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from ybs.core.events import (
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    UserSaid,
 )
 from ybs.router.store import Signal
 
@@ -28,7 +29,7 @@ CHECKED: Final = 1.0
 KEPT: Final = 0.7
 #: The same was asked for again.
 REPHRASED: Final = 0.6
-#: Calls that could not be run, edits that were refused, a turn that was stopped.
+#: Calls that could not be run, edits that were refused, a turn that was stopped, a command of the person's that they had to correct.
 STUMBLED: Final = 0.4
 #: After so many more turns nothing is expected to be said of a turn any more.
 TURNS_WAITED: Final = 2
@@ -51,7 +52,10 @@ _FEWEST_WORDS: Final = 3
 
 
 class Outcome(Struct, kw_only=True):
-    """What was seen of one turn. `check` is how the last test, build or linter after the last edit ended."""
+    """What was seen of one turn. `check` is how the last test, build or linter after the last edit ended.
+
+    `is_of_command`: it is one of the person's commands, which went well before; `is_corrected`: they said more while it ran.
+    """
 
     decision: str
     words: str = ""
@@ -62,6 +66,8 @@ class Outcome(Struct, kw_only=True):
     check: bool | None = None
     checkpoints: list[str] = field(default_factory=list)
     was_taken_back: bool = False
+    is_of_command: bool = False
+    is_corrected: bool = False
     age: int = 0
 
 
@@ -85,6 +91,7 @@ class Feedback:
         self._commands: dict[str, str] = {}
         self._ended: TurnFinished | None = None
         self._credited = ""
+        self._is_of_command = False
 
     @property
     def last(self) -> str:
@@ -99,6 +106,10 @@ class Feedback:
     def has_edits(self) -> bool:
         """Whether the running turn has changed files, as far as the model that answers now is concerned."""
         return self._now is not None and self._now.edits > 0
+
+    def expect_command(self) -> None:
+        """Note that the next turn is one of the person's commands."""
+        self._is_of_command = True
 
     def begin(self, words: str) -> None:
         """Note that a turn begins with the person's words."""
@@ -115,7 +126,7 @@ class Feedback:
 
     def end(self) -> None:
         """Say what the turn showed, which is over, and settle what waited long enough."""
-        now, self._now = self._now, None
+        now, self._now, self._is_of_command = self._now, None, False
         for each in self._past:
             each.age += 1
         if now is not None:
@@ -146,6 +157,8 @@ class Feedback:
                 self._look_at(event)
             case TurnFinished():
                 self._ended = event
+            case UserSaid(origin="person") if self._now is not None:
+                self._now.is_corrected = True
             case FilesChanged() | FilesRestored() | Rewound():
                 self._look_at_past(event)
             case _:
@@ -173,7 +186,7 @@ class Feedback:
         """Return the outcome of another decision in the same turn: what came before it was not its work."""
         if self._now is not None and self._now.decision == decision:
             return self._now
-        return Outcome(decision=decision, words=self._words)
+        return Outcome(decision=decision, words=self._words, is_of_command=self._is_of_command)
 
     def _look_at(self, event: ToolFinished) -> None:
         now, command = self._now, self._commands.pop(event.id, "")
@@ -222,6 +235,8 @@ def _signals(now: Outcome, ended: TurnFinished) -> Iterator[Signal]:
     if now.refused_edits:
         share = now.refused_edits / (now.refused_edits + now.edits)
         yield Signal(name="refused edits", reward=1 - share, weight=STUMBLED)
+    if now.is_of_command:
+        yield Signal(name="as before", reward=float(not now.is_corrected), weight=STUMBLED)
     if ended.reason == "interrupted":
         yield Signal(name="cancelled", reward=0.0, weight=STUMBLED)
     if ended.reason in ("loop", "limit"):

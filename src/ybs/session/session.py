@@ -293,6 +293,8 @@ class Session:
         if reply.takes_up:
             return await self.take_up() or reply
         if reply.prompt:
+            if (routed := self.parts.main.routed) is not None:
+                routed.feedback.expect_command()
             return await self._take(reply.prompt.words, reply.prompt.make)
         return await self._hand_on(reply.shared) if reply.shared else reply
 

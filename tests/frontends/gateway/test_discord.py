@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from channel_contract import Taken, running
@@ -140,6 +141,14 @@ async def test_a_press_is_acknowledged_when_it_is_kept(platform):
         assert [each.button for each in taken.events] == ["t1"]
 
 
+async def test_the_very_first_message_of_a_chat_comes_again_where_it_could_not_be_kept(platform):
+    async with talking(platform) as (_, taken):
+        taken.fails = 1
+        await platform.say("keep me")
+        await platform.until(lambda: taken.events)
+        assert (taken.fails, taken.events[0].text) == (0, "keep me")
+
+
 # The connection
 
 
@@ -190,6 +199,32 @@ async def test_what_was_said_while_nobody_ran_is_read_where_the_bot_was_before(
             "in the thread",
         }
         assert {each.place.thread for each in taken.events} == {"", THREAD}
+
+
+async def test_a_kill_before_a_first_message_was_kept_does_not_lose_it(platform, tmp_path: Path):
+    async with talking(platform, folder=str(tmp_path)) as (_, taken):
+        taken.fails = 1_000
+        await platform.say("first")
+        await platform.until(lambda: taken.fails < 1_000)
+    async with talking(platform, folder=str(tmp_path)) as (_, taken):
+        await platform.until(lambda: taken.events)
+        assert taken.events[0].text == "first"
+
+
+async def test_what_is_older_than_a_day_or_another_bots_is_not_read(platform, tmp_path: Path):
+    other = msgspec.structs.replace(HOME, account="9", chat="12")
+    known = [(HOME, 1), (other, 1)]
+    (tmp_path / "read.json").write_bytes(msgspec.json.encode(known))
+    await platform.say("now")
+    await platform.say("to another bot", chat="12")
+    day = 86_400_000 << 22
+    old = {**platform._history[0], "content": "old"}
+    old["id"] = str(int(old["id"]) - day - (day >> 4))
+    platform._history.insert(0, old)
+    async with talking(platform, folder=str(tmp_path)) as (_, taken):
+        await platform.say("live")
+        await platform.until(lambda: taken.events and taken.events[-1].text == "live")
+        assert [each.text for each in taken.distinct] == ["now", "live"]
 
 
 async def test_a_damaged_file_of_what_was_read_is_begun_anew(platform, tmp_path: Path):
@@ -266,6 +301,7 @@ async def test_five_buttons_have_rows_of_their_own_and_more_share_them(platform)
             await channel.send(HOME, Outgoing(text="?", plain="?", buttons=buttons))
             assert len(platform.calls[-1]["components"]) == rows
             assert len(platform.sent[-1].buttons) == min(count, 25)
+        assert not channel._connected.persistent_views, "the library is to remember none"
 
 
 async def test_typing_is_shown(platform):

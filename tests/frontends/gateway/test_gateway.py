@@ -17,12 +17,6 @@ async def started(process: GatewayProcess) -> None:
     await process.platform.until(lambda: process.platform.polls > polls, 30)
 
 
-def button(process: GatewayProcess, label: str, *, after: int = 0) -> bool:
-    """Return whether a button of this label stands in a message behind the first so many."""
-    rows = [row for sent in process.platform.sent[after:] for row in sent.buttons]
-    return any(each["text"] == label for row in rows for each in row)
-
-
 async def test_a_stranger_is_paired_asks_approves_and_is_answered():
     async with gateway(owners=()) as process:
         platform = process.platform
@@ -37,7 +31,7 @@ async def test_a_stranger_is_paired_asks_approves_and_is_answered():
         assert "as the owner" in await process.run("pair", waiting["code"])
         await platform.until(lambda: len(platform.texts(7)) == 2, 10)
         platform.say("task 1", chat=7, person=7)
-        await platform.until(lambda: button(process, "Yes"), 20)
+        await platform.until(lambda: process.shows("Yes"), 20)
         assert any("echo 1 &gt;&gt; effects" in each for each in platform.texts(7))
         platform.press("Yes", chat=7, person=7)
         await platform.until(lambda: any("done 1." in each for each in platform.texts(7)), 20)
@@ -51,7 +45,7 @@ async def test_stop_ends_a_turn_and_a_restart_does_not_bring_it_back():
         platform = process.platform
         await started(process)
         platform.say("task 1")
-        await platform.until(lambda: button(process, "Yes"), 20)
+        await platform.until(lambda: process.shows("Yes"), 20)
         platform.say("/stop")
         await platform.until(lambda: "Stopped." in platform.texts(), 20)
         await process.kill()
@@ -66,12 +60,12 @@ async def test_a_gateway_that_is_ended_goes_on_with_its_turns_when_it_is_started
         platform = process.platform
         await started(process)
         platform.say("task 1")
-        await platform.until(lambda: button(process, "Yes"), 20)
+        await platform.until(lambda: process.shows("Yes"), 20)
         process.end()
         assert await process.ended(20)
         count = len(platform.sent)
         await started(process)
-        await platform.until(lambda: button(process, "Yes", after=count), 30)
+        await platform.until(lambda: process.shows("Yes", after=count), 30)
         platform.press("Yes")
         await platform.until(lambda: any("done 1." in each for each in platform.texts()), 20)
         assert not any("Stopped" in each for each in platform.texts())

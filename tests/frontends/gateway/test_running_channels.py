@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from channel_contract import FakePlatform, Sent
+from channel_contract import Sent
 from chat_faults import MARK, reply
 from discord_platform import DiscordPlatform
 from scripted import OpenAIServer
@@ -23,14 +23,15 @@ from slack_platform import SlackPlatform
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-PLATFORMS: tuple[type[FakePlatform], ...] = (DiscordPlatform, SlackPlatform)
+PLATFORMS = (DiscordPlatform, SlackPlatform)
+Platform = DiscordPlatform | SlackPlatform
 YBS = (sys.executable, "-m", "ybs", "gateway")
 
 
 class Running:
     """The gateway as a process, on a platform and with a scripted model; tokens come by variables."""
 
-    def __init__(self, home: Path, platform: FakePlatform, model: OpenAIServer) -> None:
+    def __init__(self, home: Path, platform: Platform, model: OpenAIServer) -> None:
         self.home, self.platform = home, platform
         self.process: asyncio.subprocess.Process | None = None
         entry = platform.settings()
@@ -48,13 +49,12 @@ class Running:
 
     async def start(self) -> None:
         """Start it, and wait until the channel is connected."""
+        before = self.platform.connections
         with (self.home / "stderr").open("ab") as said:
             self.process = await asyncio.create_subprocess_exec(
                 *YBS, "start", env=self.environ, stdout=said, stderr=said
             )
-        async with asyncio.timeout(40):
-            while "connected" not in await self.run("channels"):  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.1)
+        await self.platform.until(lambda: self.platform.connections > before, 60)
 
     async def run(self, *words: str) -> str:
         """Run another command of the gateway and return what it prints."""
@@ -95,7 +95,7 @@ async def gateway(request: pytest.FixtureRequest) -> AsyncGenerator[Running]:
 
 
 @asynccontextmanager
-async def approving(platform: FakePlatform) -> AsyncGenerator[None]:
+async def approving(platform: Platform) -> AsyncGenerator[None]:
     """Say yes to each question, once."""
 
     async def press() -> None:

@@ -225,6 +225,35 @@ async def test_slack_may_be_away_for_a_while(platform):
         assert taken.events[0].text == "back"
 
 
+async def test_a_proxy_of_the_environment_is_used_but_not_for_what_needs_none(
+    platform, monkeypatch
+):
+    for name in ("no_proxy", "NO_PROXY", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    channel = make_channel("slack", platform.settings())
+    with pytest.raises(UnreachableError):
+        await channel.run(Taken(), lambda: None)
+    await channel.close()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with talking(platform) as (channel, taken):
+        await platform.say("hi")
+        await platform.until(lambda: taken.events)
+        await channel.send(HOME, HELLO)
+
+
+async def test_a_connection_that_is_silent_is_given_up(platform, monkeypatch):
+    monkeypatch.setattr(slack, "_HEARTBEAT", 0.2)
+    async with talking(platform) as (_, taken):
+        platform.is_silent = True
+        await platform.disconnect()
+        await platform.until(lambda: platform.connections == 2)
+        platform.is_silent = False
+        await platform.until(lambda: platform.connections == 3)
+        await platform.say("back")
+        await platform.until(lambda: taken.events)
+
+
 # Sending
 
 
@@ -245,7 +274,7 @@ async def test_messages_stand_in_blocks_with_a_text_for_notifications(platform):
         ("not_in_channel", ChatGoneError),
         ("edit_window_closed", MessageGoneError),
         ("token_revoked", BadSettingsError),
-        ("missing_scope", BadSettingsError),
+        ("missing_scope", RefusedError),
         ("fatal_error", MaybeSentError),
         ("something_new", RefusedError),
     ],

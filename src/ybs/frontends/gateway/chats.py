@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
+import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -18,10 +19,12 @@ from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway
 from ybs.core.errors import YbsError
-from ybs.core.ports import Tool
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect, Tool
 from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Place
 from ybs.frontends.gateway.store import Store, chats
+from ybs.frontends.gateway.transcripts import KeptTranscripts
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
 from ybs.session.options import Options
@@ -29,6 +32,7 @@ from ybs.session.session import Session
 
 #: So many sessions are open at once; those that were used least lately are closed for others. They go on when somebody writes.
 MOST_OPEN: Final = 256
+_KEEP_SECONDS: Final = 1.0
 #: A session that nothing happens in is closed after so long.
 IDLE_SECONDS: Final = 900.0
 #: What counts in chats, whatever the settings say: nothing that was allowed to a person at a terminal.
@@ -42,6 +46,7 @@ _REDUCED: Final[Mapping[str, Any]] = {
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
 _PROGRAMS: Final = ("run_shell", "shell_job", "git")
 _ELSEWHERE: Final = "This conversation is open in another program on the machine. Close it there, or begin another one here: /new"
+_log = logging.getLogger("ybs.gateway.chats")
 
 
 def key_of(place: Place, person: str) -> str:
@@ -58,7 +63,7 @@ def place_of(key: str) -> Place:
 
 
 class Opened(Struct, eq=False):
-    """An open session of a chat. `began` is called before a turn begins, and has to note on the disk that it does."""
+    """An open session of a chat. `lost` is the name of one that another machine had begun and kept nothing of."""
 
     key: str
     place: Place
@@ -66,6 +71,7 @@ class Opened(Struct, eq=False):
     beginning: "Beginning"
     used_at: float
     leave: Callable[[], None]
+    lost: str = ""
 
     @property
     def session(self) -> Session:
@@ -74,10 +80,12 @@ class Opened(Struct, eq=False):
 
 
 class Beginning(TurnHook):
-    """Has it noted that a turn begins, before anything of it is written or done."""
+    """Has it noted that a turn begins, before anything of it is written or done, and the transcript kept before a change is made."""
 
     def __init__(self) -> None:
         self._note: Callable[[], Awaitable[None]] | None = None
+        #: Keeps the transcript, where files are not enough.
+        self.keep: Callable[[], Awaitable[None]] | None = None
 
     def tell(self, note: Callable[[], Awaitable[None]] | None) -> None:
         """Have the next turns noted by this."""
@@ -89,6 +97,12 @@ class Beginning(TurnHook):
         if self._note is not None:
             await self._note()
 
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Have the transcript kept."""
+        del call, effect, paths
+        if self.keep is not None:
+            await self.keep()
+
 
 class Chats:
     """Opens and closes sessions of chats. `tools` makes the tools of a chat; `asking` asks what they ask.
@@ -96,7 +110,7 @@ class Chats:
     In all but the private chats of owners the model is not told what the person wrote about themselves.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of its own
         self,
         store: Store,
         hosted: HostedSessions,
@@ -105,8 +119,10 @@ class Chats:
         *,
         tools: Callable[[str, Place], tuple[Tool, ...]],
         asking: Asking,
+        kept: KeptTranscripts | None = None,
     ) -> None:
         self._store, self._options, self._settings = store, options, settings
+        self._kept = kept
         self._hosted, self._hub = hosted, hosted.hub
         self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
@@ -165,6 +181,9 @@ class Chats:
         options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
             options = replace(options, deny=(*options.deny, *_PROGRAMS))
+        if self._kept is not None and row.session:
+            await self._kept.bring(self._hosted.file_of(options, row.session))
+        lost = ""
         try:
             shared = await asyncio.to_thread(self._opening, options, row.session)
         except Busy as error:
@@ -173,6 +192,7 @@ class Chats:
             if not row.session:
                 raise
             await self._save(row.key, session="")  # its transcript is gone: a new one begins
+            lost = row.session if self._kept else ""
             shared = await asyncio.to_thread(self._opening, options, "")
         leave = self._asking.follow(row.key, place, shared.session)
         forget = self._hosted.adopt(shared)
@@ -181,7 +201,10 @@ class Chats:
             leave()
             forget()
 
-        return Opened(row.key, place, shared, beginning, time.monotonic(), left)
+        opened = Opened(row.key, place, shared, beginning, time.monotonic(), left, lost)
+        if (kept := self._kept) is not None:
+            beginning.keep = lambda: kept.must_put(Path(opened.session.journal.path))
+        return opened
 
     async def _is_held(self, options: Options) -> bool:
         """Return whether a whole sandbox holds what commands do here."""
@@ -236,6 +259,21 @@ class Chats:
             hooks=(*given.hooks, beginning),
         )
 
+    async def keep(self, opened: Opened) -> None:
+        """Put what the transcript of a session says into the database that several machines share, where there is one. Raises YbsError and OSError."""
+        if self._kept is not None and (path := opened.session.journal.path):
+            await self._kept.put(Path(path))
+
+    async def keep_all(self) -> None:
+        """Do so with those of all sessions, again and again."""
+        while self._kept is not None:
+            await asyncio.sleep(_KEEP_SECONDS)
+            for opened in tuple(self._opened.values()):
+                try:
+                    await self.keep(opened)
+                except (YbsError, OSError) as error:
+                    _log.warning("a transcript was not kept: %s", error)
+
     async def noted(self, key: str, session: str) -> None:
         """Note with which transcript a chat goes on."""
         await self._save(key, session=session)
@@ -266,6 +304,7 @@ class Chats:
         if (opened := self._opened.pop(key, None)) is not None:
             opened.leave()
             await opened.session.inbox.abandon()
+            await self.keep(opened)
             await self._hub.release(opened.session.id)
 
     async def aclose(self) -> None:

@@ -18,6 +18,7 @@ from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
+from ybs.frontends.gateway.lease import Lease, is_served
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Person, Policy, welcome
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
@@ -57,7 +58,7 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)
-    store = folder.store()
+    store = folder.store(settings)
     try:
         actions = {"status": _status, "channels": _channels, "pair": _pair, "doctor": _doctor}
         return asyncio.run(actions[arguments.action](arguments, options, settings, store))
@@ -80,8 +81,12 @@ def _start(
     try:
         _log_to(folder)
         os.chdir("/")  # the folder that it was started in may go away
+        lease = None
+        if settings.database:
+            lease = Lease(folder.database(settings), tell)
+            lease.take()
         with _serving(options) as (server, listening):
-            made = Gateway(options, settings, channels, server.sessions, tell)
+            made = Gateway(options, settings, channels, server.sessions, tell, lease)
             tell(_STARTED.format(names=", ".join(channels)))
             return asyncio.run(_run(made, server, listening, arguments, options))
     except UsageError as error:
@@ -166,9 +171,11 @@ def _logs(folder: GatewayFolder) -> int:
     return 0
 
 
-def _is_running(folder: GatewayFolder) -> bool:
+async def _is_running(options: Options, settings: Settings, store: Store) -> bool:
+    if settings.database:
+        return await store.do(is_served)
     try:
-        os.close(private_file.open_locked(folder.lock))
+        os.close(private_file.open_locked(GatewayFolder(options.host).lock))
     except Busy:
         return True
     return False
@@ -179,7 +186,7 @@ async def _status(
 ) -> int:
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
-        "running": _is_running(GatewayFolder(options.host)),
+        "running": await _is_running(options, settings, store),
         "channels": await _states(settings, store),
         "turns_waiting": came["waiting"] + came["new"],
         "messages_waiting": sent["pending"] + sent["attempting"],
@@ -272,14 +279,14 @@ async def _doctor(
     for name, folder in settings.projects.items():
         path = options.host.expand(folder, options.host.home)
         rows.append((f"project {name}", path.is_dir(), str(path)))
-    rows.append(("database", True, str(GatewayFolder(options.host).path)))
     await store.do(lambda c: c.execute(select(inbox.c.id).limit(1)).all())
+    rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
     try:
         channels = make_channels(settings, options.host)
     except ConfigError as error:
         channels = {}
         rows.append(("channels", False, str(error)))
-    is_running = _is_running(GatewayFolder(options.host))
+    is_running = await _is_running(options, settings, store)
     rows.append(("gateway", True, "runs" if is_running else "does not run: ybs gateway start"))
     for name, channel in channels.items():
         try:

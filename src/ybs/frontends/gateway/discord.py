@@ -1,8 +1,8 @@
 """The channel Discord: a bot in private chats, and where it is mentioned in the channels and threads of servers.
 
-Events come by Discord's gateway, which is told nothing of what was kept: a lost connection goes on where it broke, and where Discord
-does not let it, and after a restart, what was said meanwhile is read from the chats that are known. A message that may have been sent is sent again with
-the nonce that it had, by which Discord tells that it has it.
+Discord is told nothing of what was kept: a lost connection goes on where it broke, and where Discord does not let it, as after a restart,
+the chats that are known are read from where they were read before. A message that may have been sent is sent again with the nonce that it
+had, by which Discord tells that it has it.
 """
 
 import asyncio
@@ -67,8 +67,6 @@ _LONGEST_NONCE: Final = 25
 #: So many chats are known, of which is read what was missed: so many messages of each, and no older ones.
 _MOST_CHATS, _MOST_MISSED = 200, 100
 _LONGEST_AWAY: Final = timedelta(days=1)
-#: Close codes of Discord's gateway for a token that it does not know, and for what this bot may not ask for.
-_REFUSED: Final = (4004, 4013, 4014)
 _UNKNOWN_BOT: Final = "Discord does not know the token."
 _TYPES: Final = (discord.MessageType.default, discord.MessageType.reply)
 #: Discord's codes of errors, and the errors that they are.
@@ -81,32 +79,16 @@ _CODES: Final[Mapping[int, type[ChannelError]]] = {
     50083: ChatGoneError,  # the thread is archived
     160005: ChatGoneError,  # the thread is locked
 }
-_KINDS: Final[tuple[tuple[tuple[type[Exception], ...], type[ChannelError], str], ...]] = (
-    (
-        (discord.LoginFailure, discord.ConnectionClosed, discord.PrivilegedIntentsRequired),
-        BadSettingsError,
-        _UNKNOWN_BOT,
-    ),
-    (
-        (aiohttp.ClientConnectorError, RuntimeError),  # the latter where the session is closed
-        UnreachableError,
-        "Discord cannot be reached.",
-    ),
-    ((TimeoutError,), MaybeSentError, "Discord did not answer in time."),
-    ((aiohttp.ClientError, OSError), MaybeSentError, "The connection to Discord broke."),
+_KINDS: Final[tuple[tuple[type[Exception], type[ChannelError], str], ...]] = (
+    (discord.LoginFailure, BadSettingsError, _UNKNOWN_BOT),
+    (aiohttp.ClientConnectorError, UnreachableError, "Discord cannot be reached."),
+    (RuntimeError, UnreachableError, "The connection to Discord is closed."),
+    (TimeoutError, MaybeSentError, "Discord did not answer in time."),
+    (aiohttp.ClientError, MaybeSentError, "The connection to Discord broke."),
+    (OSError, MaybeSentError, "The connection to Discord broke."),
 )
-#: What the library raises: its own errors, those of the connection, and what comes of an answer that makes no sense.
-_FAILURES: Final = (
-    discord.DiscordException,
-    aiohttp.ClientError,
-    OSError,
-    TimeoutError,
-    RuntimeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
+#: What comes of an answer that makes no sense.
+_ODD: Final = (LookupError, TypeError, ValueError, AttributeError)
 _log = logging.getLogger("ybs.gateway.discord")
 
 
@@ -117,7 +99,7 @@ class _OddAnswerError(MaybeSentError):
 class _Settings(Struct, frozen=True):
     """The entry of a channel. `base_url` and `gateway_url` are those of a proxy, for all bots of the process."""
 
-    token: str
+    token: str = ""
     base_url: str = ""
     gateway_url: str = ""
     folder: str = ""
@@ -125,11 +107,9 @@ class _Settings(Struct, frozen=True):
 
 def make_channel(name: str, section: Mapping[str, Any]) -> "Discord":
     """Make a channel of its name and its entry in the settings. Raises BadSettingsError."""
-    if not section.get("token"):
-        raise BadSettingsError("there is no token: https://discord.com/developers gives one")
     settings = settings_of(section, _Settings)
     if not settings.token.strip():
-        raise BadSettingsError("the token is empty")
+        raise BadSettingsError("there is no token: https://discord.com/developers gives one")
     if settings.base_url:
         Route.BASE = settings.base_url.rstrip("/")
     if settings.gateway_url:
@@ -325,12 +305,9 @@ class Discord:
         text = message.content
         for mention in (f"<@{self.account}>", f"<@!{self.account}>"):
             text = text.replace(mention, "")
-        text = encodable(text).strip()
-        for snapshot in (
-            message.message_snapshots
-        ):  # another person's words: never a command of who passes them on
-            text = f"(forwarded)\n{encodable(snapshot.content)}\n{text}".rstrip()
-        return text
+        for snapshot in message.message_snapshots:  # never a command of who passes it on
+            text = f"(forwarded)\n{snapshot.content}\n{text}"
+        return encodable(text).strip()
 
     def _place(self, channel: Any) -> Place:
         """Return a chat: that of a thread is the channel that it is in."""
@@ -415,7 +392,7 @@ async def _asked(asking: Awaitable[T], seconds: float = _TIMEOUT) -> T:
     try:
         async with asyncio.timeout(seconds):
             return await asking
-    except _FAILURES as error:
+    except (discord.DiscordException, aiohttp.ClientError, OSError, RuntimeError, *_ODD) as error:
         raised = _translated(error)
     raise raised
 
@@ -426,10 +403,11 @@ def _translated(error: Exception) -> ChannelError:
         return WaitError(error.retry_after)
     if isinstance(error, discord.HTTPException) and not isinstance(error, discord.LoginFailure):
         return _answered(error)
-    if isinstance(error, discord.ConnectionClosed) and error.code not in _REFUSED:
-        return ChannelError(f"Discord ended the connection ({error.code}).")
-    for kinds, kind, words in _KINDS:
-        if isinstance(error, kinds):
+    if isinstance(error, discord.ConnectionClosed):
+        words = f"Discord ended the connection ({error.code})."
+        return BadSettingsError(_UNKNOWN_BOT) if error.code == 4004 else ChannelError(words)
+    for failure, kind, words in _KINDS:
+        if isinstance(error, failure):
             return kind(words)
     return _OddAnswerError(f"Discord's answer could not be understood ({type(error).__name__}).")
 

@@ -7,14 +7,13 @@ come one after the other. What a workflow has done is written in the session's t
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, Final
 
 from dbos import DBOS, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy.exc import DBAPIError
 
-from ybs.frontends.gateway.store import StoreError, sqlite_engine
+from ybs.frontends.gateway.store import StoreError
 
 #: Turns of another version cannot be gone on with: it changes where a recovered turn could not be understood any more.
 VERSION: Final = "turn-1"
@@ -27,26 +26,27 @@ _POLL_SECONDS: Final = 0.1
 
 
 class Engine:
-    """Runs `run` with the id of each turn. One of these at a time in a process, and one process at a time with the file."""
+    """Runs `run` with the id of each turn. One of these at a time in a process, and one process at a time with the database."""
 
-    def __init__(self, path: Path, run: Callable[[str], Awaitable[None]], *, at_once: int) -> None:
-        self._path, self._run, self._at_once = path, run, at_once
+    def __init__(
+        self, database: SqlEngine, run: Callable[[str], Awaitable[None]], *, at_once: int
+    ) -> None:
+        self._database, self._run, self._at_once = database, run, at_once
 
     async def start(self) -> None:
         """Connect, and go on with the turns that a killed process left. Raises StoreError."""
-        engine = sqlite_engine(self._path)
         try:
-            await self._launch(engine)
+            await self._launch()
         except DBAPIError as error:
-            raise StoreError(engine, error) from error
+            raise StoreError(self._database, error) from error
 
-    async def _launch(self, engine: SqlEngine) -> None:
+    async def _launch(self) -> None:
         logging.getLogger("dbos").propagate = True
         config: Any = {
             "name": "ybs-gateway",
-            "system_database_url": f"sqlite:///{self._path}",
-            "system_database_engine": engine,
-            "executor_id": "gateway",  # the lock of the folder lets one run
+            "system_database_url": self._database.url.render_as_string(hide_password=False),
+            "system_database_engine": self._database,
+            "executor_id": "gateway",  # the lock of the folder, or the lease, lets one run
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "WARNING",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Engine as SqlEngine
 
 from ybs.config.host import Host
 from ybs.config.installed import installed
@@ -28,20 +28,25 @@ from ybs.frontends.gateway.channel import (
     Place,
 )
 from ybs.frontends.gateway.chats import Chats, key_of
+from ybs.frontends.gateway.lease import Lease
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
+from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import (
     Store,
     channel_states,
     inbox,
+    insert_into,
     ledger,
+    shared_engine,
     sqlite_engine,
     states_in,
 )
 from ybs.frontends.gateway.supervisor import Supervisor
+from ybs.frontends.gateway.transcripts import KeptTranscripts
 from ybs.frontends.gateway.turns import Turns
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.unicode import printable
@@ -63,11 +68,16 @@ class GatewayFolder:
     def __init__(self, host: Host) -> None:
         self.path = host.state_folder / "gateway"
         self.lock, self.log = self.path / "lock", self.path / "log"
-        self.turns = self.path / "turns.db"
 
-    def store(self) -> Store:
-        """Open the database. Raises StoreError, Unsafe and OSError."""
-        return Store(sqlite_engine(self.path / "gateway.db"))
+    def database(self, settings: Settings, name: str = "gateway") -> SqlEngine:
+        """Return the engine of the database: the one of the settings, or a file. Raises ConfigError, Unsafe and OSError."""
+        if settings.database:
+            return shared_engine(settings.database)
+        return sqlite_engine(self.path / f"{name}.db")
+
+    def store(self, settings: Settings, lease: Lease | None = None) -> Store:
+        """Open the database. Raises ConfigError, StoreError, Unsafe and OSError."""
+        return Store(self.database(settings), lease.check if lease else None)
 
 
 class Gateway:
@@ -80,20 +90,26 @@ class Gateway:
         channels: Mapping[str, Channel],
         hosted: HostedSessions,
         say: Callable[[str], None],
+        lease: Lease | None = None,
     ) -> None:
         """Put the parts together. Raises ConfigError, StoreError and OSError."""
         folder = GatewayFolder(options.host)
-        self._channels, self._say = channels, say
-        self._store = store = folder.store()
+        self._channels, self._say, self._lease = channels, say, lease
+        self._store = store = folder.store(settings, lease)
         self._people = people = People(
             store, {n: Policy.of(n, settings.channels[n]) for n in channels}
         )
         self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
         asking = Asking(outbox, people)
         budget = Budget(store, settings.usd_per_day)
-        self.chats = Chats(store, hosted, options, settings, tools=self._tools, asking=asking)
-        self.turns = Turns(store, folder.turns, self.chats, outbox, budget)
+        kept = KeptTranscripts(store, lease) if lease else None
+        self.chats = Chats(
+            store, hosted, options, settings, tools=self._tools, asking=asking, kept=kept
+        )
+        turns = folder.database(settings, "turns")
+        self.turns = Turns(store, turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
+        self._scheduled = ScheduledRuns(options, self._tell_owner)
         self._receiving = set[asyncio.Task[None]]()
         self._taking = set[str]()
 
@@ -120,8 +136,8 @@ class Gateway:
         values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
 
         def work(connection: Connection) -> bool:
-            done = connection.execute(insert(inbox).values(**values).on_conflict_do_nothing())
-            return done.rowcount > 0
+            row = insert_into(connection, inbox).values(**values).on_conflict_do_nothing()
+            return connection.execute(row.returning(inbox.c.id)).first() is not None
 
         if await self._store.do(work):
             self._receive(incoming)
@@ -161,7 +177,14 @@ class Gateway:
             for name, channel in self._channels.items()
         }
         running = [asyncio.create_task(each.run()) for each in supervisors.values()]
-        running += [asyncio.create_task(self.outbox.run()), asyncio.create_task(self._look())]
+        parts = [
+            self.outbox.run(),
+            self._look(),
+            self.chats.keep_all(),
+            self._scheduled.run(),
+        ]
+        parts += [self._lease.watch()] if self._lease else []
+        running += map(asyncio.create_task, parts)
         waiting = asyncio.create_task(stopped.wait())
         try:
             await asyncio.wait((waiting, *running), return_when=asyncio.FIRST_COMPLETED)
@@ -180,13 +203,23 @@ class Gateway:
             if error:
                 self._say(f"{name}: {error}")
             values = {"account": channel.account, "state": state, "error": error, "at": time.time()}
-            statement = insert(channel_states).values(name=name, **values)
-            statement = statement.on_conflict_do_update(index_elements=["name"], set_=values)
-            task = asyncio.create_task(self._store.do(lambda c: c.execute(statement)))
+
+            def work(c: Connection) -> None:
+                row = insert_into(c, channel_states).values(name=name, **values)
+                c.execute(row.on_conflict_do_update(index_elements=["name"], set_=values))
+
+            task = asyncio.create_task(self._store.do(work))
             self._receiving.add(task)  # pyright: ignore[reportArgumentType] - it is held, not read
             task.add_done_callback(self._receiving.discard)  # pyright: ignore[reportArgumentType]
 
         return said
+
+    async def _tell_owner(self, run: str, text: str) -> None:
+        """Post what came of a run by the clock in the first owner's private chat, where there is one."""
+        for name, channel in self._channels.items():
+            for place in (await self._people.places_of_owners(name, channel.account))[:1]:
+                await self.outbox.post(place, text, id=f"scheduled:{run}")
+                return
 
     async def health(self) -> list[tuple[str, str, bool]]:
         """Return facts for the page: channels, what waits and what failed, and who waits to be let in, with their codes."""

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, func, select, update
-from sqlalchemy.dialects.sqlite import insert
 
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
@@ -34,7 +33,7 @@ from ybs.frontends.gateway.channel import (
     WaitError,
 )
 from ybs.frontends.gateway.formatting import Formatted, formatted, literal
-from ybs.frontends.gateway.store import Store, chats, ledger
+from ybs.frontends.gateway.store import Store, chats, insert_into, ledger
 
 T = TypeVar("T")
 #: What a message ends with that may have arrived before.
@@ -144,7 +143,7 @@ class Outbox:
             row |= {"place": msgspec.json.encode(place), "body": msgspec.json.encode(body)}
             rows.append({**row, "edits": "" if number else edits})
         await self._store.do(
-            lambda c: c.execute(insert(ledger).values(rows).on_conflict_do_nothing())
+            lambda c: c.execute(insert_into(c, ledger).values(rows).on_conflict_do_nothing())
         )
         self._wake.set()
 
@@ -330,7 +329,7 @@ class Outbox:
 
 def _chat(place: Place) -> str:
     """Return the name of a chat: a platform counts what is sent to all of its threads."""
-    return "\0".join((place.channel, place.account, place.chat))
+    return "\n".join((place.channel, place.account, place.chat))
 
 
 def _messages(

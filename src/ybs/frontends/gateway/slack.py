@@ -58,37 +58,27 @@ _MOST_BUTTONS: Final = 25
 _SUBTYPES: Final = ("", "file_share", "thread_broadcast")
 #: What Slack's words for what went wrong mean, besides `RefusedError`.
 _ERRORS: Final[Mapping[str, type[ChannelError]]] = {
-    **dict.fromkeys(
-        (
-            "account_inactive",
-            "invalid_auth",
-            "missing_scope",
-            "not_allowed_token_type",
-            "not_authed",
-            "token_expired",
-            "token_revoked",
-        ),
-        BadSettingsError,
-    ),
-    **dict.fromkeys(
-        (
-            "cannot_dm_bot",
-            "channel_not_found",
-            "is_archived",
-            "messages_tab_disabled",
-            "not_in_channel",
-            "restricted_action",
-            "thread_not_found",
-            "user_disabled",
-        ),
-        ChatGoneError,
-    ),
-    **dict.fromkeys(
-        ("cant_update_message", "edit_window_closed", "message_not_found"), MessageGoneError
-    ),
-    **dict.fromkeys(
-        ("fatal_error", "internal_error", "request_timeout", "service_unavailable"), MaybeSentError
-    ),
+    "account_inactive": BadSettingsError,
+    "invalid_auth": BadSettingsError,
+    "not_allowed_token_type": BadSettingsError,
+    "not_authed": BadSettingsError,
+    "token_expired": BadSettingsError,
+    "token_revoked": BadSettingsError,
+    "cannot_dm_bot": ChatGoneError,
+    "channel_not_found": ChatGoneError,
+    "is_archived": ChatGoneError,
+    "messages_tab_disabled": ChatGoneError,
+    "not_in_channel": ChatGoneError,
+    "restricted_action": ChatGoneError,
+    "thread_not_found": ChatGoneError,
+    "user_disabled": ChatGoneError,
+    "cant_update_message": MessageGoneError,
+    "edit_window_closed": MessageGoneError,
+    "message_not_found": MessageGoneError,
+    "fatal_error": MaybeSentError,
+    "internal_error": MaybeSentError,
+    "request_timeout": MaybeSentError,
+    "service_unavailable": MaybeSentError,
 }
 #: <@U1>, <#C1|name>, <!here>, <https://x.example|words>
 _MARK: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")

@@ -1,7 +1,7 @@
 """The gateway's database: what came, what is to be sent, who may speak, and which session a chat is.
 
-One SQLite file in ybs's own folder, which no command of a model can reach; the tables are SQLAlchemy's, so that another database can
-take its place. Modules keep their statements to themselves and run them by `Store.do`.
+One SQLite file in ybs's own folder, which no command of a model can reach, or a PostgreSQL database that gateways of several machines
+share (`lease.py` says which of them serves). Modules keep their statements to themselves and run them by `Store.do`.
 """
 
 import asyncio
@@ -26,12 +26,14 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    make_url,
     select,
 )
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ybs.config import private_file
-from ybs.core.errors import YbsError
+from ybs.core.errors import ConfigError, YbsError
 
 T = TypeVar("T")
 metadata: Final = MetaData()
@@ -130,6 +132,58 @@ spending: Final = Table(
     Column("usd", Float, nullable=False),
 )
 
+#: The number of the gateway that serves, in a database that several share.
+lease: Final = Table(
+    "lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("number", Integer, nullable=False),
+)
+
+#: Transcripts, in a database that several share: whole lines of their files, in order.
+transcripts: Final = Table(
+    "transcripts",
+    metadata,
+    Column("session", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("lines", LargeBinary, nullable=False),
+)
+
+
+def insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    """Return an insertion that can say what is done where the row is there already."""
+    is_shared = connection.dialect.name == "postgresql"
+    return postgresql.insert(table) if is_shared else sqlite.insert(table)
+
+
+#: A database that is silent for so long is given up, in seconds; on its side, so is a gateway.
+SILENT_SECONDS: Final = 3
+
+
+def shared_engine(address: str) -> Engine:
+    """Return the engine of a PostgreSQL database. Raises ConfigError for an address that is none."""
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise ConfigError(f"gateway.database is no address of a database: {error}") from error
+    if url.get_backend_name() != "postgresql":
+        raise ConfigError(
+            "gateway.database is no address of a PostgreSQL database: postgresql://USER@HOST/NAME"
+        )
+    alive = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": SILENT_SECONDS}
+    silent = {"connect_timeout": SILENT_SECONDS, "tcp_user_timeout": SILENT_SECONDS * 1_000}
+    url = url.set(drivername="postgresql+psycopg")
+    return create_engine(url, connect_args={**alive, **silent}, pool_pre_ping=True)
+
+
+def _make_tables(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":  # gateways may start at once
+        connection.execute(select(func.pg_advisory_xact_lock(int.from_bytes(b"ybs-made"))))
+    metadata.create_all(connection)
+    connection.execute(
+        insert_into(connection, lease).values(id=1, number=0).on_conflict_do_nothing()
+    )
+
 
 def sqlite_engine(path: Path) -> Engine:
     """Return the engine of a file that this person alone can read, made where it is missing. Raises Unsafe and OSError."""
@@ -155,13 +209,17 @@ class StoreError(YbsError):
 
 
 class Store:
-    """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done."""
+    """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done.
 
-    def __init__(self, engine: Engine) -> None:
+    `check` looks first in each transaction whether it may be.
+    """
+
+    def __init__(self, engine: Engine, check: Callable[[Connection], None] | None = None) -> None:
         """Raise StoreError where the file is no database, or a damaged one: who may speak is not to be forgotten unseen."""
-        self._engine = engine
+        self._engine, self._check = engine, check
         try:
-            metadata.create_all(engine)
+            with engine.begin() as connection:
+                _make_tables(connection)
         except DBAPIError as error:
             raise StoreError(engine, error) from error
         self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
@@ -173,6 +231,8 @@ class Store:
     def _done(self, work: Callable[[Connection], T]) -> T:
         try:
             with self._engine.begin() as connection:
+                if self._check is not None:
+                    self._check(connection)
                 return work(connection)
         except DBAPIError as error:
             raise StoreError(self._engine, error) from error

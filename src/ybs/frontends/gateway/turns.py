@@ -7,10 +7,10 @@ sent now), had ended (else `Session.take_up` goes on with it), and what its answ
 
 import asyncio
 import logging
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import Row, select, update
 
 from ybs.core.errors import YbsError
@@ -36,13 +36,13 @@ _log = logging.getLogger("ybs.gateway.turns")
 
 
 class Turns:
-    """Runs the turns of all chats. `file` is the engine's database; `budget` is told what a turn has cost."""
+    """Runs the turns of all chats. `database` is the engine's; `budget` is told what a turn has cost."""
 
     def __init__(
-        self, store: Store, file: Path, chats: Chats, outbox: Outbox, budget: Budget
+        self, store: Store, database: SqlEngine, chats: Chats, outbox: Outbox, budget: Budget
     ) -> None:
         self._store, self._chats, self._outbox, self._budget = store, chats, outbox, budget
-        self._engine = Engine(file, self.run, at_once=AT_ONCE)
+        self._engine = Engine(database, self.run, at_once=AT_ONCE)
         self._running: dict[str, str] = {}
         #: Set as long as no turn runs.
         self.idle = asyncio.Event()
@@ -149,12 +149,14 @@ class Turns:
             shown=lambda message: self._set(row.id, message=message),
         )
         async with live:
-            if row.session and row.session != session.journal.name:
+            began_in = "" if row.session == opened.lost else row.session
+            if began_in and began_in != session.journal.name:
                 return "The chat went on with another session before this was answered."
-            begun = session.journal.replay.rounds.begun > row.turns if row.session else False
+            begun = session.journal.replay.rounds.begun > row.turns if began_in else False
             outcome = (
                 await self._going_on(session) if begun else await self._sent(row, incoming, opened)
             )
+        await self._chats.keep(opened)
         if isinstance(outcome, str):
             return outcome
         if cost := outcome.finished.usage.cost_usd:

@@ -66,6 +66,12 @@ def _accept(learning: Learning, number: int, arguments: "Namespace") -> int:
 
 def _schedule(learning: Learning, number: int, arguments: "Namespace") -> int:
     mode, program = arguments.mode or "plan", sys.argv[0]
+    if arguments.gateway:
+        allow = tuple(arguments.allow)
+        rights = f"in the mode {mode}" + (f" and with --allow {', '.join(allow)}" if allow else "")
+        if not _is_agreed(f"Have the gateway run it, {rights}? [y/N] ", arguments):
+            return _REFUSED
+        return _print(learning.schedule_in_gateway(number, mode=mode, allow=allow))
     _print(learning.schedule(number, mode=mode, with_cron=arguments.cron, program=program))
     if not arguments.write or arguments.cron:
         return 0

@@ -26,6 +26,7 @@ from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
+from ybs.transcripts.saved import SUFFIX
 from ybs.transcripts.store import Store
 
 #: A turn that the server died in so often is left for a person to look at.
@@ -198,6 +199,10 @@ class HostedSessions:
             raise YbsError(f"No session of {folder} is saved.")
         name = newest.name if newest else store.name_of(opening.name, project=folder)
         return self._hold(name, opening, is_fork=is_fork)
+
+    def file_of(self, options: Options, name: str) -> Path:
+        """Return the file of the session of this name."""
+        return self._store(options).folder / f"{name}{SUFFIX}"
 
     def _store(self, options: Options) -> Store:
         config = load_settings(options).config

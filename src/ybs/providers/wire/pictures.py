@@ -1,7 +1,7 @@
 """Pictures on their way to a model: as base64, or as a line of text for a model that sees none."""
 
 from binascii import b2a_base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -31,13 +31,12 @@ def pictures_before(messages: Sequence[Message], place: int) -> list[Image]:
     return images
 
 
-def pictures_in(request: Request) -> Iterator[Image]:
-    """Yield all pictures of a request."""
-    for message in request.messages:
-        if isinstance(message, ToolResult):
-            yield from message.images
-        elif isinstance(message, UserMessage):
-            yield from (part for part in message.content if isinstance(part, Image))
+def pictures_in(request: Request) -> list[Image]:
+    """Return all pictures of a request, those of tools first."""
+    messages = request.messages
+    results = [each.images for each in messages if isinstance(each, ToolResult) and each.images]
+    said = [each.content for each in messages if isinstance(each, UserMessage)]
+    return [part for parts in (*results, *said) for part in parts if isinstance(part, Image)]
 
 
 class RefusedPictures:

@@ -1,7 +1,7 @@
 """Masks what the values of `core/` are made of: texts, JSON, pictures. Ids and signatures stay as they are."""
 
 import zlib
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
 from msgspec import DecodeError, Raw, Struct, json, structs
@@ -23,6 +23,8 @@ _KEY_BEGINS = lazy(
 )
 _KEY_ENDS = lazy(r"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY")
 _KEY_LINE = lazy(r"[A-Za-z0-9+/]{40}")
+#: JSON below this length is remembered for a while, in bytes.
+_SHORT = 4_096
 #: How far before the end of a key a line of it is looked for, in characters.
 _TAIL = 160
 
@@ -97,16 +99,26 @@ def _fields_of(kind: type[Struct]) -> tuple[str, ...]:
 
 
 def _gather_raw(raw: bytes, texts: list[str]) -> bool:
+    found = (_texts_in if len(raw) < _SHORT else _texts_in.__wrapped__)(raw)
+    texts += found or ()
+    return found is not None
+
+
+@lru_cache(
+    maxsize=32
+)  # a call comes by several times: as a message, when it begins, when it is written down
+def _texts_in(raw: bytes) -> list[str] | None:
+    """Return the texts in a piece of JSON; None where it is none."""
     try:
         data = json.decode(raw)
     except (DecodeError, UnicodeDecodeError):
-        return False
+        return None
+    texts: list[str] = []
     if b"\\" in raw:
         _gather_data(data, texts)
     else:
         texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
-    texts += joined(data)
-    return True
+    return texts + joined(data)
 
 
 def _gather_data(data: Any, texts: list[str]) -> None:

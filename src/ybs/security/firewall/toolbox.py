@@ -53,14 +53,14 @@ class FirewallToolbox(ToolboxWrapper):
             result = await self._toolbox.run(restored, live)
         finally:
             live.close()
+        if is_clean(self.firewall, result):
+            return result
         changes = tuple(map(self._masked_change, result.changes))
         result = replace(result, changes=()) if changes else result
         clean = self._masked_result(result, live)
         return replace(clean, changes=changes) if changes else clean
 
     def _masked_result(self, result: ToolResult, live: "_Live") -> ToolResult:
-        if is_clean(self.firewall, result):
-            return result
         clean = masked(self.firewall, result, live.place)
         clean = replace(clean, name=result.name)
         if not live.has_key(clean):

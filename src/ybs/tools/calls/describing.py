@@ -1,9 +1,9 @@
 """What is said of a call when it begins, from its name and arguments alone: its effect, a title, and the files it names."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, cast, runtime_checkable
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -43,26 +43,22 @@ _LONGEST_TITLE = 200  # columns
 
 def described(event: ToolStarted, toolbox: Toolbox, roots: Roots) -> ToolStarted:
     """Return the event of a call of the toolbox with everything that is said of it."""
-    effects = [spec.name for spec in toolbox.specs()]
-    name, arguments = own_name(event.name, effects), bytes(event.arguments)
+    name, arguments = event.name, bytes(event.arguments)
+    if name not in _VERBS:
+        name = own_name(name, [spec.name for spec in toolbox.specs()])
     effect = effect_of(event.name, [toolbox])
     paths = tuple(dict.fromkeys(_paths_in(arguments, roots))) if name in _NAMING_FILES else ()
     return replace(event, effect=effect, title=title_of(name, arguments), paths=paths)
 
 
-@runtime_checkable
-class Effective(Protocol):
-    """A toolbox that says the effects of tools that it does not offer, too."""
-
-    def effect_of(self, name: str) -> str:
-        """Return the effect of the tool that a call of this name means; empty where there is none."""
-        ...
-
-
 def effect_of(name: str, toolboxes: Iterable[Toolbox]) -> str:
-    """Return the effect of the tool that a call of this name means, by the toolboxes themselves or by what they offer."""
+    """Return the effect of the tool that a call of this name means; empty where there is none.
+
+    Toolboxes with an `effect_of` of their own know those of tools that they do not offer, too.
+    """
     for toolbox in toolboxes:
-        if isinstance(toolbox, Effective) and (effect := toolbox.effect_of(name)):
+        known: Callable[[str], str] | None = getattr(toolbox, "effect_of", None)
+        if known is not None and (effect := known(name)):
             return effect
         effects = {spec.name: spec.effect for spec in toolbox.specs()}
         if effect := effects.get(own_name(name, effects)):
