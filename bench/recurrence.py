@@ -1,8 +1,10 @@
 """Judge the detector of recurring tasks on made-up users: precision, recall, at which occurrence it is offered, offers a week, and its rhythm.
 
     python bench/recurrence.py [--users 100] [--tuning] [--format json] [--verbose]
+    python bench/recurrence.py --history REPOSITORY [--author NAME]
 
-The users of the judged seeds were never looked at while the detector was tuned.
+The users of the judged seeds were never looked at while the detector was tuned. A history is replayed as requests: a commit's title asks for
+the changes of its files; what would have been offered when is printed, for a person to judge.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -20,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from recurrence_users import DAY, JUDGED_FROM, Asked, User, user
 
-from ybs.learning.detector import Cluster, Detector, Known
+from ybs.learning.detector import Cluster, Detector, Known, Request
 from ybs.learning.schedule import rhythm_of
 from ybs.learning.store import PER_WEEK
 
@@ -135,13 +138,50 @@ def _judge_rhythm(judged: Judged, cluster: Cluster, gap: float) -> None:
         judged.right_rhythms += rhythm is not None and abs(rhythm.days - gap) <= GAP_SHARE * gap
 
 
+def replay(repository: str, author: str) -> None:
+    """Show a detector the commits of a repository, the oldest first, and print what it offers."""
+    form = [
+        "log",
+        "--reverse",
+        "--no-merges",
+        "--name-only",
+        "--format=%x00%ct%x01%s",
+        f"--author={author}",
+    ]
+    log = subprocess.run(["git", "-C", repository, *form], capture_output=True, check=True)
+    detector, offered, at, today = Detector(Known()), list[Cluster](), list[float](), 0
+    for entry in log.stdout.decode(errors="replace").split("\0")[1:]:
+        head, *files = [line for line in entry.splitlines() if line]
+        seconds, _, title = head.partition("\x01")
+        now = float(seconds)
+        if int(now // DAY) != today:
+            today = int(now // DAY)
+            free = PER_WEEK - sum(each > now - 7 * DAY for each in at)
+            for cluster in detector.recurring(offered)[: max(free, 0)]:
+                offered.append(cluster)
+                at.append(now)
+                day = time.strftime("%Y-%m-%d", time.gmtime(now))
+                print(day, f"{cluster.count} times on {len(cluster.days)} days:")
+                for request in cluster.last:
+                    print(f"    {request.text}  ({', '.join(request.steps[:4])})")
+        detector.add(
+            Request(title, tuple(f"edit {each.rpartition('/')[2]}" for each in files[:40]), now)
+        )
+    print(f"{detector.known.requests} requests, {len(offered)} offers")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Judge the detector of recurring tasks.")
     parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--tuning", action="store_true", help="the seeds for tuning")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--verbose", action="store_true", help="list what was wrong and missed")
+    parser.add_argument("--history", metavar="REPOSITORY", help="replay its commits")
+    parser.add_argument("--author", default="", help="of this author alone")
     given = parser.parse_args()
+    if given.history:
+        replay(given.history, given.author)
+        return
     first = 0 if given.tuning else JUDGED_FROM
     judged = Judged()
     for seed in range(first, first + given.users):

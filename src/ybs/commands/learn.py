@@ -361,7 +361,8 @@ def _state(learned: Learned, cluster: Cluster) -> str:
         return f"accepted, corrected {plural(len(offer.corrections) + offer.undone, 'time')}: /learn show {cluster.id}"
     used = max(offer.used_at, offer.at)
     is_unused = used and time.time() - used > _UNUSED_AFTER_DAYS * 86_400
-    return f"accepted, not used since {_date(used)}" if is_unused else "accepted"
+    name = Path(offer.made).name
+    return f"accepted, not used since {_date(used)}: delete {name}?" if is_unused else "accepted"
 
 
 def _task(cluster: Cluster) -> str:
