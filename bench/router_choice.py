@@ -8,9 +8,8 @@ from lab import Lab, Row, median
 
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
-from ybs.router.breaker import Breaker
 from ybs.router.classifier import TASK_KINDS, Features, KeywordClassifier
-from ybs.router.selection import Router
+from ybs.router.selection import Breaker, Router
 
 #: In milliseconds, for 32 arms.
 MOST = 1

@@ -5,7 +5,7 @@ Every message in both directions is checked against the schema: that of the SDK,
 
 import asyncio
 import json
-import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -145,30 +145,21 @@ async def edited(
 
 @asynccontextmanager
 async def connected(options: Options, editor: Editor) -> AsyncIterator[Any]:
-    """Connect an editor with an agent by two pipes."""
-    (agent_in, editor_out), (editor_in, agent_out) = os.pipe(), os.pipe()
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=50_000_000)
-    protocol = asyncio.StreamReaderProtocol(reader)
-    coming, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(editor_in, "rb"))
-    going, flow = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(editor_out, "wb")
+    """Connect an editor with an agent of this process."""
+    here, there = socket.socketpair()
+    agent_end = await asyncio.open_unix_connection(sock=here)
+    serving = asyncio.create_task(served(options, *agent_end))
+    reader, writer = await asyncio.open_unix_connection(sock=there, limit=50_000_000)
+    agent = acp.connect_to_agent(
+        editor, writer, reader, use_unstable_protocol=True, observers=[editor.messages.append]
     )
-    writer = asyncio.StreamWriter(going, flow, reader, loop)
-    with os.fdopen(agent_out, "w", encoding="utf-8") as write_to:
-        serving = asyncio.create_task(served(options, agent_in, write_to))
-        agent = acp.connect_to_agent(
-            editor, writer, reader, use_unstable_protocol=True, observers=[editor.messages.append]
-        )
-        try:
-            yield agent
-        finally:
-            await agent.close()
-            writer.close()
-            await asyncio.wait((serving,), timeout=10)
-            coming.close()
-            os.close(agent_in)
-        await serving
+    try:
+        yield agent
+    finally:
+        await agent.close()
+        writer.close()
+        await asyncio.wait((serving,), timeout=10)
+    await serving
 
 
 def check(messages: Sequence[StreamEvent]) -> None:

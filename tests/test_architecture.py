@@ -237,7 +237,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "config": 2,
     "context": 1,
-    "frontends": 36,
+    "frontends": 35,
     "providers": 8,
     "security": 17,
     "session": 7,

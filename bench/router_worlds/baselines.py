@@ -6,9 +6,8 @@ from math import inf, log, sqrt
 from random import Random
 
 from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, Learner
+from ybs.router.bandit import DiscountedThompson, Increment, Learner
 from ybs.router.classifier import TaskKind
-from ybs.router.state import Increment
 
 #: Above every chance: who has it is chosen whatever it costs.
 _SURELY = 1_000.0

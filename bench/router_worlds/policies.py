@@ -17,8 +17,7 @@ from router_worlds.baselines import (
     WindowThompson,
 )
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
-from ybs.router.breaker import Breaker
-from ybs.router.selection import Router
+from ybs.router.selection import Breaker, Router
 
 #: Of the breaker, in decisions.
 _FIRST_REST: Final = 4

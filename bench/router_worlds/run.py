@@ -16,8 +16,7 @@ from msgspec import Struct
 from router_worlds.policies import POLICIES, Policy
 from router_worlds.scenarios import Column
 from router_worlds.world import ARM_COUNT, REQUEST, Step, world
-from ybs.router.penalties import Situation
-from ybs.router.selection import Router
+from ybs.router.selection import Router, Situation
 
 #: Seeds that settings may be tuned with, and those that figures are reported of.
 TUNING_SEEDS: Final = 5_000

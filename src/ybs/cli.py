@@ -189,7 +189,7 @@ def serve_editor(arguments: "Namespace") -> int:
         return set_up(arguments)
     from ybs.frontends.acp.command import serve
 
-    return serve(session_options(arguments))
+    return serve(session_options(arguments), starts_server=arguments.serve)
 
 
 def run_named(arguments: "Namespace") -> int:

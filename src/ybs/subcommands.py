@@ -527,6 +527,12 @@ def check_gateway(arguments: "Namespace") -> None:
         fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
 
 
+def add_acp(parser: "ArgumentParser") -> list["Action"]:
+    """Add what `acp` takes, and return its options."""
+    text = "start the server of `ybs serve` where none runs: terminals and the page then share its sessions"
+    return [parser.add_argument("--serve", action="store_true", help=text)]
+
+
 def add_attach(parser: "ArgumentParser") -> list["Action"]:
     """Add what `attach` takes, and return its options."""
     help_text = (
@@ -581,6 +587,7 @@ _OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
     "router": add_router,
     "sessions": add_sessions,
     "serve": add_serve,
+    "acp": add_acp,
     "attach": add_attach,
     "gateway": add_gateway,
     "learn": add_learn,

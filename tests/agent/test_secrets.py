@@ -228,7 +228,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
                 "guards/answer_form.py",
                 "compaction/compaction.py",
                 "guards/limits.py",
-                "compaction/summary.py",
+                "compaction/compacting.py",
                 "commands/git.py",
                 "security/firewall/model.py",
                 "security/legible.py",

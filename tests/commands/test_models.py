@@ -17,7 +17,7 @@ from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.providers import reach
+from ybs.providers import reachable as reach
 from ybs.security.policy.policy import Ask, Subject
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session

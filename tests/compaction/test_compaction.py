@@ -371,7 +371,7 @@ async def test_a_request_that_a_picked_model_refuses_is_sent_again():
 
 
 async def test_a_model_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ybs.compaction.summary._SECONDS", 0)
+    monkeypatch.setattr("ybs.compaction.compacting._SECONDS", 0)
 
     async def hang(_request: Request) -> str:
         await asyncio.Event().wait()

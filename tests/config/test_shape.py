@@ -3,6 +3,7 @@ from typing import Any
 import msgspec
 
 from rows import every_row
+from ybs.config.document import complaint_of
 from ybs.config.schema import Config, ExternalTool
 from ybs.config.shape import (
     Fitting,
@@ -14,7 +15,6 @@ from ybs.config.shape import (
     suggest,
 )
 from ybs.config.tree import KeyPath
-from ybs.config.unusable import complaint_of
 
 
 class Complaints(list[tuple[KeyPath, str]]):

@@ -39,13 +39,6 @@ def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
     assert model_of(loaded, "ollama").endpoint == "http://localhost:11434"
 
 
-@every_row("value", ["NaN", "None", '"\\ud800"'])
-def test_an_address_that_is_no_json_is_an_error_too(project: Path, write: Write, value: str):
-    write("user", '{"llm": {"provider": "openai", "model": "m", "endpoint": ' + value + "}}")
-    with pytest.raises(ConfigError, match=r"llm\.endpoint"):
-        model_of(load(this_host(), folder=project))
-
-
 @every_row("llm", [{"provider": "${NOT_SET}"}, {"provider": ""}, 5])
 def test_a_provider_that_cannot_be_read_is_an_error(project: Path, write: Write, llm: Any):
     write("system", json.dumps({"llm": CLOUD}))

@@ -17,9 +17,8 @@ from router_worlds.baselines import (
 )
 
 from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
+from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Increment, Learner
 from ybs.router.classifier import TASK_KINDS, TaskKind
-from ybs.router.state import Increment
 
 ARMS = [Arm(name=name, provider="p", model=name, prior=0.6) for name in "abcdef"]
 RESULTS = st.lists(

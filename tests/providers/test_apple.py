@@ -20,7 +20,7 @@ from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers import apple
 from ybs.providers.http.failures import NotServed
-from ybs.providers.reach import look
+from ybs.providers.reachable import look
 from ybs.providers.registry import create_model
 
 LOOK = ToolSpec(name="look", description="Look.", parameters=msgspec.Raw(b'{"type":"object"}'))

@@ -8,7 +8,7 @@ from rows import every_row
 from ybs.core.messages import AssistantMessage, Text
 from ybs.providers.text_protocol.reading import with_calls
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.bare_escapes import doubled
+from ybs.providers.wire.loose_json import doubled
 
 
 @every_row(

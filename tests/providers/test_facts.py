@@ -172,9 +172,9 @@ async def test_what_a_server_tells_is_used_but_not_against_the_person(serve, mod
 async def test_a_server_elsewhere_is_asked_only_for_what_is_missing(
     serve, model_of, monkeypatch: pytest.MonkeyPatch, asks: bool, paths: list[str]
 ):
-    from ybs.providers import probe, remote
+    from ybs.providers import facts, remote
 
-    for module in (probe, remote):
+    for module in (facts, remote):
         monkeypatch.setattr(module, "is_local", lambda _host: False)
     server = await serve(http('{"data":[{"id":"m","context_length":5000}]}', type=JSON))
     model = model_of(server, window=128_000, terms=Terms(asks=asks))

@@ -3,8 +3,7 @@
 from rows import every_row
 from ybs.config.host import Host
 from ybs.config.schema import Config, Endpoint, Llm
-from ybs.providers.naming import shown_name
-from ybs.providers.registry import create_model
+from ybs.providers.registry import create_model, shown_name
 
 EMPTY = Host.of({"HOME": "/nonexistent"})
 LOCAL = "http://127.0.0.1:8080/v1"

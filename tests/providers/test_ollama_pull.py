@@ -13,8 +13,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.providers.http.client import HttpClient
 from ybs.providers.http.failures import NotServed
-from ybs.providers.ollama import PROVIDER
-from ybs.providers.ollama_pull import PATIENCE, pull
+from ybs.providers.ollama import PATIENCE, PROVIDER, pull
 from ybs.providers.registry import client_of
 
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64

@@ -17,8 +17,7 @@ from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.messages import AssistantMessage, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.reach import list_models, look
-from ybs.providers.reachable import find_reachable
+from ybs.providers.reachable import find_reachable, list_models, look
 from ybs.providers.registry import create_model, find_provider, with_only_key
 from ybs.providers.wires import clean_endpoint
 from ybs.testing import call

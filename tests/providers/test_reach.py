@@ -15,8 +15,9 @@ from scripted import OllamaServer, OpenAIServer
 from ybs.config.host import Host
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import AuthError
-from ybs.providers import reach, registry
-from ybs.providers.reach import ModelReach, Reach, list_models, look, look_at_model, models_here
+from ybs.providers import reachable as reach
+from ybs.providers import registry
+from ybs.providers.reachable import ModelReach, Reach, list_models, look, look_at_model, models_here
 from ybs.providers.registry import Provider, open_model
 
 Serve = Callable[..., Awaitable[Scripted]]

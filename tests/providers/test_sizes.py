@@ -1,7 +1,7 @@
 """How large a model is, by its name."""
 
 from rows import every_row
-from ybs.providers.sizes import billions_of
+from ybs.providers.catalog import billions_of
 
 
 @every_row(

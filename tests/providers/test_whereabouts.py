@@ -8,7 +8,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.config.schema import Config, Endpoint, Llm
 from ybs.core.errors import ConfigError
-from ybs.providers.whereabouts import runs_here
+from ybs.providers.registry import runs_here
 
 
 def config_of(endpoint: str | None = None, provider: str | None = None, **own: str) -> Config:

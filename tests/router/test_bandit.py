@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ybs.router.arms import Arm
-from ybs.router.bandit import Belief, DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import (
+    Belief,
+    DiscountedThompson,
+    HierarchicalThompson,
+    Increment,
+    Learned,
+    Thompson,
+)
 from ybs.router.classifier import TASK_KINDS, TaskKind
-from ybs.router.state import Increment, Learned
 
 A, B, C = (Arm(name=name, provider="p", model=name, prior=0.5) for name in "abc")
 Result = tuple[TaskKind, Arm, float, float]

@@ -1,6 +1,6 @@
 """How long an arm rests after an outage."""
 
-from ybs.router.breaker import Breaker
+from ybs.router.selection import Breaker
 
 
 def test_each_failure_in_a_row_doubles_the_rest_up_to_a_limit() -> None:

@@ -16,11 +16,10 @@ from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
 from ybs.providers.in_process import InProcessModel
-from ybs.router.classifier import Features
+from ybs.router.classifier import Features, features_of
 from ybs.router.model import MOST_WAIT_SECONDS, RoutedModel
 from ybs.router.overview import overview
 from ybs.router.pools import DAY, Estimate, Lease
-from ybs.router.requests import features_of
 from ybs.router.roster import roster_of
 from ybs.router.routing import Clocks, Routing
 from ybs.testing import Failing, ScriptedAnswer, ScriptedModel

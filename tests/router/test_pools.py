@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ybs.config.router import PoolLimits
-from ybs.router.answers import Answer, Typical
 from ybs.router.database import Database
-from ybs.router.pools import DAY, MINUTE, Estimate, Lease, Pools, Shortage
+from ybs.router.pools import DAY, MINUTE, Answer, Estimate, Lease, Pools, Shortage, Typical
 
 NOON = 20_000 * DAY + DAY / 2
 

@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from rows import every_row
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson
-from ybs.router.breaker import Breaker
 from ybs.router.classifier import Features
-from ybs.router.penalties import Situation, Weights, penalties
-from ybs.router.selection import Decision, Router
+from ybs.router.selection import Breaker, Decision, Router, Situation, Weights, penalties
 
 GOOD = Arm(
     name="good", provider="p", model="g", window=1_000, prior=0.9, seconds=4.0, sees_images=True,

@@ -6,7 +6,6 @@ import pytest
 
 from ybs.config import private_file
 from ybs.core.errors import YbsError
-from ybs.router.answers import Typical
 from ybs.router.database import Database
 from ybs.router.pools import DAY, Estimate, Lease, Pools
 from ybs.router.store import (
@@ -204,22 +203,6 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path):
     assert "newer ybs" in newer.warning
     Bench(newer).decide("one")
     assert file.read_bytes() == before
-
-
-def test_a_file_of_the_format_before_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path):
-    file = tmp_path / "r.sqlite3"
-    bench = Bench(Database.open(file, may_write=True))
-    bench.decide("one")
-    with bench.database.writing() as at:
-        at.execute("DROP TABLE answers")
-        at.execute("ALTER TABLE uses DROP COLUMN seconds")
-        at.execute("PRAGMA user_version=1")
-    bench.database.close()
-    assert Bench(Database.open(file, may_write=False)).store.counts() == (1, 0)
-    again = Bench(Database.open(file, may_write=True))
-    assert again.store.counts() == (1, 0)
-    assert Pools(again.database, {}).typical(["a"], "fix") == {"a": Typical()}
-    again.database.close()
 
 
 def test_a_file_that_is_open_to_others_is_not_used(tmp_path: Path):

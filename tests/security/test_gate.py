@@ -49,7 +49,9 @@ ALLOWED = {
     ("frontends/serve/connection.py", "self._writer.write"): 1,  # to a client, as JSON
     ("frontends/gateway/files.py", "file.write"): 1,  # a file that came with a message
     ("commands/learn.py", "file.write"): 1,  # the file of a command
-    ("session/unsaved.py", "self._editor.write"): 2,  # a file, by way of the editor
+    ("frontends/acp/command.py", "writer.write"): 1,  # to an agent, as JSON
+    ("frontends/acp/pipe.py", "self._writer.write"): 1,  # to an editor, as JSON
+    ("session/unsaved.py", "editor.write"): 1,  # a file, by way of the editor
     ("frontends/web/board.py", "input"): 1,  # tokens, of a count
     # A flag of the command line.
     ("cli.py", "arguments.write"): 1,

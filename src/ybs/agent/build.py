@@ -21,8 +21,7 @@ from ybs.guards.calls import CallLimit
 from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
-from ybs.providers.naming import shown_name
-from ybs.providers.registry import ProviderModel
+from ybs.providers.registry import ProviderModel, shown_name
 from ybs.security.legible import LegibleModel
 
 

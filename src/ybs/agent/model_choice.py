@@ -9,10 +9,10 @@ from ybs.config.schema import Config, PromptForm
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
+from ybs.providers.catalog import SMALL_BILLIONS, billions_of
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
 from ybs.providers.remote import RemoteModel
-from ybs.providers.sizes import SMALL_BILLIONS, billions_of
 from ybs.security.incognito import Incognito
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def routed_for_sub_agent(
     It shares what the session's own router knows, if it has one. Else, unless the person asked for it (`is_persons`), nothing is
     picked that is further away than `main`. `begin` picks for a task, else the first request does; who is given it closes it. Raises ConfigError.
     """
-    from ybs.providers.whereabouts import distance
+    from ybs.providers.registry import distance
     from ybs.router.model import RoutedModel
     from ybs.router.roster import checked_roster
     from ybs.router.routing import Routing
@@ -176,7 +176,7 @@ def is_small(
         return size is None or size <= MIDDLE_BILLIONS
     if size is None or size > MIDDLE_BILLIONS:
         return False
-    from ybs.providers.whereabouts import runs_here  # few models are of this size
+    from ybs.providers.registry import runs_here  # few models are of this size
 
     return runs_here(host, provider, model.name, config)
 
@@ -197,7 +197,7 @@ def may_turn_out_small(
         return False
     if not model.may_tell_more:
         return False
-    from ybs.providers.whereabouts import runs_here  # most names say it
+    from ybs.providers.registry import runs_here  # most names say it
 
     return runs_here(host, provider, model.name, config)
 
@@ -223,7 +223,7 @@ def check_place(
                 f"It is not known where {model.name} runs, and incognito.local_only allows only models on this machine.",
                 remedies=(Remedy("choose_local_model"),),
             )
-        from ybs.providers.whereabouts import runs_here  # few sessions ask
+        from ybs.providers.registry import runs_here  # few sessions ask
 
         is_here = runs_here(host, provider, model.name, config)
         incognito.check_model(provider, model.name, is_here=is_here)

@@ -28,7 +28,7 @@ from ybs.config.front_matter import (
     without_effect,
 )
 from ybs.config.layers import Loaded
-from ybs.config.plugin import PluginFolder
+from ybs.config.review import PluginFolder
 from ybs.config.template import (
     Argument,
     Arguments,

@@ -1,6 +1,9 @@
 """Numbers in few characters, and numbers as people type them."""
 
+from collections.abc import Callable
+
 from ybs.core.messages import Usage
+from ybs.session.reply import Cell, CellKind
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -55,3 +58,17 @@ def age(seconds: float) -> str:
         if (count := int(seconds // size)) >= 1:
             return f"{count} {'day' if unit == 'days' and count == 1 else unit} ago"
     return "just now"
+
+
+def cell_text(kind: CellKind, cell: Cell) -> str:
+    """Write a cell of a table of this kind."""
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    forms: dict[str, Callable[[float], str]] = {
+        "estimate": lambda value: f"~{value:,}",
+        "share": lambda value: f"{value:.0%}",
+        "tokens": lambda value: amount(int(value)),
+        "usd": money,
+        "seconds": time,
+    }
+    return forms[kind](cell) if kind in forms else f"{cell:,}"

@@ -116,7 +116,7 @@ def key_choices(host: Host) -> Iterator[ModelChoice]:
 
 
 def _served(host: Host, server: NearServer, model: NearModel, memory: int | None) -> ModelChoice:
-    from ybs.providers.whereabouts import runs_here
+    from ybs.providers.registry import runs_here
 
     settings: Settings = {"llm.provider": server.provider, "llm.model": model.name}
     if server.wire != "ollama":

@@ -14,9 +14,8 @@ from ybs.core.wording import first_words
 from ybs.providers.catalog import known_models
 from ybs.providers.facts import known
 from ybs.providers.http.client import host_of, port_of
-from ybs.providers.reach import Reach, in_time, list_models, look, models_here
-from ybs.providers.registry import chosen_name, provider_names
-from ybs.providers.whereabouts import runs_here
+from ybs.providers.reachable import Reach, in_time, list_models, look, models_here
+from ybs.providers.registry import chosen_name, provider_names, runs_here
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 

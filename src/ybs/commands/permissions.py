@@ -120,7 +120,7 @@ def _place(rule: "StandingRule", loaded: "Loaded") -> str:
     """Say where a rule comes from."""
     if rule.origin != "settings":
         return _PLACES[rule.origin]
-    from ybs.config.location import locate
+    from ybs.config.report import locate
 
     place = locate(loaded, ("safety", rule.kind), rule.text)
     if place.layer == "default":  # it was added a moment ago

@@ -1,13 +1,50 @@
 """How a compacted conversation is laid out: what stays as it is, what is shortened, what a summary stands for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from ybs.compaction.eliding import Aside, without_thinking
-from ybs.compaction.scale import Scale
 from ybs.compaction.verbatim import Verbatim, choose, part_of, words_of
 from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from ybs.core.ports import Request, ToolSpec
+
+
+class Scale:
+    """Weighs the requests of one conversation. `fixed` is the system prompt with the tools."""
+
+    def __init__(
+        self, size: Callable[[Request], int], system: str, specs: Sequence[ToolSpec]
+    ) -> None:
+        self._size, self._system, self._specs = size, system, specs
+        self._empty = size(Request("", ()))
+        self._known: dict[int, tuple[Message, int]] = {}
+        self.fixed = size(Request(system, (), specs))
+
+    def request(self, messages: Sequence[Message]) -> int:
+        """Weigh the whole request."""
+        return self._size(Request(self._system, messages, self._specs))
+
+    def message(self, message: Message) -> int:
+        """Weigh one message."""
+        known = self._known.get(id(message))
+        if known is None:
+            weight = max(1, self._size(Request("", (message,))) - self._empty)
+            known = self._known[id(message)] = (
+                message,
+                weight,
+            )  # held, so that the id stays its own
+        return known[1]
+
+    def messages(self, messages: Sequence[Message]) -> int:
+        """Weigh some messages, one by one."""
+        return sum(map(self.message, messages))
+
+    def text(self, text: str) -> int:
+        """Weigh a text."""
+        message = UserMessage.of(text, origin="summary")
+        return max(1, self._size(Request("", (message,))) - self._empty)
+
 
 #: After a compaction this share of what the system prompt and the tools leave is filled. Half the room is then free
 #: for work before the next one, and each one costs a summary and the provider's prompt cache.

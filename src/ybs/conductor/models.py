@@ -96,7 +96,7 @@ class Models:
         return model
 
     def _check_distance(self, name: str, provider: str, model: str) -> None:
-        from ybs.providers.whereabouts import distance  # few sub-agents have a model of their own
+        from ybs.providers.registry import distance  # few sub-agents have a model of their own
 
         main, environment = self._home.agent, self._environment
         if provider == IN_PROCESS:

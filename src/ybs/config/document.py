@@ -1,20 +1,18 @@
 """A configuration file in hand: its tree of values, and warnings that name file, line and key."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
 from ybs.config.files import BYTE_ORDER_MARK, Rule, Unusable, read
-from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object, put
-from ybs.config.unusable import is_address
+from ybs.config.tree import DEEPEST, KeyPath, is_list, is_object
 from ybs.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from ybs.config.positions import Scan
+from ybs.core.lazy import lazy
 
 MOST_WARNINGS = 20
 MOST_KEYS_NAMED = 12
+_TOKEN = lazy(r'\n|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 
 class SettingsDocument:
@@ -65,22 +63,35 @@ class SettingsDocument:
         self.tree = tree
         return self
 
-    def use(self, scan: "Scan") -> None:
-        """Take over what a scan of the text has found out."""
-        self._known_lines = scan.lines
-        for path, words in scan.problems:
-            self.warn(path, words)
-
     @property
     def _lines(self) -> dict[KeyPath, int]:
         if self._known_lines is None:
-            from ybs.config.positions import Broken, Scan  # needed only when something is wrong
-
-            try:
-                self._known_lines = Scan(self.text).lines if self.text else {}
-            except Broken:
-                self._known_lines = {}
+            self._known_lines = lines_of(self.text)
         return self._known_lines
+
+
+def lines_of(text: str) -> dict[KeyPath, int]:
+    """Return the line of each key and of each entry of a list in JSON, by the way to it."""
+    lines: dict[KeyPath, int] = {}
+    path: list[str | int] = []
+    line, name = 1, ""
+    for piece in _TOKEN().findall(text):
+        if piece == "\n":
+            line += 1
+        elif piece in ("}", "]"):
+            path.pop()
+        elif piece == ":":
+            path[-1] = msgspec.json.decode(name)
+            lines[tuple(path)] = line
+        elif piece == ",":
+            if isinstance(place := path[-1], int):
+                path[-1] = place + 1
+        else:
+            if path and isinstance(path[-1], int):
+                lines[tuple(path)] = line
+            name = piece
+            path += [""] if piece == "{" else [0] if piece == "[" else []
+    return lines
 
 
 def open_document(path: Path, rule: Rule) -> SettingsDocument | None:
@@ -97,7 +108,7 @@ def parse(path: Path, text: str) -> SettingsDocument:
     document = SettingsDocument(str(path), text.removeprefix(BYTE_ORDER_MARK))
     if text.startswith(BYTE_ORDER_MARK):
         document.warn((), "begins with a byte order mark, which is ignored")
-    value: Any = _decode(document) if document.text.strip() else dict[str, Any]()
+    value: Any = _decode(document.text) if document.text.strip() else dict[str, Any]()
     if not is_object(value):
         raise Unusable("is not a JSON object: it must begin with { and end with }", 1)
     return document.holding(value)
@@ -114,30 +125,20 @@ def profile_in(document: SettingsDocument, name: str) -> SettingsDocument:
     return view.holding({key: value for key, value in settings.items() if key != "profiles"})
 
 
-def _decode(document: SettingsDocument) -> Any:
+def _decode(text: str) -> Any:
+    """Return the value that a text is. Raises Unusable."""
     try:
-        value = msgspec.json.decode(document.text)
-        if not _is_deeper(value, DEEPEST):
-            return value
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        pass
-    return _decode_forgivingly(document)
-
-
-def _decode_forgivingly(document: SettingsDocument) -> Any:
-    from ybs.config.positions import Broken, Scan  # needed only when something is wrong
-
-    try:
-        scan = Scan(document.text)
-    except Broken as error:
-        key = f" at {dotted(error.path)}" if error.path else ""
-        raise Unusable(f"is not valid JSON{key}: {error}", error.line) from error
-    document.use(scan)
-    for path, _ in scan.problems:
-        if is_address(path):
-            # It was given: in its place stands what is not an address either, and is found out as such.
-            put(scan.value, tuple(str(step) for step in path), False)
-    return scan.value
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        words = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+        at = int(words[2].rstrip(")") or -1)
+        line = text.encode(errors="replace")[:at].count(b"\n") + 1
+        raise Unusable(f"is not valid JSON: {words[0]}", line) from error
+    except RecursionError as error:
+        raise Unusable("is nested too deep", 1) from error
+    if _is_deeper(value, DEEPEST):
+        raise Unusable("is nested too deep", 1)
+    return value
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -158,3 +159,29 @@ def visible(text: str, longest: int = 500) -> str:
     """Escape what a terminal would act on, and cut what is too long."""
     cut = text if len(text) <= longest else text[: longest - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+
+
+_MARK = "unusable: "
+#: How a warning ends; an error says what to do instead.
+LEFT_OUT = "; it is ignored"
+NOTHING_SENT = "; nothing is sent until this is corrected"
+
+
+def is_address(path: KeyPath) -> bool:
+    """Return whether a setting says where words are sent."""
+    way = path[2:] if path[:1] == ("profiles",) else path
+    if way[:1] == ("providers",):
+        return len(way) == 3 and way[2] == "endpoint"
+    return way in {("llm", "endpoint"), ("llm", "provider")}
+
+
+def mark(complaint: str) -> str:
+    """Return what stands in place of an address that cannot be read."""
+    return _MARK + complaint
+
+
+def complaint_of(address: str | None) -> str | None:
+    """Return what is wrong with an address that is marked, or None for any other."""
+    if address is None or not address.startswith(_MARK):
+        return None
+    return address.removeprefix(_MARK).removesuffix(NOTHING_SENT)

@@ -9,14 +9,21 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import paths
-from ybs.config.document import SettingsDocument, dotted, open_document, profile_in, visible
+from ybs.config.document import (
+    LEFT_OUT,
+    NOTHING_SENT,
+    SettingsDocument,
+    dotted,
+    open_document,
+    profile_in,
+    visible,
+)
 from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
 from ybs.config.own_providers import CliAgent, Endpoint
 from ybs.config.paths import PROJECT_FILE
-from ybs.config.plugin import PluginFolder
 from ybs.config.provider_change import keys_left_behind, without_strangers
-from ybs.config.review import Review
+from ybs.config.review import PluginFolder, Review
 from ybs.config.schema import Config, planned_in
 from ybs.config.shape import (
     Fitting,
@@ -45,7 +52,6 @@ from ybs.config.tree import (
     put,
     values_of,
 )
-from ybs.config.unusable import LEFT_OUT, NOTHING_SENT
 from ybs.core.errors import ConfigError
 
 _NO_KEY_HERE = (

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from ybs.config.document import dotted, visible
+from ybs.config.document import complaint_of, dotted, visible
 from ybs.config.schema import Config
 from ybs.config.tree import Leaf, Tree, find, is_object, leaves_of
-from ybs.config.unusable import complaint_of
 
 #: They belong to the provider that they were set for.
 _OF_THE_PROVIDER = ("endpoint", "model", "api_key")

@@ -97,3 +97,13 @@ class Review(Struct, frozen=True, kw_only=True):
     def paths(self, folder: str) -> list[str]:
         """List the trusted files below a folder of the project, such as `.ybs/commands`."""
         return [path for path in self.files if self.is_trusted and path.startswith(f"{folder}/")]
+
+
+class PluginFolder(Struct, frozen=True, kw_only=True):
+    """Where the plugin lies, and the files of its commands and its kinds of sub-agents and the folders of its skills, as paths within it."""
+
+    name: str
+    folder: Path
+    commands: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    skill_folders: tuple[str, ...] = ()

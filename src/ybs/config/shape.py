@@ -7,10 +7,9 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ybs.config.document import MOST_WARNINGS, visible
+from ybs.config.document import LEFT_OUT, MOST_WARNINGS, NOTHING_SENT, is_address, mark, visible
 from ybs.config.schema import Config
 from ybs.config.tree import KeyPath, Leaf, Tree, find, is_list, is_object
-from ybs.config.unusable import LEFT_OUT, NOTHING_SENT, is_address, mark
 from ybs.config.variables import Unset, replace_references
 
 #: Takes a complaint about the value at a path, and returns it with its place.

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ybs.commands.figures import amount, money, time
+from ybs.commands.figures import cell_text
 from ybs.core.wording import first_words
 from ybs.session.reply import Cell, Column, Menu, Reply, Row, Table
 
@@ -140,7 +140,7 @@ class _Figures:
         if column.kind == "share":
             return self._share_text(cell, room, is_head=is_head)
         least = _WIDTHS.get(column.kind, 0)
-        return (str(cell or "") if is_head else _figure(column, cell)).rjust(least)
+        return (str(cell or "") if is_head else cell_text(column.kind, cell)).rjust(least)
 
     def _share_text(self, cell: Cell, room: int, *, is_head: bool) -> str:
         share = 0.0 if is_head or not isinstance(cell, int | float) else float(cell)
@@ -153,19 +153,3 @@ class _Figures:
 
 def _name_width(row: Row) -> int:
     return 2 * row.level + len(str(row.cells[0])) if len(row.cells) > 1 else 0
-
-
-def _figure(column: Column, cell: Cell) -> str:
-    if cell is None or isinstance(cell, str):
-        return cell or ""
-    match column.kind:
-        case "estimate":
-            return f"~{cell:,}"
-        case "tokens":
-            return amount(int(cell))
-        case "usd":
-            return money(cell)
-        case "seconds":
-            return time(cell)
-        case _:
-            return f"{cell:,}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ybs.commands.figures import amount, money, time
+from ybs.commands.figures import cell_text
 from ybs.session.reply import Cell, Column, Menu, Reply, Row, Table
 
 _INDENT: Final = "\u2003"
@@ -63,8 +63,5 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(cell: Cell, column: Column) -> str:
-    if cell is None or isinstance(cell, str):
-        return (cell or "").replace("|", "\\|").replace("\n", " ")
-    written = {"estimate": f"~{cell:,}", "share": f"{cell:.0%}", "usd": money(cell)}
-    written |= {"seconds": time(cell), "tokens": amount(int(cell))}
-    return written.get(column.kind, f"{cell:,}")
+    text = cell_text(column.kind, cell)
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,16 +1,90 @@
 """Plugins in the settings of a session: their tools, skills, hooks and MCP servers stand beside the person's own."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ybs.config.document import visible
 from ybs.config.layers import Loaded
-from ybs.config.plugin import PluginFolder
+from ybs.config.review import PluginFolder
 from ybs.config.tree import is_list, is_object
+from ybs.config.variables import names_in
 from ybs.core.errors import ConfigError
-from ybs.plugins.servers import with_servers
+from ybs.core.wording import listed
 from ybs.plugins.store import Plugin, PluginStore
+from ybs.tools.mcp.settings import BadServer, Server, given, server_of
 from ybs.trust.grants import ORIGIN_MARK
+
+ROOT: Final = "CLAUDE_PLUGIN_ROOT"
+#: What a plugin cannot say of its servers.
+_NOT_ITS_OWN: Final = ("sandbox", "replace_default", "elicitation", "cwd")
+_MOST_NAME = 40
+
+
+def server_needs(entries: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each server: what runs, and what it is given."""
+    for name, entry in entries.items():
+        try:
+            server = server_of(name, _own(entry))
+        except BadServer as error:
+            yield f"ignored: the MCP server {visible(name)}: {error}"
+            continue
+        yield _line(server)
+        for key in _NOT_ITS_OWN:
+            if key in entry:
+                yield f"ignored: {key} of the MCP server {name}, which a plugin cannot set"
+
+
+def _line(server: Server) -> str:
+    if server.transport == "http":
+        line = f"connects to the MCP server {server.name}: {visible(server.shown)}"
+    else:
+        where = "in the sandbox" if server.is_held else "outside of the sandbox"
+        line = f"runs the MCP server {server.name}, {where}: {visible(server.shown)}; it {given(server.needs)}"
+    texts = [server.command, *server.args, *server.env.values(), server.url]
+    texts += server.headers.values()
+    names = dict.fromkeys(name for text in texts for name in names_in(text) if name != ROOT)
+    return f"{line}; it gets your {listed(names, 12)}" if names else line
+
+
+def with_servers(own: Mapping[str, Any], plugins: Sequence[Plugin]) -> dict[str, Any]:
+    """Return servers of the settings with those of plugins; one whose name is taken is called `PLUGIN_SERVER`."""
+    servers = dict(own)
+    for plugin in plugins:
+        for name, entry in plugin.parts.servers.items():
+            free = name if name not in servers else f"{plugin.name}_{name}"[:_MOST_NAME]
+            servers.setdefault(free, _placed(entry, plugin.folder))
+    return servers
+
+
+def _own(entry: Any) -> Any:
+    """Return an entry without what a plugin cannot say."""
+    if not is_object(entry):
+        return entry
+    return {name: value for name, value in entry.items() if name not in _NOT_ITS_OWN}
+
+
+def _placed(entry: Any, folder: Path) -> Any:
+    """Return an entry for the plugin's folder, marked as the plugin's."""
+    if not is_object(entry):
+        return entry
+    placed: dict[str, Any] = _with_root(_own(entry), str(folder))
+    command: Any = placed.get("command")
+    if isinstance(command, str) and command.startswith("./"):
+        placed["command"] = str(folder / command)
+    if command:
+        placed["env"] = {**(placed.get("env") or {}), ROOT: str(folder)}
+    return {**placed, ORIGIN_MARK: "plugin", "root": str(folder)}
+
+
+def _with_root(value: Any, folder: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(f"${{{ROOT}}}", folder)
+    if is_object(value):
+        return {name: _with_root(each, folder) for name, each in value.items()}
+    return [_with_root(each, folder) for each in value] if is_list(value) else value
 
 
 def with_added(loaded: Loaded) -> Loaded:

@@ -11,8 +11,8 @@ from ybs.config.paths import sidecar_of
 from ybs.config.template import commands_in
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import Content
+from ybs.plugins.in_settings import server_needs
 from ybs.plugins.parts import Parts
-from ybs.plugins.servers import server_needs
 from ybs.tools.external.definition import BadDefinition, defined
 
 #: Nothing may hide behind a cut.

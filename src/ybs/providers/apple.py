@@ -39,41 +39,23 @@ _REASONS: Final = {
     "MODEL_NOT_READY": "it is still being downloaded; try again later",
 }
 #: The SDK's errors, and what they mean.
-_ERRORS: Final[tuple[tuple[str, Callable[[str], ModelError]], ...]] = (
+_ERRORS: Final[tuple[tuple[str, type[ModelError], str], ...]] = (
     (
         "ExceededContextWindowSizeError",
-        lambda said: ContextTooLong(
-            f"The conversation is too long for Apple's model: {said}",
-            remedies=(Remedy("begin_anew"), Remedy("change_model")),
-        ),
+        ContextTooLong,
+        "The conversation is too long for Apple's model",
     ),
-    (
-        "RateLimitedError",
-        lambda said: RateLimited(f"Apple's model takes no more requests for now: {said}"),
-    ),
-    (
-        "ConcurrentRequestsError",
-        lambda said: RateLimited(f"Apple's model still answers another request: {said}"),
-    ),
-    (
-        "AssetsUnavailableError",
-        lambda said: NotServed(f"Apple's model is not there: {said}", remedies=_OTHER),
-    ),
-    (
-        "GuardrailViolationError",
-        lambda said: NotServed(f"Apple's guardrails refuse this request: {said}", remedies=_OTHER),
-    ),
-    (
-        "RefusalError",
-        lambda said: NotServed(f"Apple's model refuses this request: {said}", remedies=_OTHER),
-    ),
-    (
-        "UnsupportedLanguageOrLocaleError",
-        lambda said: NotServed(
-            f"Apple's model does not know this language: {said}", remedies=_OTHER
-        ),
-    ),
+    ("RateLimitedError", RateLimited, "Apple's model takes no more requests for now"),
+    ("ConcurrentRequestsError", RateLimited, "Apple's model still answers another request"),
+    ("AssetsUnavailableError", NotServed, "Apple's model is not there"),
+    ("GuardrailViolationError", NotServed, "Apple's guardrails refuse this request"),
+    ("RefusalError", NotServed, "Apple's model refuses this request"),
+    ("UnsupportedLanguageOrLocaleError", NotServed, "Apple's model does not know this language"),
 )
+_REMEDIES: Final = {
+    ContextTooLong: (Remedy("begin_anew"), Remedy("change_model")),
+    NotServed: _OTHER,
+}
 
 
 def platform() -> str:
@@ -210,9 +192,9 @@ class AppleModel:
 
     def _error_of(self, error: BaseException) -> ModelError:
         said = clean(str(error)) or type(error).__name__
-        for name, make in _ERRORS:
+        for name, kind, words in _ERRORS:
             if isinstance(error, getattr(self._sdk, name, ())):
-                return make(said)
+                return kind(f"{words}: {said}", remedies=_REMEDIES.get(kind, ()))
         return ProviderDown(
             f"Apple's model gave no whole answer: {said}", remedies=(Remedy("try_again"), *_OTHER)
         )

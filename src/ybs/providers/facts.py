@@ -1,15 +1,28 @@
 """Facts of a model from whoever tells them: the person's entries, its server, the catalog."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ybs.config.addresses import is_local
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config
-from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, Price, facts_of, over
-from ybs.providers.sizes import GUIDED_BILLIONS, SMALL_BILLIONS, billions_of
+from ybs.core.errors import ModelError
+from ybs.providers.catalog import (
+    GUIDED_BILLIONS,
+    LOCAL_WINDOW,
+    SMALL_BILLIONS,
+    ModelFacts,
+    Price,
+    billions_of,
+    facts_of,
+    over,
+)
+from ybs.providers.http.client import HttpClient, host_of
+from ybs.providers.wire.adapter import Listing
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.quirks import Quirks
 
@@ -179,3 +192,70 @@ def _window_in_show(answer: Mapping[str, Any], most: int) -> int | None:
 
 def _is_count(word: str) -> bool:
     return word.isdecimal() and len(word) < 10 and int(word) > 0
+
+
+async def find_models(client: HttpClient, listing: Listing) -> list[str]:
+    """Return the names of the models that a server offers, sorted. Raises ModelError."""
+    return sorted(rows_by_name(await find_rows(client, listing) or [], listing))
+
+
+async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
+    """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
+    rows = (await client.fetch("GET", listing.path, bare=listing.field)).get(listing.field)
+    return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
+
+
+def rows_by_name(rows: list[dict[str, Any]], listing: Listing) -> dict[str, dict[str, Any]]:
+    """Return the rows by the names of their models."""
+    named = ((as_text(row.get(listing.name)).removeprefix("models/"), row) for row in rows)
+    return {name: row for name, row in named if name}
+
+
+async def find_facts(
+    client: HttpClient, wire: str, listing: Listing, model: str, most: int = LOCAL_WINDOW
+) -> ModelFacts:
+    """Return what a server tells of a model; nothing where it fails. Of Ollama's window no more than `most` is taken."""
+    if wire == "ollama":
+        return await find_show(client, model, most)
+    told = await find_props(client) if wire == "openai" else ModelFacts()
+    if told.window is None:
+        with suppress(ModelError):
+            rows = rows_by_name(await find_rows(client, listing) or [], listing)
+            told = over(told, in_row(rows.get(model, {})))
+    if told.window is None and wire == "openai":
+        told = over(told, await _find_loaded(client, model))
+    return told
+
+
+async def _find_loaded(client: HttpClient, model: str) -> ModelFacts:
+    """Return the window that LM Studio nearby has loaded a model with; nothing where it does not tell.
+
+    https://lmstudio.ai/docs/developer/rest/endpoints
+    """
+    if not is_local(host_of(client.site.endpoint)):
+        return ModelFacts()
+    listing = Listing(f"{client.site.endpoint.removesuffix('/v1')}/api/v0/models")
+    try:
+        row = rows_by_name(await find_rows(client, listing) or [], listing).get(model, {})
+    except ModelError:
+        return ModelFacts()
+    return ModelFacts(window=count_at(row, "loaded_context_length") or None)
+
+
+async def find_show(client: HttpClient, model: str, most: int = LOCAL_WINDOW) -> ModelFacts:
+    """Return what Ollama tells of a model; nothing where it fails."""
+    try:
+        return in_show(await client.fetch("POST", "/api/show", {"model": model}), most)
+    except ModelError:
+        return ModelFacts()
+
+
+async def find_props(client: HttpClient) -> ModelFacts:
+    """Return what a server nearby tells of the one model that it has, as llama.cpp's does; nothing where it does not."""
+    if not is_local(host_of(client.site.endpoint)):
+        return ModelFacts()
+    root = client.site.endpoint.removesuffix("/v1")
+    try:
+        return in_props(await client.fetch("GET", f"{root}/props"))
+    except ModelError:
+        return ModelFacts()

@@ -15,8 +15,13 @@ from ybs.core.errors import ConfigError, ModelError, ProviderDown, RateLimited, 
 from ybs.core.events import Event, Noticed, PromptRead, RequestRetried, RequestStarted
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed, Unavailable
-from ybs.providers.registry import ProviderModel, chosen_name, chosen_provider, create_model
-from ybs.providers.whereabouts import distance
+from ybs.providers.registry import (
+    ProviderModel,
+    chosen_name,
+    chosen_provider,
+    create_model,
+    distance,
+)
 
 #: A model that failed is not asked for so long, in seconds, or as long as its server asks for.
 COOL_DOWN_SECONDS: Final = 60.0

@@ -10,9 +10,9 @@ from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
+from ybs.providers.facts import find_models
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site
-from ybs.providers.probe import find_models
 from ybs.providers.registry import Provider, client_of
 from ybs.providers.wire.adapter import Listing
 from ybs.providers.wire.quirks import Quirks

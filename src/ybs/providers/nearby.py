@@ -9,10 +9,10 @@ from msgspec import Struct
 from ybs.config.addresses import is_loopback
 from ybs.core.errors import ConfigError, ModelError
 from ybs.providers.catalog import answers_in_words
+from ybs.providers.facts import find_rows
 from ybs.providers.http.client import HttpClient, Patience, host_of, port_of
 from ybs.providers.http.failures import Site
 from ybs.providers.ollama import endpoint_in
-from ybs.providers.probe import find_rows
 from ybs.providers.wire.loose_json import as_count, as_text
 from ybs.providers.wires import adapter_of
 

@@ -7,29 +7,37 @@ for the one that is asked for.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.addresses import is_local, is_loopback
+from ybs.config.document import complaint_of
 from ybs.config.host import Host
 from ybs.config.key_store import place_of, stored_key
 from ybs.config.keys import find_key, find_variable
 from ybs.config.presets import PRESETS, Preset
 from ybs.config.schema import Config, Endpoint
-from ybs.config.unusable import complaint_of
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.builtin import BUILT_IN, import_built_in
-from ybs.providers.catalog import FREE, ModelFacts, Price, facts_of, is_passed_on, over, window_of
+from ybs.providers.catalog import (
+    FREE,
+    ModelFacts,
+    Price,
+    billions_of,
+    facts_of,
+    is_passed_on,
+    over,
+    window_of,
+)
 from ybs.providers.facts import fitted, fitting_temperature, stated
 from ybs.providers.http.client import HttpClient, Patience, checked_headers, host_of, unnamed_place
 from ybs.providers.http.failures import Site
+from ybs.providers.http.transport import Route
 from ybs.providers.remote import RemoteModel, Retry, Terms
-from ybs.providers.route import route_of
-from ybs.providers.sizes import billions_of
 from ybs.providers.wire.adapter import RequestOptions, with_extra
 from ybs.providers.wire.quirks import Quirks, adjust
 from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
@@ -471,3 +479,43 @@ def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
             remedies=(Remedy("set_key", variable), Remedy("save_key"), Remedy("change_provider")),
         )
     return key
+
+
+def shown_name(name: str, config: Config) -> str:
+    """Return a provider's name, or the address of an OpenAI-compatible server that is not OpenAI's."""
+    own = config.providers.get(name)
+    is_moved = name == chosen_name(config) and config.llm.endpoint
+    endpoint = config.llm.endpoint if is_moved else own.endpoint if own is not None else ""
+    return (endpoint and unnamed_place(name, endpoint)) or name
+
+
+def route_of(host: Host, config: Config) -> Route:
+    """Return how servers elsewhere are reached, Raises ConfigError for what cannot be."""
+    proxy, ca_file = config.network.proxy, config.network.ca_file
+    if proxy is not None and not proxy.startswith(("http://", "https://")):
+        raise ConfigError(
+            "network.proxy: this is not an address. Write it like http://proxy.example:3128"
+        )
+    path = host.expand(ca_file, host.home) if ca_file else None
+    if path is not None and not path.is_file():
+        raise ConfigError(f"network.ca_file: there is no file {path}")
+    return Route(proxy=proxy, ca_file=str(path) if path else None)
+
+
+def runs_here(host: Host, provider: str, model: str, config: Config) -> bool:
+    """Return whether a model answers on this machine; another one in the same house does not count.
+
+    A server here that passes words on cannot be seen, but for Ollama, which names such models:
+    https://docs.ollama.com/cloud. Raises ConfigError for an unknown provider or an invalid address.
+    """
+    return distance(host, provider, model, config) == 0
+
+
+def distance(host: Host, provider: str, model: str, config: Config) -> Literal[0, 1, 2]:
+    """Return how far the words go: 0 stays on this machine, 1 in a private network. Raises ConfigError as `runs_here` does."""
+    server = host_of(chosen_provider(host, config, provider).endpoint)
+    if is_passed_on(model):
+        return 2
+    if is_loopback(server):
+        return 0
+    return 1 if is_local(server) else 2

@@ -16,8 +16,17 @@ from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
-from ybs.providers.catalog import FREE, LOCAL_WINDOW, ModelFacts, Price, facts_of, over
-from ybs.providers.facts import fitted, fitting_temperature, guided
+from ybs.providers.catalog import (
+    FREE,
+    GUIDED_BILLIONS,
+    LOCAL_WINDOW,
+    ModelFacts,
+    Price,
+    billions_of,
+    facts_of,
+    over,
+)
+from ybs.providers.facts import find_facts, find_models, fitted, fitting_temperature, guided
 from ybs.providers.http import failures
 from ybs.providers.http.client import HttpClient, encode_json, host_of
 from ybs.providers.http.failures import (
@@ -27,8 +36,6 @@ from ybs.providers.http.failures import (
     may_be_a_picture,
     names_a_picture,
 )
-from ybs.providers.probe import find_facts, find_models
-from ybs.providers.sizes import GUIDED_BILLIONS, billions_of
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.adapter import Adapter, RequestOptions
 from ybs.providers.wire.assemble import Assembly
@@ -37,7 +44,7 @@ from ybs.providers.wire.pictures import RefusedPictures, pictures_in
 from ybs.providers.wire.quirks import Quirks, learn, learn_schema
 
 if TYPE_CHECKING:
-    from ybs.providers.wire.needed_window import NeededWindow
+    from ybs.providers.wire.ollama import NeededWindow
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
 _AFTER_END: Final = 0.25
@@ -280,7 +287,7 @@ class RemoteModel:
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
-            from ybs.providers.wire.needed_window import NeededWindow  # for Ollama alone
+            from ybs.providers.wire.ollama import NeededWindow  # for Ollama alone
 
             self._needed = self._needed or NeededWindow()
             window = self._needed.fit(request, max_tokens=most, most=window)

@@ -1,7 +1,7 @@
-"""A model whose answers' usage is told to somebody, such as who counts tokens."""
+"""Models that are listened to: the usage of an answer is told to who counts tokens, and its waiting is made use of."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import Usage
@@ -31,3 +31,21 @@ class WatchedModel(ModelWrapper):
                 if isinstance(event, AssistantSaid):
                     self._learn(sent, event.usage)
                 yield event
+
+
+class AwaitedModel(ModelWrapper):
+    """Wraps a Model. `waiting` is entered while a request has gone out and nothing of the answer has come."""
+
+    def __init__(self, model: Model, waiting: Callable[[], AbstractContextManager[None]]) -> None:
+        super().__init__(model)
+        self._waiting = waiting
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Stream the wrapped model's answer."""
+        async with aclosing(self._model.stream(request)) as events:
+            with self._waiting():
+                first = await anext(events, None)
+            if first is not None:
+                yield first
+                async for event in events:
+                    yield event

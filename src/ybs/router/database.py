@@ -27,19 +27,9 @@ _TABLES: Final = (
     "CREATE INDEX decisions_of_profile ON decisions (profile, number)",
     "CREATE TABLE signals (decision TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL, "
     "reward REAL NOT NULL, weight REAL NOT NULL, PRIMARY KEY (decision, name))",
+    "CREATE TABLE answers (arm TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, "
+    "tokens REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (arm, kind))",
 )
-#: What makes each format of the one before it, by the number of the format.
-_CHANGES: Final = {
-    2: (
-        "ALTER TABLE uses ADD COLUMN seconds REAL NOT NULL DEFAULT 0",
-        "CREATE INDEX uses_of_arm ON uses (arm, id)",
-    ),
-    3: (
-        "DROP INDEX uses_of_arm",
-        "CREATE TABLE answers (arm TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, "
-        "tokens REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (arm, kind))",
-    ),
-}
 #: What SQLite says of a file that cannot be used now, though nothing is wrong with it.
 _NOT_NOW: Final = frozenset(
     {
@@ -162,13 +152,8 @@ def _prepared(at: sqlite3.Connection) -> sqlite3.Connection:
             return at
         at.execute("BEGIN IMMEDIATE")
         if not _is_ready(at):  # nobody else made them meanwhile
-            version = at.execute("PRAGMA user_version").fetchone()[0]
-            tables: tuple[str, ...] = () if version else _TABLES
-            for table in tables:
+            for table in _TABLES:
                 at.execute(table)
-            for number in range(max(version, 1) + 1, FORMAT + 1):
-                for change in _CHANGES[number]:
-                    at.execute(change)
             at.execute(f"PRAGMA application_id={APPLICATION}")
             at.execute(f"PRAGMA user_version={FORMAT}")
         at.execute("COMMIT")
@@ -189,9 +174,9 @@ def _is_ready(at: sqlite3.Connection) -> bool:
         raise _Damaged  # views and triggers act by themselves
     if version > FORMAT:
         raise _Newer
-    if at.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    if version < FORMAT or at.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise _Damaged
-    return version == FORMAT
+    return True
 
 
 def _fresh_in_memory() -> sqlite3.Connection:

@@ -23,9 +23,8 @@ from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
 from ybs.providers.registry import ProviderModel
 from ybs.router.arms import Arm
-from ybs.router.classifier import Features
+from ybs.router.classifier import BYTES, Features, features_of, names_in, pictures_in, size_of
 from ybs.router.pools import Shortage
-from ybs.router.requests import BYTES, features_of, names_in, pictures_in, size_of
 from ybs.router.routing import CACHE_SECONDS, Answered, Routing
 from ybs.router.selection import Decision
 

@@ -12,8 +12,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.registry import ProviderModel
-from ybs.providers.whereabouts import distance
+from ybs.providers.registry import ProviderModel, distance
 from ybs.router.classifier import TASK_KINDS, Classifier, Features, KeywordClassifier, TaskKind
 from ybs.security.incognito import Incognito
 

@@ -13,11 +13,9 @@ from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
-from ybs.providers.catalog import ModelFacts, Price, window_of
+from ybs.providers.catalog import ModelFacts, Price, billions_of, window_of
 from ybs.providers.facts import known, stated
-from ybs.providers.registry import chosen_name, chosen_provider, price_at
-from ybs.providers.sizes import billions_of
-from ybs.providers.whereabouts import distance
+from ybs.providers.registry import chosen_name, chosen_provider, distance, price_at
 from ybs.router.arms import Arm
 from ybs.router.classifier import TASK_KINDS, TaskKind
 

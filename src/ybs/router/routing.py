@@ -16,10 +16,8 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.router.answers import Answer, Typical
 from ybs.router.arms import Arm
 from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
-from ybs.router.breaker import Breaker
 from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,
@@ -29,10 +27,9 @@ from ybs.router.classifier import (
 from ybs.router.database import Database
 from ybs.router.feedback import CHECKED, Feedback
 from ybs.router.model_classifier import ModelClassifier, chosen_classifier
-from ybs.router.penalties import Situation
-from ybs.router.pools import Estimate, Lease, Pools, Shortage
+from ybs.router.pools import Answer, Estimate, Lease, Pools, Shortage, Typical
 from ybs.router.roster import Roster
-from ybs.router.selection import Decision, Router
+from ybs.router.selection import Breaker, Decision, Router, Situation
 from ybs.router.store import Made, Settled, Signal, Store, Told
 
 #: The file, in the state folder.

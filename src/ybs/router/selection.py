@@ -2,16 +2,137 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from math import log
 from random import Random
+from typing import Final
 
 from msgspec import Struct
 
 from ybs.router.arms import Arm
-from ybs.router.bandit import Learner
-from ybs.router.breaker import Breaker
+from ybs.router.bandit import Increment, Learner
 from ybs.router.classifier import Features, TaskKind
-from ybs.router.penalties import Situation, Weights, penalties
-from ybs.router.state import Increment
+
+#: In seconds: the first rest and the longest one that is not the server's wish.
+FIRST_SECONDS: Final = 5.0
+MOST_SECONDS: Final = 300.0
+
+
+class Rest(Struct):
+    """How many times in a row an arm has failed, until when it rests, and how fast that is forgotten afterwards."""
+
+    failures: int = 0
+    until: float = 0.0
+    half_life: float = 1.0
+
+
+class Breaker:
+    """Lets an arm rest after an outage (429, 5xx, a timeout, a refused key): `first`, doubled with each failure in a row.
+
+    `clock` may count seconds or decisions; `first` and `most` are in its unit.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        first: float = FIRST_SECONDS,
+        most: float = MOST_SECONDS,
+    ) -> None:
+        self._clock = clock
+        self._first = first
+        self._most = most
+        self._rests: dict[str, Rest] = {}
+
+    def fail(self, arm: str, retry_after: float | None = None) -> float:
+        """Let an arm rest, at least as long as its server says; return for how long."""
+        rest = self._rests.setdefault(arm, Rest())
+        rest.half_life = min(self._first * 2**rest.failures, self._most)
+        rest.failures = min(rest.failures + 1, 30)
+        rest.until = max(rest.until, self._clock() + max(rest.half_life, retry_after or 0.0))
+        return rest.until - self._clock()
+
+    def succeed(self, arm: str) -> None:
+        """Forget the failures of an arm that has answered."""
+        self._rests.pop(arm, None)
+
+    def rest_of(self, arm: str) -> float:
+        """Return how long an arm still rests; 0 where it can be used."""
+        rest = self._rests.get(arm)
+        return 0.0 if rest is None else max(0.0, rest.until - self._clock())
+
+    def suspicion(self, arm: str) -> float:
+        """Return how much a failure still says of an arm that has not answered since: from 1, as its rest ends, to 0."""
+        rest = self._rests.get(arm)
+        if rest is None:
+            return 0.0
+        return 0.5 ** (max(0.0, self._clock() - rest.until) / rest.half_life)
+
+
+#: Prices are compared on a log scale: nothing below this share of the dearest counts as cheaper still ...
+_CHEAPEST_SHARE: Final = 0.01
+#: ... and this ratio of prices at least takes the whole weight, so that nearly equal prices count as nearly equal.
+_FULL_RATIO: Final = 4.0
+
+
+class Weights(Struct, frozen=True, kw_only=True):
+    """What price and time are worth, in chance of success: the dearest arm has to succeed so much more often.
+
+    The weight of the price grows with the pressure on an arm's pool: a pressure of 1 adds `pressure` times the weight.
+    `suspicion` is taken off an arm that has just rested and not answered since: who is as good as others need not try it first.
+    """
+
+    price: float = 0.15
+    latency: float = 0.05
+    pressure: float = 4.0
+    suspicion: float = 0.3
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """What a choice depends on beside the request.
+
+    `current` is the arm that the session used last, `cached_tokens` how much of the request its prompt cache holds.
+    `pressure` says by arm how far its pool's spending is ahead of time (0: it is not); `empty` are the arms whose pool has
+    nothing left, `excluded` those that are not to be used now for another reason. `only_local`: the session may use models on this machine alone.
+    """
+
+    current: str = ""
+    cached_tokens: int = 0
+    pressure: Mapping[str, float] = {}
+    empty: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    only_local: bool = False
+
+
+def penalties(
+    arms: Sequence[Arm], features: Features, situation: Situation, weights: Weights
+) -> dict[str, float]:
+    """Return for each arm, by name, what its price, its time and a lost prompt cache are worth."""
+    cached = min(situation.cached_tokens, features.tokens) if situation.current else 0
+    tokens = features.tokens
+    written = {arm.name: arm.answer_tokens or features.output_tokens for arm in arms}
+    costs = [arm.cost_usd(tokens, 0, written[arm.name]) for arm in arms]
+    known = [cost for cost in costs if cost is not None]
+    dearest = max(known, default=0.0)
+    low = max(min(known, default=0.0), dearest * _CHEAPEST_SHARE)
+    span = log(max(dearest / low, _FULL_RATIO)) if low else 1.0
+    slowest = max((arm.seconds for arm in arms), default=0.0) or 1.0
+    found: dict[str, float] = {}
+    for arm, cost in zip(arms, costs, strict=True):
+        price = (
+            weights.price * (1 + weights.pressure * situation.pressure.get(arm.name, 0.0)) / span
+        )
+        full = dearest if cost is None else cost
+        total = weights.latency * arm.seconds / slowest
+        if full > low:
+            total += price * log(full / low)
+        if cached and arm.name != situation.current:
+            total += weights.latency * cached / tokens
+            warm = arm.cost_usd(tokens - cached, cached, written[arm.name])
+            if cost and warm and warm < cost:
+                total += price * log(cost / warm)
+        found[arm.name] = total
+    return found
+
 
 #: So many choices are remembered for results that come late.
 _REMEMBERED = 1_000

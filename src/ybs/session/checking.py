@@ -9,14 +9,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.document import visible
+from ybs.config.document import complaint_of, visible
 from ybs.config.layers import Loaded
-from ybs.config.location import Location, locate
+from ybs.config.report import Location, locate
 from ybs.config.schema import Config
-from ybs.config.unusable import complaint_of
 from ybs.core.errors import ConfigError
-from ybs.providers.registry import chosen_name, find_provider
-from ybs.providers.route import route_of
+from ybs.providers.registry import chosen_name, find_provider, route_of
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options

@@ -25,7 +25,7 @@ from ybs.core.events import (
 #: So many events may wait for a listener; one that is further behind is dropped.
 MOST_WAITING: Final = 10_000
 #: Events that others make whole: a listener that comes later gets those alone.
-_PIECES = (PromptRead, TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
+PIECES = (PromptRead, TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
 
 
 class Telling:
@@ -153,7 +153,7 @@ class Feed:
         match envelope.event:
             case StateChanged():
                 self._state = [envelope]
-            case event if isinstance(event, _PIECES):
+            case event if isinstance(event, PIECES):
                 self._pieces.append(envelope)
             case _:
                 self._pieces = [each for each in self._pieces if not _makes_whole(envelope, each)]

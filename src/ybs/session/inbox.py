@@ -67,6 +67,11 @@ class Taking(Protocol):
 class Sender:
     """A frontend, as the inbox sees it. Override what it wants to hear of."""
 
+    @property
+    def frontend(self) -> "Sender":
+        """The frontend that it sends for: itself, unless it stands for one line alone."""
+        return self
+
     def take(self, line: "Line") -> None:
         """Hear that a line is taken now."""
 
@@ -110,9 +115,14 @@ class Line(Struct, frozen=True, kw_only=True):
 class _Waiting(Sender):
     """Somebody who waits for what comes of one line."""
 
-    def __init__(self) -> None:
+    def __init__(self, frontend: Sender | None) -> None:
         self.result: asyncio.Future[Reply | Outcome | YbsError] = asyncio.Future()
-        self._is_taken = False
+        self._frontend, self._is_taken = frontend, False
+
+    @property
+    def frontend(self) -> Sender:
+        """Whoever waits."""
+        return self._frontend or self
 
     def take(self, line: Line) -> None:
         """Note that something comes of it, also where its words go back."""
@@ -213,14 +223,15 @@ class Inbox:
         typed: str | None = None,
         images: tuple[Image, ...] = (),
         is_for_model: bool = False,
+        frontend: Sender | None = None,
     ) -> Reply | Outcome:
         """Take a line when it is its turn, and return what comes of it; cancelled, the line is taken back or stopped.
 
-        A command that can runs beside the running turn.
+        A command that can runs beside the running turn. `frontend` is who sends it, where that hears of the lines of others.
 
         Raises the YbsError that came of it, and Stopped where it was given back.
         """
-        waiting = _Waiting()
+        waiting = _Waiting(frontend)
         line = Line(
             text=text, sender=waiting, typed=typed, is_for_model=is_for_model, images=images
         )
@@ -395,7 +406,7 @@ class Inbox:
             each.hear_line(line.text, what)
 
     def _others_than(self, line: Line) -> list[Sender]:
-        return [each for each in self._senders if each is not line.sender]
+        return [each for each in self._senders if each is not line.sender.frontend]
 
     def _tell(self, sender: Sender | None = None) -> None:
         if sender is not None:

@@ -144,7 +144,7 @@ def read_prompt(options: Options, loaded: Loaded) -> str:
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        from ybs.config.location import locate  # where it is wrong
+        from ybs.config.report import locate  # where it is wrong
 
         is_of_settings = options.system_prompt_file is None
         place = (

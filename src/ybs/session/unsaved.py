@@ -5,7 +5,7 @@ place (`Roots.unsaved`). Before an edit the text is saved, as the person would d
 editor is handed the new text. Commands see what is saved.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -55,19 +55,41 @@ class _Named(Struct):
 
 
 class Unsaved(TurnHook):
-    """Knows what an editor holds of the files of one session. `open_in` says where, once the session is open."""
+    """Knows what editors hold of the files of one session; of several, the one that came last is asked.
+
+    `open_in` says where, once the session is open.
+    """
 
     name = "the editor's files"
     loss = "the editor may hold another text than the disk"
 
-    def __init__(self, editor: OpenEditor) -> None:
-        self._editor = editor
-        self.roots: Roots | None = None
+    def __init__(self) -> None:
+        self._editors: list[OpenEditor] = []
+        self._roots_now: Callable[[], Roots] | None = None
         self._changing: dict[str, list[Path]] = {}
 
-    def open_in(self, roots: Roots) -> None:
-        """Read and save below these folders, those of the session that is open now."""
-        self.roots = roots
+    def open_in(self, roots: Callable[[], Roots]) -> None:
+        """Read and save below the folders that this returns, those of the session."""
+        self._roots_now = roots
+
+    def join(self, editor: OpenEditor) -> None:
+        """Ask this editor from now on."""
+        self._editors.append(editor)
+
+    def leave(self, editor: OpenEditor) -> None:
+        """Ask this editor no longer; what it held and did not save is not read any more."""
+        if self.roots is not None:
+            self.roots.unsaved.clear()
+        self._editors.remove(editor)
+
+    @property
+    def roots(self) -> Roots | None:
+        """The folders; None where nobody has files open in an editor."""
+        return self._roots_now() if self._roots_now and self._editors else None
+
+    @property
+    def _editor(self) -> OpenEditor | None:
+        return self._editors[-1] if self._editors else None
 
     async def before_turn(self, emit: Emit) -> None:
         """Forget what the editor held before."""
@@ -77,13 +99,13 @@ class Unsaved(TurnHook):
 
     async def before_look(self, call: ToolCall) -> None:
         """Ask the editor for the file that a call names."""
-        if self._editor.reads and (path := self._path_in(call)) is not None:
+        if (path := self._path_in(call)) is not None:
             await self.look(path)
 
     async def look(self, path: Path) -> None:
         """Ask the editor what it holds of a file, and have that read in its place where it is another text."""
         roots = self.roots
-        if roots is None or not self._editor.reads:
+        if roots is None or (editor := self._editor) is None or not editor.reads:
             return
         roots.unsaved.pop(path, None)
         try:
@@ -92,7 +114,7 @@ class Unsaved(TurnHook):
             return  # what no tool may read, no editor is asked for
         if saved is not None and is_binary(saved):
             return
-        text = await self._editor.read(path)
+        text = await editor.read(path)
         document = TextFile(saved or b"")
         if text is None or text.replace("\r\n", "\n") == document.text:
             return
@@ -121,7 +143,7 @@ class Unsaved(TurnHook):
                 await self._save(self.roots, path, self.roots.unsaved.pop(path))
 
     async def _save(self, roots: Roots, path: Path, data: bytes) -> None:
-        await self._editor.write(path, TextFile(data).raw)
+        await self._hand(path, data)
         if await self._saved(path) != data:
             await in_thread(partial(_write, roots, path, data))
 
@@ -136,9 +158,13 @@ class Unsaved(TurnHook):
             self.roots.unsaved.pop(path, None)
             data = None if result.is_error else await self._saved(path)
             if data is not None and not is_binary(data):
-                await self._editor.write(path, TextFile(data).raw)
+                await self._hand(path, data)
                 is_same &= await self._saved(path) == data
         return result if is_same else replace(result, output=result.output + _FORMATTED)
+
+    async def _hand(self, path: Path, data: bytes) -> None:
+        if (editor := self._editor) is not None:
+            await editor.write(path, TextFile(data).raw)
 
     def _path_in(self, call: ToolCall) -> Path | None:
         """Return the file that a call names, if tools may touch it."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from threading import Thread
 
 from ybs.core.ports import Model
-from ybs.providers.awaited import AwaitedModel
+from ybs.providers.watched import AwaitedModel
 
 #: What a first edit needs, in the order in which it does.
 FOR_EDITS = (

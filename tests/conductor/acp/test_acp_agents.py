@@ -43,6 +43,11 @@ async def test_it_changes_a_copy_whose_changes_are_merged(scene: Scene) -> None:
     assert (scene.project / "b").read_text() == "more\n"
 
 
+async def test_gemini_reads_a_file_that_is_missing_as_empty(scene: Scene) -> None:
+    await scene.play(["read", "gone"], agent={"preset": "gemini"})
+    assert scene.said == "read ''"
+
+
 async def test_what_it_changed_unasked_is_asked_about_as_the_mode_says(scene: Scene) -> None:
     scene.answer = lambda question: Answer(is_allowed="Merge b" not in question.preview.title)
     said = await scene.play(

@@ -1,9 +1,10 @@
-"""Real agents as sub-agents: ybs itself by examples/embedding/editor.py, and opencode from npm, each with a scripted server for its model."""
+"""Real agents as sub-agents: ybs itself by examples/embedding/editor.py, and agents from npm, each with a scripted server for its model."""
 
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,12 @@ import pytest
 
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated
-from scripted import OpenAIServer
+from scripted import AnthropicServer, GoogleServer, OpenAIServer, ResponsesServer
 from ybs.core.events import ToolStarted
 from ybs.testing import call
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 EDITOR = Path(__file__).parents[3] / "examples" / "embedding" / "editor.py"
-#: The name of the package on npm, and its version.
-OPENCODE = ("opencode-ai", "1.18.33")
 
 
 @pytest.fixture
@@ -54,36 +53,86 @@ async def test_ybs_is_a_sub_agent_of_ybs(scene: Scene, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def opencode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install opencode; skip where there is no npm, or where it reaches no registry."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("NO NPM on this machine: opencode is untested")
-    folder = tmp_path_factory.mktemp("opencode")
-    package = "@".join(OPENCODE)
-    words = [
-        npm,
-        "install",
-        "--global",
-        "--prefix",
-        str(folder),
-        "--no-audit",
-        "--no-fund",
-        package,
-    ]
-    try:
-        done = subprocess.run(words, capture_output=True, timeout=100, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip("NO NPM REGISTRY answers: opencode is untested")
-    if done.returncode:
-        pytest.skip("NO NPM REGISTRY in reach: opencode is untested")
-    return folder / "bin" / "opencode"
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Return what installs a program of npm; it skips where there is no npm, or where it reaches no registry."""
+
+    def install(package: str, version: str, program: str) -> str:
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip(f"NO NPM on this machine: {program} is untested")
+        folder = tmp_path_factory.mktemp(program)
+        words = [npm, "install", "--global", "--prefix", str(folder), "--no-audit", "--no-fund"]
+        words.append(f"{package}@{version}")
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=100, check=False)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"NO NPM REGISTRY answers: {program} is untested")
+        if done.returncode:
+            pytest.skip(f"NO NPM REGISTRY in reach: {program} is untested")
+        return str(folder / "bin" / program)
+
+    return install
+
+
+def answering(*script: Any) -> Callable[[Any], Any]:
+    """Return what plays a script where the agent has tools, and says what small requests beside it want to hear."""
+    left = list(script)
+
+    def answer(request: Any) -> Any:
+        if not request.body.get("tools"):
+            return '{"complexity_reasoning": "", "complexity_score": 1}'
+        return left.pop(0) if left else "It is written."
+
+    return answer
+
+
+async def wrote_b(scene: Scene, entry: Any) -> None:
+    """Have an agent write a file; see that it was asked about once or twice, with its name, and that it is there."""
+    said = await scene.play(agent=entry, mode="ask")
+    assert "[other-1: done; " in said, said
+    assert "It is written." in said
+    assert (scene.project / "b").read_text() == "new\n"
+    assert {each.agent for each in scene.asked} == {"other-1"}
+    assert scene.asked[0].call.name == "write_file"
+
+
+@pytest.mark.timeout(240)
+async def test_gemini_makes_a_file(scene: Scene, installed: Callable[..., str]) -> None:
+    gemini = installed("@google/gemini-cli", "0.61.0", "gemini")
+    answer = answering(call("write_file", file_path="b", content="new\n"))
+    async with GoogleServer([answer] * 12) as server:
+        env = {"GOOGLE_GEMINI_BASE_URL": server.url.removesuffix("/v1beta"), "GEMINI_API_KEY": "k"}
+        await wrote_b(scene, {"preset": "gemini", "command": [gemini, "--acp"], "env": env})
+
+
+@pytest.mark.timeout(240)
+async def test_codex_asks_the_person(scene: Scene, installed: Callable[..., str]) -> None:
+    codex = installed("@agentclientprotocol/codex-acp", "2.6.0", "codex-acp")
+    patch = "*** Begin Patch\n*** Add File: b\n+new\n*** End Patch"
+    answer = answering(call("exec_command", cmd=f"apply_patch <<'EOF'\n{patch}\nEOF"))
+    async with ResponsesServer([answer] * 12) as server:
+        provider = {"name": "scripted", "base_url": server.url, "wire_api": "responses"}
+        provider["env_key"] = "OPENAI_API_KEY"
+        config = {"model": "m", "model_provider": "s", "model_providers": {"s": provider}}
+        env = {"OPENAI_API_KEY": "k", "CODEX_CONFIG": json.dumps(config)}
+        await wrote_b(scene, {"preset": "codex", "command": [codex], "env": env})
+
+
+@pytest.mark.timeout(240)
+async def test_claude_code_writes_a_file(scene: Scene, installed: Callable[..., str]) -> None:
+    claude = installed("@agentclientprotocol/claude-agent-acp", "0.101.0", "claude-agent-acp")
+    answer = answering(call("Write", file_path="b", content="new\n"))
+    async with AnthropicServer([answer] * 12) as server:
+        env = {"ANTHROPIC_BASE_URL": server.url.removesuffix("/v1"), "ANTHROPIC_API_KEY": "k"}
+        env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+        await wrote_b(scene, {"preset": "claude", "command": [claude], "env": env})
 
 
 @pytest.mark.timeout(240)
 async def test_opencode_edits_its_copy_with_the_tools_of_its_own(
-    scene: Scene, opencode: Path
+    scene: Scene, installed: Callable[..., str]
 ) -> None:
+    opencode = installed("opencode-ai", "1.18.33", "opencode")
     script = ["It is written.", call("write", filePath="b", content="new\n")]
 
     def answer(request: Any) -> Any:
@@ -104,7 +153,7 @@ async def test_opencode_edits_its_copy_with_the_tools_of_its_own(
         }
         entry = {
             "preset": "opencode",
-            "command": [str(opencode), "acp"],
+            "command": [opencode, "acp"],
             "env": {"OPENCODE_CONFIG_CONTENT": json.dumps(config)},
         }
         said = await scene.play(agent=entry, mode="ask")

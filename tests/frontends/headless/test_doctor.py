@@ -208,7 +208,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     async def never(_endpoint: str) -> bool:
         return False
 
-    monkeypatch.setattr("ybs.providers.reach.listens", never)
+    monkeypatch.setattr("ybs.providers.reachable.listens", never)
     found = found_by_the_doctor(capsys)
     assert found["provider ollama"]["fix"] == "ollama serve"
     assert not found["provider ollama"]["is_needed"]

@@ -580,4 +580,10 @@ async def test_every_message_is_as_the_schema_says(own: Path, project: Path):
         await client.close()
         async for method, params in client.told():
             check(method, params)
+        bare = await serving.bare(greets=True)
+        check("acp.params", serving.opening)
+        check("acp.result", (await bare.ask("acp", **serving.opening))["result"])
+        answer = await bare.ask("initialize", protocolVersion=1)  # another protocol now
+        assert answer["result"]["agentInfo"]["name"] == "ybs"
+        await bare.close()
     assert checked == set(judges)

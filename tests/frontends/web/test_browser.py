@@ -1,8 +1,11 @@
 """The page in a real browser, served by the real command."""
 
+import json
+import os
 import random
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -376,6 +379,89 @@ def test_a_terminal_and_the_page_hold_one_session_of_the_server(
         screen.sees("It was closed on the page")
     page.wait_for_selector("#welcome:not([hidden])")
     assert page.locator("#open .session").count() == 0
+
+
+class Editor:
+    """A bare editor on `ybs acp`."""
+
+    def __init__(self, served: Web, home: Path, project: Path) -> None:
+        command = [str(Path(sys.executable).parent / "ybs"), "acp"]
+        model = {"YBS_PROVIDER": "openai", "YBS_ENDPOINT": served.server.url, "YBS_MODEL": "m"}
+        environ = {"HOME": str(home), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "k", **model}
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, cwd=project, env=environ, text=True, **pipes)
+        self.text = ""
+
+    def __enter__(self) -> "Editor":
+        self.say(1, "initialize", protocolVersion=1, clientCapabilities={})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.communicate(timeout=20)[1] is None
+        assert self._process.returncode == 0
+
+    def say(self, number: int, method: str = "", **params: Any) -> None:
+        """Send a request, or the answer to one."""
+        message = {"method": method, "params": params} if method else {"result": params}
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, **message}) + "\n")
+        self._process.stdin.flush()
+
+    def hears(self, words: str) -> Any:
+        """Return the next message with these words in it; the words of the model that come before are kept."""
+        assert self._process.stdout
+        for line in self._process.stdout:
+            message = json.loads(line)
+            update = message.get("params", {}).get("update", {})
+            if update.get("sessionUpdate") == "agent_message_chunk":
+                self.text += update["content"]["text"]
+            if words in line:
+                return message
+        raise AssertionError(f"{words} did not come")
+
+
+def test_an_editor_a_terminal_and_the_page_hold_one_session_of_the_server(
+    serve: Serve, look: Any, project: Path, home: Path
+):
+    for name in "abc":
+        (project / name).write_text("text")
+    deletes = (call("delete_file", path=name) for name in "abc")
+    ends = ("The first is gone.", "The second is gone.", "The third is gone.")
+    script = [each for pair in zip(deletes, ends, strict=True) for each in pair]
+    served, seen = serve(*script, serves=True), look()
+    page = seen.enter(served)
+    send(page, "from the page")
+    page.wait_for_selector(".question")
+    with (
+        Editor(served, home, project) as editor,
+        Screen("attach", environ={"HOME": str(home)}) as screen,
+    ):
+        editor.say(2, "session/list", cwd=str(project))
+        (listed,) = editor.hears('"sessions"')["result"]["sessions"]
+        name = listed["sessionId"]
+        editor.say(3, "session/load", sessionId=name, cwd=str(project), mcpServers=[])
+        asked = editor.hears("session/request_permission")
+        screen.sees(r"› from the page\n[\s\S]*\[y\] yes")
+        editor.say(asked["id"], outcome={"outcome": "selected", "optionId": "0"})
+        page.wait_for_selector("text=The first is gone.")
+        screen.sees(r"The first is gone\.[\s\S]*› *\n")
+        words = [{"type": "text", "text": "from the editor"}]
+        editor.say(4, "session/prompt", sessionId=name, prompt=words)
+        page.wait_for_selector(".user >> text=from the editor")
+        screen.sees(r"delete_file wants to delete b[\s\S]*\[y\] yes")
+        screen.stays(0.5)  # keys that come before a question can be read are none
+        screen.keys("y")
+        page.wait_for_selector("text=The second is gone.")
+        assert editor.hears('"stopReason"')["result"]["stopReason"] == "end_turn"
+        screen.sees(r"The second is gone\.[\s\S]*› *\n")
+        screen.keys("from the terminal\r")
+        assert "user_message_chunk" in str(editor.hears("from the terminal"))
+        answer(page, "y")
+        screen.sees(r"The third is gone\.[\s\S]*› *\n")
+        assert editor.hears('"usage_update"')
+        assert "The third is gone." in editor.text
+        page.wait_for_selector("text=The third is gone.")
+    assert not [name for name in "abc" if (project / name).exists()]
 
 
 def test_a_session_that_begins_elsewhere_in_the_server_is_listed(

@@ -20,8 +20,15 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.tokens.estimate import TokenCounter
-from ybs.providers.tokens.families import CLAUDE, GEMINI, OPENAI, OTHER, PICTURE_TOKENS, family_of
-from ybs.providers.tokens.features import estimate
+from ybs.providers.tokens.meter import (
+    CLAUDE,
+    GEMINI,
+    OPENAI,
+    OTHER,
+    PICTURE_TOKENS,
+    estimate,
+    family_of,
+)
 from ybs.providers.watched import WatchedModel
 from ybs.testing import ScriptedModel, answer
 

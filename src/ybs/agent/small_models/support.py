@@ -20,7 +20,7 @@ from ybs.core.messages import AssistantMessage, AssistantPart, ToolCall
 from ybs.core.ports import Guard, Model, Request
 from ybs.core.wrapper import ModelWrapper
 from ybs.guards.endings import Endings
-from ybs.providers.sizes import GUIDED_BILLIONS, TINY_BILLIONS
+from ybs.providers.catalog import GUIDED_BILLIONS, TINY_BILLIONS
 from ybs.security.paths.roots import Roots
 from ybs.tools.editing.syntax import flaw_in, is_known
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.acp.presets import PRESETS, method_of, problem_with, title_of
+from ybs.conductor.acp.presets import (
+    PRESETS,
+    method_of,
+    problem_with,
+    title_of,
+)
 from ybs.conductor.home import Home, Place
 from ybs.conductor.models import Chosen
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed
@@ -78,10 +83,7 @@ class AcpSubAgent(SubAgent):
         is_done = False
         try:
             await transport.open()
-            only_reads = held and agent.read_only
-            asked = requests.Requests(
-                self.name, place, home.call_ids, tell, is_held=held, only_reads=only_reads
-            )
+            asked = requests.Requests(self.name, place, home.call_ids, tell, agent, is_held=held)
             title, model = title_of(agent), agent.model
             turn = client.Turn(title, transport, asked, self.budget, tell, model=model)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))

@@ -28,6 +28,7 @@ _WHERE: Final[Mapping[bool, str]] = {
 class Preset(Struct, frozen=True, kw_only=True):
     """An agent that ybs knows. Of its `commands` the first is used that is installed.
 
+    `env` are variables that it is given. Where `reads_missing`, it reads a file before it makes it and takes each error for a failure, so that a file that is missing reads as empty.
     `methods` are those of its logins that it has to be told of, by the variable or the file that makes each one possible; `fix` installs it, and
     `login_fix` logs the person in.
     """
@@ -37,8 +38,10 @@ class Preset(Struct, frozen=True, kw_only=True):
     fix: str
     login_fix: str
     environment: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
     login: tuple[str, ...] = ()
     methods: Mapping[str, str] = {}
+    reads_missing: bool = False
 
 
 PRESETS: Final[Mapping[AcpPreset, Preset]] = {
@@ -56,6 +59,9 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
         fix="npm install -g @agentclientprotocol/codex-acp",
         login_fix="run `codex login` in a terminal, or set OPENAI_API_KEY",
         environment=("OPENAI_*", "CODEX_API_KEY"),
+        env={
+            "INITIAL_AGENT_MODE": "workspace-write"
+        },  # else another model of its own answers what it asks
         login=("~/.codex/auth.json",),
         methods={"CODEX_API_KEY": "api-key", "OPENAI_API_KEY": "api-key"},
     ),
@@ -71,6 +77,7 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
             "GOOGLE_API_KEY": "vertex-ai",
             "~/.gemini/oauth_creds.json": "oauth-personal",
         },
+        reads_missing=True,
     ),
     "opencode": Preset(
         title="opencode",
@@ -95,6 +102,7 @@ def kind_of(name: str, agent: AcpAgent, place: str) -> Kind:
             agent,
             preset=known,
             environment=(*preset.environment, *agent.environment),
+            env={**preset.env, **agent.env},
             login=agent.login or preset.login,
         )
     described = f"{title_of(agent)}, another agent with a model of its own: does any task, {_WHERE[agent.read_only]}"
@@ -107,6 +115,11 @@ def kind_of(name: str, agent: AcpAgent, place: str) -> Kind:
         is_own=True,
         acp=agent,
     )
+
+
+def reads_missing(agent: AcpAgent) -> bool:
+    """Return whether a file that is missing has to read as empty, so that the agent can make it."""
+    return agent.preset is not None and PRESETS[agent.preset].reads_missing
 
 
 def title_of(agent: AcpAgent) -> str:

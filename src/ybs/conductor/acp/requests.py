@@ -14,8 +14,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.acp.presets import reads_missing
 from ybs.conductor.admission import texts_after
 from ybs.conductor.home import Place
+from ybs.config.agents import AcpAgent
 from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
@@ -32,6 +34,7 @@ from ybs.tools.editing.diff import diff_of_change
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there
 from ybs.tools.toolbox import LocalToolbox
+from ybs.tools.workspace import Workspace
 
 #: A file that an agent reads through ybs has no more characters.
 MOST_CHARS: Final = 5_000_000
@@ -175,6 +178,10 @@ class _ReadText(BuiltInTool):
     effect: Effect = "read"
     arguments: ClassVar[type[Struct]] = _ReadArguments
 
+    def __init__(self, workspace: Workspace, missing: str | None) -> None:
+        super().__init__(workspace)
+        self._missing = missing
+
     def preview(self, arguments: _ReadArguments) -> Preview:
         """Name the file."""
         return Preview(title=f"Read {self.target(arguments)[1]}")
@@ -198,6 +205,8 @@ class _ReadText(BuiltInTool):
         with self.workspace.roots.held(path) as place:
             data, status = read_if_there(place, shown)
         if data is None or status is None:
+            if self._missing is not None:
+                return self._missing
             raise ToolError(f"{shown} does not exist")
         if is_binary(data):
             raise ToolError(f"{shown} is binary")
@@ -208,7 +217,7 @@ class _ReadText(BuiltInTool):
 class Requests:
     """Answers what an agent of this name asks. `is_held`: the sandbox stands around its program.
 
-    `only_reads`: the sandbox shows it the project read-only, so that no command of it changes anything.
+    Where it is and the agent is to read only, it sees the project read-only, so that no command of it changes anything.
     """
 
     def __init__(
@@ -217,12 +226,14 @@ class Requests:
         place: Place,
         call_ids: CallIds,
         tell: Emit,
+        agent: AcpAgent,
         *,
         is_held: bool,
-        only_reads: bool,
     ) -> None:
         self._name, self._own, self._hooks = name, place.environment, place.hooks
-        self._call_ids, self._tell, self._only_reads = call_ids, tell, only_reads
+        self._call_ids, self._tell = call_ids, tell
+        self._only_reads = is_held and agent.read_only
+        self._missing = "" if reads_missing(agent) else None
         gate = self._own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet, with what they may hold then.
@@ -270,7 +281,7 @@ class Requests:
     async def read(self, path: str, line: int | None, limit: int | None) -> str:
         """Return the text of a file, its secrets masked. Raises ToolError."""
         call = self._call("read_file", {"path": path, "line": line, "limit": limit})
-        result = await self._run(call, _ReadText(self._own.workspace))
+        result = await self._run(call, _ReadText(self._own.workspace, self._missing))
         if result.is_error:
             raise ToolError(result.output)
         return str(msgspec.json.decode(result.display, type=dict[str, Any])["content"])

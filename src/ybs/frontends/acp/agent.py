@@ -1,4 +1,4 @@
-"""The agent side of the protocol: the methods that an editor calls, on the sessions of one hub."""
+"""The agent side of the protocol: the methods that an editor calls, on the sessions of this process."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,34 +10,29 @@ from typing import Any, Final
 from acp import RequestError, schema
 from msgspec.structs import replace
 
-from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.frontends.acp.config_options import MODE
 from ybs.frontends.acp.editor_session import AUTH_REQUIRED, EditorFiles, EditorSession, failure
 from ybs.frontends.acp.handshake import HOW, Handshake, missing_setup
 from ybs.frontends.json_rpc import INVALID_PARAMS
-from ybs.session.hub import Hub
+from ybs.frontends.serve.sessions import HostedSession, HostedSessions
 from ybs.session.options import Options
-from ybs.session.session import Session
-from ybs.session.settings import load_settings
-from ybs.session.unsaved import Unsaved
 from ybs.transcripts.saved import Saved
-from ybs.transcripts.store import Store
 
 _NOT_FOUND: Final = -32002
+_OPEN_ALREADY: Final = "This session was open already, without what the editor brings: {}."
 #: So many saved sessions are listed at once.
 _PAGE: Final = 100
 
 
 class EditorAgent:
-    """Answers an editor. `options` are those of the command line, which hold for every session.
+    """Answers an editor. `options` are those of the command line, which hold for the sessions that it opens.
 
     Each method takes what the protocol names, and raises RequestError. `initialize` has been answered before (`handshake`).
     """
 
-    def __init__(self, options: Options, handshake: Handshake) -> None:
-        self._options, self._handshake = options, handshake
-        self._hub = Hub(self._opened, options.host)
+    def __init__(self, hosted: HostedSessions, options: Options, handshake: Handshake) -> None:
+        self._hosted, self._options, self._handshake = hosted, options, handshake
         self._sessions: dict[str, EditorSession] = {}
         self._client: Any = None
 
@@ -46,8 +41,8 @@ class EditorAgent:
         self._client = client
 
     async def aclose(self) -> None:
-        """End all sessions."""
-        await asyncio.gather(*(self._close(each) for each in tuple(self._sessions)))
+        """Leave all sessions. Those in which nothing was said end; the others are their process's."""
+        await asyncio.gather(*(self._leave(each) for each in tuple(self._sessions)))
 
     async def authenticate(self, method_id: str, **_: Any) -> schema.AuthenticateResponse:
         """Look whether the setup that was missing is there now."""
@@ -99,9 +94,9 @@ class EditorAgent:
         )
 
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
-        """End a session; it stays saved."""
-        self._find(session_id).cancel()
-        await self._close(session_id)
+        """End a session, unless others are in it; it stays saved."""
+        self._find(session_id)  # raises
+        await self._leave(session_id, ends=True)
         return schema.CloseSessionResponse()
 
     async def prompt(
@@ -130,69 +125,83 @@ class EditorAgent:
         return schema.SetSessionConfigOptionResponse(config_options=choices.options)
 
     def _find(self, session_id: str) -> EditorSession:
-        if (held := self._sessions.get(session_id)) is None:
+        if (found := self._here(session_id)) is None:
             raise RequestError(_NOT_FOUND, f"No session {session_id[:80]!r} is open here.")
-        return held
+        return found
+
+    def _here(self, session_id: str) -> EditorSession | None:
+        """Return a session that the editor has open, unless somebody else has closed it."""
+        found = self._sessions.get(session_id)
+        return found if found is not None and found.held in self._hosted.held else None
 
     def _resumed(self, session_id: str, where: dict[str, Any]) -> EditorSession:
-        held = self._sessions.get(session_id)
-        return held or self._open(**where, resume=self._saved(session_id))
+        return self._here(session_id) or self._open(**where, resume=self._saved(session_id))
 
     def _listed(self, cwd: str | None) -> list[Saved]:
         project = None if cwd is None else str(Path(cwd).resolve())
-        found = self._store().sessions(project=project)
+        found = self._hosted.store(self._options).sessions(project=project)
         return [each for each in found if each.messages and not each.is_one_shot]
 
     def _saved(self, session_id: str) -> str:
-        if session_id in self._store().names():
+        if session_id in self._hosted.store(self._options).names():
             return session_id
         raise RequestError(_NOT_FOUND, f"There is no saved session {session_id[:80]!r}.")
-
-    def _store(self) -> Store:
-        host = self._options.host
-        path = load_settings(self._options).config.session.storage_path
-        return Store(host.expand(path, self._options.folder))
 
     def _open(
         self,
         cwd: str,
         additional_directories: Sequence[str] | None = None,
         mcp_servers: Sequence[Any] | None = None,
-        **options: Any,
+        resume: str = "",
+        *,
+        fork: bool = False,
+        **_: Any,
     ) -> EditorSession:
-        if not Path(cwd).is_absolute():
+        folder = Path(cwd)
+        if not folder.is_absolute():
             raise RequestError(INVALID_PARAMS, f"cwd is not an absolute path: {cwd[:200]}")
         folders = (*self._options.add_dirs, *map(Path, additional_directories or ()))
         servers = {each.name: entry_of(each) for each in mcp_servers or ()}
-        files = EditorFiles(self._client, self._handshake.offer)
-        unsaved = Unsaved(files)
-        more: dict[str, Any] = {"editor": unsaved, "add_dirs": folders, "mcp_servers": servers}
-        known = {key: options[key] for key in ("resume", "fork") if key in options}
+        options = replace(self._options, folder=folder, add_dirs=folders, mcp_servers=servers)
+        options.host.work_in(folder, *folders)
+        before = self._hosted.held
         try:
-            shared = self._hub.open(cwd, **more, **known)
+            held = self._hosted.hold(options, resume, is_fork=fork)
         except YbsError as error:
             raise failure(error) from error
-        held = EditorSession(shared, self._client, files, unsaved)
-        self._sessions[held.id] = held
-        return held
-
-    def _opened(self, folder: str, **options: Any) -> Session:
-        self._options.host.work_in(Path(folder), *options["add_dirs"])
-        return open_session(replace(self._options, folder=Path(folder), **options))
+        if is_open := held in before:
+            self._check_folder(held, folder)
+        files = EditorFiles(self._client, self._handshake.offer)
+        session = EditorSession(held, self._client, files)
+        if is_open and (unused := [*servers, *map(str, folders[len(self._options.add_dirs) :])]):
+            session.note(_OPEN_ALREADY.format(", ".join(unused)))
+        self._sessions[session.id] = session
+        return session
 
     @staticmethod
-    def _begun(held: EditorSession, *, is_new: bool = False) -> dict[str, Any]:
-        held.start(is_new=is_new)
-        choices = held.choices
-        return {"session_id": held.id, "modes": choices.modes, "config_options": choices.options}
+    def _check_folder(held: HostedSession, folder: Path) -> None:
+        if folder.resolve() != held.session.folder.resolve():
+            where = f"The session is open in {held.session.folder}, and not in {folder}."
+            raise RequestError(INVALID_PARAMS, f"{where} Open it in that folder, or fork it.")
 
-    async def _close(self, session_id: str) -> None:
-        held = self._sessions.pop(session_id)
-        await held.close()
-        await self._hub.close(held.session.id)
-        if not held.session.conversation.messages and held.session.environment.incognito.may_write:
+    @staticmethod
+    def _begun(session: EditorSession, *, is_new: bool = False) -> dict[str, Any]:
+        session.start(is_new=is_new)
+        choices = session.choices
+        return {"session_id": session.id, "modes": choices.modes, "config_options": choices.options}
+
+    async def _leave(self, session_id: str, *, ends: bool = False) -> None:
+        left = self._sessions.pop(session_id)
+        await left.leave()
+        held, session = left.held, left.held.session
+        is_empty = not session.conversation.messages and held.doing in ("new", "done")
+        if held.viewers or not held.is_own or not (ends or is_empty):
+            return
+        may_write = session.environment.incognito.may_write
+        await self._hosted.close(held, "The editor has closed it.")
+        if not session.conversation.messages and may_write:
             with suppress(YbsError, OSError):  # nothing was said
-                self._store().delete(session_id)
+                self._hosted.store(self._options).delete(session_id)
 
 
 def entry_of(server: Any) -> dict[str, Any]:

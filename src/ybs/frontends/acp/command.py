@@ -1,20 +1,30 @@
-"""`ybs acp`: serves an editor on standard input and output, until it goes."""
+"""`ybs acp`: serves an editor on standard input and output, until it goes: in the server where one runs, else in a process of its own."""
 
 import asyncio
 import logging
+import os
+import socket
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from ybs.core.errors import ToolError, YbsError
 from ybs.core.threads import in_thread
 from ybs.frontends.acp.handshake import Handshake
 from ybs.frontends.acp.pipe import EditorPipe
 from ybs.frontends.headless.output import tell
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
+from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.stdio import claim_stdio
+from ybs.security.gate import put_json
 from ybs.session.options import Options
+from ybs.tools.calls.supervise import called
+
+if TYPE_CHECKING:
+    from ybs.frontends.serve.sessions import HostedSessions
 
 WAITING: Final = (
     "ybs: waiting for an editor on standard input. An editor that has `ybs acp` in its settings starts it by itself "
@@ -23,17 +33,23 @@ WAITING: Final = (
 WITHOUT_SDK: Final = "ybs: `ybs acp` needs the package agent-client-protocol; install it with: pip install 'ybs[acp]'"
 #: A log of more bytes begins anew.
 _MOST_LOG_BYTES: Final = 1_000_000
+#: A message of more bytes is not copied.
+_MOST_BYTES: Final = 1 << 27
+_CHUNK_BYTES: Final = 65_536
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def serve(options: Options) -> int:
-    """Serve an editor; return the exit code. 1: the SDK is missing; 130 and the like: it was interrupted."""
+def serve(options: Options, *, starts_server: bool = False) -> int:
+    """Serve an editor, in a server where one runs or shall be started; return the exit code.
+
+    1: the SDK is missing, or the server has gone; 130 and the like: it was interrupted. Raises YbsError where no server can be started.
+    """
     if find_spec("acp") is None:
         tell(WITHOUT_SDK)
         return 1
     if sys.stdin.isatty():
         tell(WAITING)
-    begin_log(options)
-    return asyncio.run(_Run(options).go())
+    return asyncio.run(_Run(options).go(starts_server=starts_server))
 
 
 class _Run:
@@ -42,12 +58,18 @@ class _Run:
     def __init__(self, options: Options) -> None:
         self._options, self._signal_code = options, 0
 
-    async def go(self) -> int:
+    async def go(self, *, starts_server: bool) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._stop, code, task)
         try:
-            await served(self._options, *claim_stdio())
+            ends = claim_stdio()
+            server = await _server(self._options, starts=starts_server)
+            if server is None:
+                await _alone(self._options, *ends)
+            elif not await copied(*ends, *server):
+                tell("ybs: The server has gone.")
+                return 1
         except asyncio.CancelledError:
             return self._signal_code or INTERRUPTED
         return self._signal_code
@@ -58,40 +80,128 @@ class _Run:
         self._signal_code = self._signal_code or code
 
 
-async def served(options: Options, read_from: int, write_to: TextIO) -> None:
-    """Serve the editor that is read from and written to, until it goes."""
-    handshake = Handshake(options)
-    pipe = EditorPipe(read_from, write_to, handshake)
+async def _server(options: Options, *, starts: bool) -> Streams | None:
+    """Return the streams to the agent in the server; None for an editor that is served here. Raises YbsError where one shall be started and cannot."""
+    only_here = options.config_file or options.system_prompt_file or options.dry_run
+    if only_here or not (starts or ServerPlace.of(options.host).path.exists()):
+        return None
+    from ybs.frontends.serve.client import agent_streams  # few editors have a server
+
     try:
-        if not await pipe.opened():
-            return
-        acp = await in_thread(lambda: import_module("acp"))
-        agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
-        agent = agents.EditorAgent(options, handshake)
-        try:  # the SDK has resume, fork and close behind this switch
-            await acp.run_agent(agent, pipe, use_unstable_protocol=True)
-        finally:
-            await agent.aclose()
+        return await agent_streams(options, starts=starts)
+    except (YbsError, OSError) as error:
+        if starts:
+            raise
+        if isinstance(error, YbsError):  # else it was killed
+            tell(f"ybs: {error} The editor has a process of its own.")
+        return None
+
+
+async def _alone(options: Options, read_from: int, write_to: TextIO) -> None:
+    """Serve the editor from this process."""
+    handler = _log_handler(options)
+    handler.addFilter(plainly)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    here, there = socket.socketpair()
+    async with asyncio.TaskGroup() as group:
+        agent_end = await asyncio.open_unix_connection(sock=here)
+        group.create_task(served(options, *agent_end))
+        editor_end = await asyncio.open_unix_connection(sock=there, limit=_MOST_BYTES)
+        await copied(read_from, write_to, *editor_end)
+
+
+async def copied(
+    read_from: int,
+    write_to: TextIO,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> bool:
+    """Copy what the editor says to the agent, and back, until either has gone; return whether it was the editor."""
+
+    async def read() -> bytes:
+        return await called(lambda: os.read(read_from, _CHUNK_BYTES), "stdin", None)
+
+    async def come() -> None:
+        with suppress(ToolError, OSError):
+            while data := await read():
+                writer.write(data)
+                await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+    coming = asyncio.create_task(come())
+    try:
+        async for line in reader:
+            await called(lambda line=line: put_json(line, write_to), "stdout", None)
+        return coming.done()
+    except ToolError:  # nobody reads any more
+        return True
+    except OSError:
+        return coming.done()
+    finally:
+        coming.cancel()
+        await asyncio.wait((coming,))
+        writer.close()
+
+
+async def served(
+    options: Options, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Serve an editor with sessions of this process, which end when it goes."""
+    handshake = Handshake(options)
+    pipe = EditorPipe(reader, writer, handshake)
+    try:
+        if await pipe.opened():
+            hosted = await in_thread(lambda: import_module("ybs.frontends.serve.sessions"))
+            async with hosted.HostedSessions(options.host) as sessions:
+                await _answer(pipe, sessions, options, handshake)
     finally:
         await pipe.close()
 
 
-def begin_log(options: Options) -> None:
-    """Have what goes wrong written into `acp.log` in the state folder; in an incognito run nothing is."""
-    file, handler = options.host.state_folder / "acp.log", logging.NullHandler()
-    if not options.overrides.get("incognito.enabled"):
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            is_full = file.exists() and file.stat().st_size > _MOST_LOG_BYTES
-            handler = logging.FileHandler(file, "w" if is_full else "a", "utf-8", delay=True)
-        except OSError:
-            pass  # ybs works without
-    handler.setFormatter(_Plain("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
+async def serve_in(
+    sessions: "HostedSessions",
+    options: Options,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Serve an editor with the sessions of a server, which go on when it has gone."""
+    logging.getLogger().addFilter(plainly)  # the SDK's own words go there
+    handshake = Handshake(options)
+    pipe = EditorPipe(reader, writer, handshake)
+    if await pipe.opened():
+        await _answer(pipe, sessions, options, handshake)
 
 
-class _Plain(logging.Formatter):
-    """Says of an error where it happened and of which kind it is: its words may hold what the editor sent."""
+async def _answer(
+    pipe: EditorPipe, sessions: "HostedSessions", options: Options, handshake: Handshake
+) -> None:
+    acp = await in_thread(lambda: import_module("acp"))
+    agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
+    agent = agents.EditorAgent(sessions, options, handshake)
+    try:  # the SDK has resume, fork and close behind this switch
+        await acp.run_agent(agent, pipe, use_unstable_protocol=True)
+    finally:
+        await agent.aclose()
 
-    def formatException(self, ei: Any) -> str:
-        return "".join(traceback.format_tb(ei[2])) + str(getattr(ei[0], "__qualname__", ei[0]))
+
+def _log_handler(options: Options) -> logging.Handler:
+    """Return what writes `acp.log` in the state folder; nothing is written in an incognito run."""
+    file = options.host.state_folder / "acp.log"
+    if options.overrides.get("incognito.enabled"):
+        return logging.NullHandler()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        is_full = file.exists() and file.stat().st_size > _MOST_LOG_BYTES
+        return logging.FileHandler(file, "w" if is_full else "a", "utf-8", delay=True)
+    except OSError:
+        return logging.NullHandler()  # ybs works without
+
+
+def plainly(record: logging.LogRecord) -> bool:
+    """Have a record say of an error where it happened and of which kind it is: its words may hold what the editor sent."""
+    if record.exc_info:
+        kind, _, trace = record.exc_info
+        record.exc_text = "".join(traceback.format_tb(trace)) + (kind.__qualname__ if kind else "")
+    return True

@@ -13,9 +13,10 @@ from acp import RequestError, helpers, schema
 from ybs.commands.advice import told
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import Noticed, StateChanged, TurnFinished
+from ybs.core.events import Noticed, StateChanged, TurnFinished, UserSaid
 from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
+from ybs.frontends.acp.command import plainly
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import Prompted, prompted
@@ -23,11 +24,11 @@ from ybs.frontends.acp.questions import FAILURES, asked
 from ybs.frontends.acp.updates import Updates, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from ybs.frontends.markdown import markdown_of
+from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.session.feed import FellBehind
-from ybs.session.hub import Shared
+from ybs.session.inbox import Line
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
-from ybs.session.unsaved import Unsaved
 
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
@@ -41,6 +42,9 @@ _LIVE_SECONDS: Final = 0.1
 _FILE_SECONDS: Final = 2.0
 _SETUP: Final = frozenset({"set_up", "set_key", "save_key", "choose_provider"})
 _PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go ask` in ask, `/plan go auto` in auto; or say what to change."
+_EXCHANGED: Final = (
+    "Another frontend goes on with another conversation: what follows belongs to {}."
+)
 _CUT_SHORT: Final = "ybs ended in the midst of the last turn; /retry goes on with it."
 #: Commands that open another session: the editor does that, and what the person does instead.
 NOT_HERE: Final = {
@@ -52,6 +56,7 @@ NOT_HERE: Final = {
 #: Commands that are not offered: they need a terminal, or change what one shows.
 _OF_TERMINALS: Final = frozenset(("quit", "copy", "setup", "doctor", "stream", "verbose"))
 _log = logging.getLogger(__name__)
+_log.addFilter(plainly)
 _T = TypeVar("_T")
 
 
@@ -81,25 +86,35 @@ class EditorFiles:
                     await self.client.write_text_file(self.session_id, str(path), text)
 
 
-class EditorSession:
-    """Holds a session for an editor. `id` is the name that it is saved under, by which it can be loaded later."""
+class EditorSession(Watcher):
+    """An editor in a session, beside others or alone. `id` is the name that it is saved under, by which it can be loaded later."""
 
-    def __init__(self, shared: Shared, client: Any, files: EditorFiles, unsaved: Unsaved) -> None:
-        self.session, self._feed = shared.session, shared.feed
-        self._client, self._files, self._unsaved = client, files, unsaved
+    is_subscribed = True
+
+    def __init__(self, held: HostedSession, client: Any, files: EditorFiles) -> None:
+        self.held, self.session, self._feed = held, held.session, held.feed
+        self._client, self._files = client, files
         self.id = self.session.journal.begin()
         files.belong_to(self.id)
-        unsaved.open_in(self.session.environment.roots)
+        held.unsaved.join(files)
+        held.watchers.append(self)
+        self.session.inbox.hear(self)
         self.choices = ConfigChoices(self.session)
         self._updates, self._state = Updates(self.session.folder), StateChanged()
+        self._notes = list[str]()
         #: Of each prompt that waits for what comes of it: set where it is stopped.
         self._prompts = set[asyncio.Event]()
         self._stops = 0
         self._asking = dict[str, asyncio.Task[None]]()
         self._tasks = set[asyncio.Task[Any]]()
+        #: What waits for what comes of prompts: it goes on when the editor has gone.
+        self._sent = set[asyncio.Task[Any]]()
         self._composing, self._moved = asyncio.Lock(), asyncio.Event()
-        #: The number of the newest event, and of the newest that the editor was told.
-        self._newest = self._told = 0
+        #: The number of the newest event, of the newest that the editor was told, and of the last before it came.
+        self._newest = self._told = self._joined = self._feed.number
+        #: The numbers of what others said, and of the ends of their turns; and the newest line of the editor's own that was said.
+        self._of_others = set[int]()
+        self._own_line: Line | None = None
         self._live_timer: asyncio.TimerHandle | None = None
         self._leave = self.session.subscribe(self._count, follows=True)
 
@@ -109,16 +124,32 @@ class EditorSession:
             self._do(self._pump())
         self._do(self._introduce(is_new=is_new))
 
-    async def close(self) -> None:
-        """Tell the editor nothing more; prompts that wait are answered as stopped."""
+    def note(self, text: str) -> None:
+        """Say something once it is begun."""
+        self._notes.append(text)
+
+    async def leave(self) -> None:
+        """Leave the session: the editor is told nothing more, and its prompts are answered as stopped. What they have begun goes on."""
         self._leave()
-        self._stops += 1
-        for stopped in self._prompts:
-            stopped.set()
+        self.held.unsaved.leave(self._files)
+        self.held.watchers.remove(self)
+        self.session.inbox.forget(self)
+        self._end()
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def closed(self, message: str) -> None:
+        """Hear that the session is closed, and why."""
+        self._do(self._tell(note(message)))
+        self._end()
+
+    def _end(self) -> None:
+        self._told = self._newest
+        self._moved.set()
+        for stopped in self._prompts:
+            stopped.set()
 
     async def _introduce(self, *, is_new: bool) -> None:
         from ybs.commands.registry import commands_of  # with the first session
@@ -134,7 +165,7 @@ class EditorSession:
             for each in commands
         ]
         await self._tell(helpers.update_available_commands(offered))
-        for text in (*self._servers(), *self.session.warnings):
+        for text in (*self._servers(), *self._notes, *self.session.warnings):
             await self._tell(note(text))
         if not is_new:
             await self._tell_usage()
@@ -156,20 +187,17 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Tell the editor what was said and done before: what was saved, and what has happened since."""
-        updates = Updates(self.session.folder)
-        for envelope in (*self.session.journal.earlier, *await self._since()):
+        updates = Updates(self.session.folder) if self._tasks else self._updates
+        newest = self._newest if self._tasks else self._joined
+        since = [each for each in self._feed.earlier() if each.number <= newest]
+        for envelope in (*self.session.journal.earlier, *since):
             if not isinstance(envelope.event, Noticed):
                 for update in updates.of(envelope, is_replayed=True):
                     await self._tell(update)
+        for update in updates.running():
+            await self._tell(update)
         if self.session.is_cut_short:
             await self._tell(note(_CUT_SHORT))
-
-    async def _since(self) -> list[Envelope]:
-        listener, newest, since = self._feed.listen(), self._newest, list[Envelope]()
-        while listener.number < newest:
-            since.append(await anext(listener))
-        listener.close()
-        return since
 
     # What the editor asks for
 
@@ -186,7 +214,8 @@ class EditorSession:
             await self._tell(helpers.update_agent_message_text(refusal))
             return schema.PromptResponse(stop_reason="end_turn")
         text, stopped = said.typed if is_order else said.text, asyncio.Event()
-        working = self._do(self._result_of(said, text, is_for_model=not is_order))
+        result = self._result_of(said, text, is_for_model=not is_order)
+        working = self._do(result, self._sent)
         stopping = asyncio.create_task(stopped.wait())
         self._prompts.add(stopped)
         try:
@@ -207,11 +236,15 @@ class EditorSession:
         stops = self._stops
         async with self._composing:
             for path in said.paths:
-                await self._unsaved.look(path)
+                await self.held.unsaved.look(path)
         if stops != self._stops:
             raise Stopped("It was stopped before it was sent.")
         return await self.session.inbox.result_of(
-            text, typed=said.typed, is_for_model=is_for_model, images=said.images
+            text,
+            typed=said.typed,
+            is_for_model=is_for_model,
+            images=said.images,
+            frontend=self,
         )
 
     def _is_order(self, typed: str) -> bool:
@@ -272,7 +305,24 @@ class EditorSession:
     # What the session tells
 
     def _count(self, envelope: Envelope) -> None:
-        self._newest = envelope.number
+        self._newest, event = envelope.number, envelope.event
+        if not envelope.is_main or not isinstance(event, UserSaid | TurnFinished):
+            return
+        now = self.session.inbox.now
+        is_own = now is not None and now.sender.frontend is self
+        if is_own and isinstance(event, UserSaid):  # words behind the first steer the turn
+            is_own, self._own_line = self._own_line is not now, now
+        if not is_own:
+            self._of_others.add(envelope.number)
+
+    def hear_reply(self, line: Line, reply: Reply) -> None:
+        """Show what a command of another frontend answered."""
+        self._do(self._show_reply(line.text, reply))
+
+    async def _show_reply(self, line: str, reply: Reply) -> None:
+        await self._flushed()
+        await self._tell(helpers.update_user_message_text(line))
+        await self._tell(helpers.update_agent_message_text(markdown_of(reply)))
 
     async def _flushed(self) -> None:
         """Wait until the editor was told all that has happened until now."""
@@ -282,7 +332,7 @@ class EditorSession:
             await self._moved.wait()
 
     async def _pump(self) -> None:
-        number = 0
+        number = self._joined
         while True:
             try:
                 async for envelope in self._feed.listen(number):
@@ -294,11 +344,18 @@ class EditorSession:
                 number = error.number
 
     async def _show(self, envelope: Envelope) -> None:
-        if isinstance(envelope.event, StateChanged):
-            await self._show_state(envelope.event)
+        event, is_others = envelope.event, envelope.number in self._of_others
+        if isinstance(event, StateChanged):
+            await self._show_state(event)
             return
-        for update in self._updates.of(envelope):
+        is_said = is_others and isinstance(event, UserSaid)
+        for update in self._updates.of(envelope, is_replayed=is_said):
             await self._tell(update)
+        if is_others and isinstance(event, TurnFinished):
+            self._of_others.clear()
+            if event.message:
+                await self._tell(note(told(YbsError(event.message, remedies=event.remedies))))
+            await self._tell_usage()
         if self._updates.has_live and self._live_timer is None:
             loop = asyncio.get_running_loop()
             self._live_timer = loop.call_later(_LIVE_SECONDS, self._show_live)
@@ -310,6 +367,8 @@ class EditorSession:
 
     async def _show_state(self, state: StateChanged) -> None:
         before, self._state = self._state, state
+        if before.name and state.name != before.name:
+            await self._tell(note(_EXCHANGED.format(state.name)))
         if state.title != before.title:
             now, kind = datetime.now(UTC).isoformat(), "session_info_update"
             await self._tell(
@@ -322,16 +381,22 @@ class EditorSession:
         chosen = [(each.mode, each.model, each.provider) for each in (before, state)]
         if before.mode and chosen[0] != chosen[1]:
             await self._tell_choices()
-        for number in self._asking.keys() - {each.id for each in state.questions}:
+        self._ask_those(state.questions)
+
+    def _ask_those(self, questions: Sequence[OpenQuestion]) -> None:
+        """Ask what is open, and ask no longer what was answered elsewhere."""
+        for number in self._asking.keys() - {each.id for each in questions}:
             self._asking.pop(number).cancel()
-        for question in state.questions:
+        for question in questions:
             if question.id not in self._asking:
                 self._asking[question.id] = self._do(self._ask(question))
 
     async def _ask(self, question: OpenQuestion) -> None:
         has_forms = self._files.offer.forms
         answer = await asked(self._client, self.id, question, has_forms=has_forms)
-        self.session.questions.answer(question.id, answer)
+        # What this editor cannot ask others may: a session that has them waits for these.
+        if not answer.is_unattended or self.held.viewers == 1:
+            self.session.questions.answer(question.id, answer)
 
     async def _tell_choices(self) -> None:
         kind = "config_option_update"
@@ -348,16 +413,20 @@ class EditorSession:
     async def _tell(self, update: Any) -> None:
         await self._client.session_update(self.id, update)
 
-    def _do(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+    def _do(
+        self, work: Coroutine[Any, Any, _T], among: "set[asyncio.Task[Any]] | None" = None
+    ) -> "asyncio.Task[_T]":
+        tasks, task = self._tasks if among is None else among, asyncio.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        task.add_done_callback(_report)
         return task
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        # The editor has gone, or is told in the answer to its prompt.
+
+def _report(task: "asyncio.Task[Any]") -> None:
+    """Write down what broke a task, but for what the editor is told in the answer to its prompt, and that it has gone."""
+    if not task.cancelled():
+        error = task.exception()
         if error is not None and not isinstance(error, ConnectionError | YbsError):
             _log.error("a task of a session failed", exc_info=error)
 

@@ -26,14 +26,14 @@ _PICKED, _OWN = "answer", "own_words"
 
 
 async def asked(client: Any, session_id: str, question: OpenQuestion, *, has_forms: bool) -> Answer:
-    """Ask the person by the editor, and return the answer; an editor that cannot ask is nobody."""
+    """Ask the person by the editor, and return the answer; an editor that cannot ask is nobody. Raises ConnectionError where it has gone."""
     try:
         if question.choices is not None and has_forms:
             return await _by_form(client, session_id, question, question.choices)
         if question.choices == ():  # there is nothing to pick, and no place for words
             return _NOBODY
         return await _by_permission(client, session_id, question)
-    except FAILURES:
+    except (RequestError, ValidationError):
         return _NOBODY
 
 

@@ -138,6 +138,12 @@ class Updates:
             content=None if ended is None else self._content_of(ended),
         )
 
+    def running(self) -> Iterator[Any]:
+        """Yield the calls of the past that run on, from now on as any other."""
+        for begun in self._begun.values():
+            yield from self._of_call(begun)
+        self._begun.clear()
+
     def _place(self, path: str) -> str:
         return str(self._folder / path)
 

@@ -29,6 +29,7 @@ from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
 from ybs.session.options import Options
 from ybs.session.session import Session
+from ybs.transcripts.saved import SUFFIX
 
 #: So many sessions are open at once; those that were used least lately are closed for others. They go on when somebody writes.
 MOST_OPEN: Final = 256
@@ -182,7 +183,8 @@ class Chats:
         if not await self._is_held(options):
             options = replace(options, deny=(*options.deny, *_PROGRAMS))
         if self._kept is not None and row.session:
-            await self._kept.bring(self._hosted.file_of(options, row.session))
+            folder = self._hosted.store(options).folder
+            await self._kept.bring(folder / f"{row.session}{SUFFIX}")
         lost = ""
         try:
             shared = await asyncio.to_thread(self._opening, options, row.session)

@@ -132,10 +132,9 @@ async def _run(
         stack.callback(server.stop)
         if arguments.web is not None:
             from ybs.frontends.web.command import shown  # few want it
-            from ybs.frontends.web.pages import Pages
 
-            pages = Pages(options, server.sessions, made.health)
-            await stack.enter_async_context(shown(arguments, arguments.web, pages))
+            page = shown(arguments, arguments.web, options, server.sessions, made.health)
+            await stack.enter_async_context(page)
         await made.run(stopped)
         if (
             made.turns.count

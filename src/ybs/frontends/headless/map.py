@@ -80,7 +80,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
 def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
     from ybs.git.client import Git
-    from ybs.providers.tokens.features import estimate
+    from ybs.providers.tokens.meter import estimate
     from ybs.repo_map.caches import cache_file
     from ybs.repo_map.repo_map import RepoMap
     from ybs.security.paths.repository import is_in_repository

@@ -30,7 +30,7 @@ from ybs.providers.local.models import (
     starter_path,
 )
 from ybs.providers.local.program import this_machine
-from ybs.providers.ollama_pull import PATIENCE, pull
+from ybs.providers.ollama import PATIENCE, pull
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import chosen_provider, client_of
 from ybs.security.gate import put, put_over

@@ -11,10 +11,9 @@ from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ModelError, YbsError
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.finding import Finding
-from ybs.providers import reach
+from ybs.providers import reachable as reach
 from ybs.providers.local import models
-from ybs.providers.naming import shown_name
-from ybs.providers.registry import chosen_name, find_provider, provider_names
+from ybs.providers.registry import chosen_name, find_provider, provider_names, shown_name
 
 
 def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Iterator[Finding]:

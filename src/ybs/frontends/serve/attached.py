@@ -29,7 +29,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
+from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.terminal.work import MENUS
 from ybs.security.incognito import leave_no_dump
 from ybs.session.inbox import Line, Sender
@@ -484,7 +484,7 @@ class AttachedSession:
         try:
             await self.client.aclose()
             self.client = await connect(self.host)
-            opening = opening_of(self._options, wire.Resuming, name=name)
+            opening = wire.opening_of(self._options, wire.Resuming, name=name)
             self.id = (await self.client.call("resume", opening, wire.SessionEntry)).session
             params = wire.Subscribing(session=self.id, lines=True)
             await self.client.call("subscribe", params, wire.Subscribed)

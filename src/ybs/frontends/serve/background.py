@@ -11,7 +11,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
 from ybs.frontends.headless.output import tell
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.client import ServerClient, ServerGone, connect, opening_of
+from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.serve.place import ServerPlace
 from ybs.session.options import Options
 from ybs.transcripts.line import decoded
@@ -43,7 +43,7 @@ async def _attach(options: Options, name: str) -> int:
 async def _found(client: ServerClient, options: Options, name: str) -> wire.SessionEntry:
     """Return the open session that a name means, or the only one that may be meant; a saved one is opened in the server."""
     if name:
-        opening = opening_of(options, wire.Resuming, name=name)
+        opening = wire.opening_of(options, wire.Resuming, name=name)
         return await client.call("resume", opening, wire.SessionEntry)
     entries = await client.call("list", wire.SessionQuery(), _Entries)
     folder = str(options.folder.resolve())
@@ -68,7 +68,7 @@ def background(options: Options, prompt: str) -> int:
 
 async def _background(options: Options, prompt: str) -> int:
     async with await connect(options.host) as client:
-        opened = await client.call("open", opening_of(options), wire.SessionEntry)
+        opened = await client.call("open", wire.opening_of(options), wire.SessionEntry)
         here = opened.session
         sending = wire.Sending(session=here, text=prompt, is_for_model=True)
         client.later("send", sending)

@@ -1,7 +1,6 @@
 """A client of the server in this process: connects to it, starts one where none runs, calls methods and hears what is told."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic
@@ -94,13 +93,18 @@ class ServerClient:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def aclose(self) -> None:
-        """Leave."""
-        self._writer.close()
+    async def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return the streams, for whoever speaks another protocol on them from now on."""
         self._reading.cancel()
         await asyncio.wait((self._reading,))
+        return self._reader, self._writer
+
+    async def aclose(self) -> None:
+        """Leave."""
+        _, writer = await self.streams()
+        writer.close()
         with suppress(OSError):
-            await self._writer.wait_closed()
+            await writer.wait_closed()
 
     async def _read(self) -> None:
         try:
@@ -122,6 +126,20 @@ class ServerClient:
             answer.set_exception(YbsError(str(message.error["message"])))
         elif not answer.done():
             answer.set_result(message.result)
+
+
+async def agent_streams(
+    options: Options, *, starts: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return streams to an agent in the server that speaks the Agent Client Protocol. Raises OSError where no server runs and none `starts`, and YbsError."""
+    place = ServerPlace.of(options.host)
+    client = await (connect(options.host) if starts else ServerClient.connect(place))
+    try:
+        await client.call("acp", wire.opening_of(options))
+        return await client.streams()
+    except BaseException:
+        await client.aclose()
+        raise
 
 
 async def connect(host: Host) -> ServerClient:
@@ -158,23 +176,3 @@ def own_environ(environ: Mapping[str, str]) -> dict[str, str]:
         or name.endswith("_API_KEY")
         or name.lower().endswith("_proxy")
     }
-
-
-def opening_of(options: Options, kind: type[wire.Opening] = wire.Opening, **more: Any) -> Any:
-    """Return what opens a session with these options of the command line in this folder."""
-    names = {"safety.mode": "mode", "agent.max_iterations": "max_turns"}
-    names |= {"agent.max_cost_usd": "max_cost", "agent.max_seconds": "timeout"}
-    names |= {f"llm.{name}": name for name in ("provider", "model", "endpoint")}
-    given = {names[key]: value for key, value in options.overrides.items() if key in names}
-    shared = {
-        name: getattr(options, name) for name in ("profile", "trust", "sandbox", "allow", "deny")
-    }
-    return kind(
-        folder=str(options.folder.absolute()),
-        incognito=bool(options.overrides.get("incognito.enabled")),
-        add_dirs=tuple(str(each.absolute()) for each in options.add_dirs),
-        environ=dict(os.environ),
-        **given,
-        **shared,
-        **more,
-    )

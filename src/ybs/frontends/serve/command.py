@@ -23,6 +23,7 @@ from ybs.frontends.serve.protocol import protocol_schema
 from ybs.frontends.serve.server import SessionServer
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.gate import put_json
+from ybs.security.incognito import leave_no_dump
 from ybs.session.options import Options
 from ybs.trust.settings import load
 
@@ -60,7 +61,8 @@ def serve(arguments: "Namespace", host: Host) -> int:
     has_page = arguments.web is not None
     server = SessionServer(host, place, keep_seconds=keep, stays=has_page)
     try:
-        page = _page(arguments, Options(host=host, folder=started_in), server.sessions)
+        options = Options(host=host, folder=started_in, before_incognito=leave_no_dump)
+        page = _page(arguments, options, server.sessions)
         return asyncio.run(_run(server, listening, page if has_page else nullcontext()))
     except UsageError as error:
         tell(f"ybs: {error}")
@@ -75,9 +77,8 @@ async def _page(
 ) -> AsyncGenerator[None]:
     """Serve the page on the sessions of the server as well. Raises UsageError and YbsError."""
     from ybs.frontends.web.command import shown  # few want it
-    from ybs.frontends.web.pages import Pages
 
-    async with shown(arguments, arguments.web, Pages(options, sessions)):
+    async with shown(arguments, arguments.web, options, sessions):
         yield
 
 

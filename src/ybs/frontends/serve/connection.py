@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import Any, Final
 
 import msgspec
@@ -16,11 +17,13 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer
 from ybs.core.version import VERSION as YBS_VERSION
+from ybs.frontends.acp.command import serve_in
 from ybs.frontends.headless.advice import told as advised
 from ybs.frontends.lines import Lines
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions, Watcher
 from ybs.session.inbox import Line
+from ybs.session.options import Options
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.line import json_of, told
 
@@ -229,6 +232,8 @@ class ClientConnection:
         self._sessions, self._reader, self._writer, self._token = sessions, reader, writer, token
         self._seats: dict[str, Seat] = {}
         self._is_greeted = self._is_over = False
+        #: The options of an editor, where one is at the other end.
+        self._editor: Options | None = None
 
     async def run(self) -> None:
         """Serve the client."""
@@ -243,6 +248,8 @@ class ClientConnection:
                     if not self._is_over and (line is None or line.strip()):
                         await self._take(line)
                         await self.written()  # who does not read its answers is not read
+            if self._editor is not None:
+                await serve_in(self._sessions, self._editor, self._reader, self._writer)
         except OSError:
             pass  # it has gone
         finally:
@@ -340,6 +347,7 @@ class ClientConnection:
         else:
             result = await getattr(self, f"_on_{request.method}")(params)
             self.answer(request.id, result)
+            self._is_over = self._editor is not None  # nothing more is told in this protocol
 
     def _seat(self, params: wire.InSession) -> Seat:
         held = self._sessions.find(params.session)
@@ -417,6 +425,12 @@ class ClientConnection:
             )
             for each in commands_of(session)
         ]
+
+    async def _on_acp(self, params: wire.Opening) -> wire.Done:
+        if find_spec("acp") is None:
+            raise YbsError("The server runs without the extra `acp`.")
+        self._editor = self._sessions.options_of(params)
+        return wire.Done(done=True)
 
     async def _on_unsubscribe(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).unsubscribe())

@@ -4,11 +4,13 @@ A client says `hello` first, with the version that it speaks. Requests are answe
 is known what came of the line. The server tells a client of the sessions that it subscribed to, in the order in which things happen there.
 """
 
+import os
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ybs.config.schema import Mode
+from ybs.session.options import Options
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Table, TerminalActions
 from ybs.session.status import Status
@@ -275,6 +277,11 @@ METHODS: Final[dict[str, tuple[type[Struct], Any, str]]] = {
     "commands": (InSession, tuple[CommandFacts, ...], "List the slash commands."),
     "subscribe": (Subscribing, Subscribed, "Hear what happens in a session."),
     "unsubscribe": (InSession, Done, "Hear no more of it."),
+    "acp": (
+        Opening,
+        Done,
+        "Speak the Agent Client Protocol instead of this one from the answer on, with these options for the sessions that it opens.",
+    ),
 }
 #: What the server tells by itself.
 NOTIFICATIONS: Final[dict[str, type[Struct]]] = {
@@ -283,6 +290,26 @@ NOTIFICATIONS: Final[dict[str, type[Struct]]] = {
     "inbox": InboxTold,
     "ended": TellingEnded,
 }
+
+
+def opening_of(options: Options, kind: type[Opening] = Opening, **more: Any) -> Any:
+    """Return what opens a session with these options of the command line in this folder."""
+    names = {"safety.mode": "mode", "agent.max_iterations": "max_turns"}
+    names |= {"agent.max_cost_usd": "max_cost", "agent.max_seconds": "timeout"}
+    names |= {f"llm.{name}": name for name in ("provider", "model", "endpoint")}
+    given = {names[key]: value for key, value in options.overrides.items() if key in names}
+    shared = {
+        name: getattr(options, name) for name in ("profile", "trust", "sandbox", "allow", "deny")
+    }
+    return kind(
+        folder=str(options.folder.absolute()),
+        incognito=bool(options.overrides.get("incognito.enabled")),
+        add_dirs=tuple(str(each.absolute()) for each in options.add_dirs),
+        environ=dict(os.environ),
+        **given,
+        **shared,
+        **more,
+    )
 
 
 def protocol_schema() -> dict[str, Any]:

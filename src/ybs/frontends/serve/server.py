@@ -95,8 +95,7 @@ class SessionServer:
         self._place.close()
         for client in tuple(self._clients):
             client.end(ENDS)
-        for held in [each for each in self.sessions.held if each.is_own]:
-            await self.sessions.close(held, ENDS)
+        await self.sessions.aclose(ENDS)
         for seconds in (_END_SECONDS, None):
             if tasks := [task for task in self._clients.values() if task is not None]:
                 await asyncio.wait(tasks, timeout=seconds)

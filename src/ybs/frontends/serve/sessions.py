@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -26,7 +26,7 @@ from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
-from ybs.transcripts.saved import SUFFIX
+from ybs.session.unsaved import Unsaved
 from ybs.transcripts.store import Store
 
 #: A turn that the server died in so often is left for a person to look at.
@@ -61,11 +61,15 @@ class HostedSession:
         shared: Shared,
         kept: LedgerEntry,
         changed: Callable[[], None],
+        unsaved: Unsaved,
         *,
         is_own: bool = True,
     ) -> None:
         self.shared, self.session, self.feed = shared, shared.session, shared.feed
         self.kept, self._changed = kept, changed
+        #: What editors hold of its files.
+        self.unsaved = unsaved
+        unsaved.open_in(lambda: self.session.environment.roots)
         #: Whether this server opened it, and not another frontend of its process, which closes it as well.
         self.is_own = is_own
         self.watchers: list[Watcher] = []
@@ -94,7 +98,12 @@ class HostedSession:
     def is_used(self) -> bool:
         """Whether it may not be closed: somebody looks, or it is at work."""
         is_idle = self.doing in ("done", "new") and not self.session.state.jobs
-        return bool(self.watchers) or self.shared.holders > 1 or not is_idle
+        return bool(self.viewers) or not is_idle
+
+    @property
+    def viewers(self) -> int:
+        """How many clients and pages have to do with it."""
+        return len(self.watchers) + self.shared.holders - 1
 
     @property
     def facts(self) -> wire.SessionEntry:
@@ -153,15 +162,26 @@ class HostedSession:
 
 
 class HostedSessions:
-    """Opens, finds, lists and closes the sessions of a server; `file` says after a kill which were open."""
+    """Opens, finds, lists and closes the sessions of a process; `file` says after a kill of a server which were open."""
 
-    def __init__(self, host: Host, file: Path) -> None:
+    def __init__(self, host: Host, file: Path | None = None) -> None:
         self._host, self._file = host, file
         self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
         self.hub = Hub(_open, host)
         self._held: dict[str, HostedSession] = {}
         #: What the last server had open, and nobody could open since.
         self._left: dict[str, LedgerEntry] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose("They end.")
+
+    async def aclose(self, message: str) -> None:
+        """Close all that were opened here, and tell their clients why."""
+        for held in [each for each in self.held if each.is_own]:
+            await self.close(held, message)
 
     @property
     def held(self) -> tuple[HostedSession, ...]:
@@ -171,15 +191,17 @@ class HostedSessions:
     async def take_up(self) -> None:
         """Go on with the turns that the last server was killed in. What cannot be opened now waits for a client that resumes it."""
         with suppress(YbsError, OSError, msgspec.MsgspecError):
-            data = private_file.read(self._file) or b"{}"
+            data = (private_file.read(self._file) if self._file else None) or b"{}"
             self._left = msgspec.json.decode(data, type=dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
-                held = self._hold(name, kept.opening, is_fork=False)
+                held = self.hold(self.options_of(kept.opening), name)
                 if held.doing == "done":
                     await self.close(held, "Nothing was interrupted in it.")
 
     def _write_down(self) -> None:
+        if self._file is None:
+            return
         open_now = {each.name: each.kept for each in self.held if each.name and each.is_own}
         data = msgspec.json.encode({**self._left, **open_now})
         with suppress(YbsError, OSError):  # a disk that is full stops no session
@@ -187,43 +209,46 @@ class HostedSessions:
 
     def open(self, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
         """Open a session, or share the one that is meant. Raises YbsError and OSError."""
-        if not isinstance(opening, wire.Resuming):
-            return self._hold("", opening, is_fork=False)
-        if opening.name and not is_fork:
+        if isinstance(opening, wire.Resuming) and opening.name and not is_fork:
             with suppress(YbsError):
                 return self.find(opening.name)
+        options = self.options_of(opening)
+        if not isinstance(opening, wire.Resuming):
+            return self.hold(options)
         folder = str(Path(opening.folder).resolve())
-        store = self._store(self._options(opening))
+        store = self.store(options)
         newest = None if opening.name else store.newest(folder)
         if not opening.name and newest is None:
             raise YbsError(f"No session of {folder} is saved.")
         name = newest.name if newest else store.name_of(opening.name, project=folder)
-        return self._hold(name, opening, is_fork=is_fork)
+        return self.hold(options, name, is_fork=is_fork)
 
-    def file_of(self, options: Options, name: str) -> Path:
-        """Return the file of the session of this name."""
-        return self._store(options).folder / f"{name}{SUFFIX}"
-
-    def _store(self, options: Options) -> Store:
+    @staticmethod
+    def store(options: Options) -> Store:
+        """Return where sessions with these options are saved."""
         config = load_settings(options).config
         return Store(options.host.expand(config.session.storage_path, options.folder))
 
-    def _hold(self, name: str, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
+    def hold(self, options: Options, name: str = "", *, is_fork: bool = False) -> HostedSession:
+        """Open a session, a new one or the saved one of this name, or share that where it is open. Raises YbsError and OSError."""
         for held in self.held:
-            if name and not is_fork and held.name == name:
+            if name and not is_fork and held.session.journal.name == name:
                 return held
-        options = self._options(opening)
+        unsaved = Unsaved()
+        options = replace(options, editor=unsaved)
         resuming = {"resume": name or None, "fork": is_fork}
-        shared = self.hub.open(opening.folder, options=options, **resuming)
+        shared = self.hub.open(options.folder, options=options, **resuming)
         known = None if is_fork else self._left.pop(name, None)
-        kept = LedgerEntry(_unnamed(opening), known.tries if known else 0)
-        held = self._held[shared.session.id] = HostedSession(shared, kept, self._write_down)
+        kept = LedgerEntry(_unnamed(wire.opening_of(options)), known.tries if known else 0)
+        held = HostedSession(shared, kept, self._write_down, unsaved)
+        self._held[shared.session.id] = held
         self._write_down()
         if known is not None:
             held.retry()
         return held
 
-    def _options(self, opening: wire.Opening) -> Options:
+    def options_of(self, opening: wire.Opening) -> Options:
+        """Return the options that a client has named. Raises YbsError."""
         folder = Path(opening.folder)
         if not folder.is_absolute():
             raise YbsError(f"The folder has to be an absolute path: {opening.folder[:200]}")
@@ -259,7 +284,7 @@ class HostedSessions:
         facts = tuple(each.facts for each in self.held)
         if not listing.saved:
             return facts
-        store = self._store(self._options(wire.Opening(folder=listing.folder or "/")))
+        store = self.store(self.options_of(wire.Opening(folder=listing.folder or "/")))
         names = {each.name for each in facts}
         saved = (
             wire.SessionEntry(
@@ -278,7 +303,7 @@ class HostedSessions:
     def adopt(self, shared: Shared) -> Callable[[], None]:
         """Let clients use a session that another frontend of this process has opened; what is returned ends that."""
         kept = LedgerEntry(wire.Opening(folder=str(shared.session.folder)))
-        held = HostedSession(shared, kept, lambda: None, is_own=False)
+        held = HostedSession(shared, kept, lambda: None, Unsaved(), is_own=False)
         self._held[shared.session.id] = held
 
         def forget() -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import hmac
+import mimetypes
 from collections.abc import AsyncGenerator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -13,27 +13,26 @@ from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from ybs.commands.advice import told
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
 from ybs.core.ports import Answer
+from ybs.frontends.markdown import fenced
+from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.frontends.web.access import LOGIN_SECONDS, Access, Login, Password, TooManyTries
 from ybs.frontends.web.completing import Completions
-from ybs.frontends.web.drawing import PICTURES, Record
+from ybs.frontends.web.drawing import PICTURES, Record, choices_of
 from ybs.frontends.web.following import Followed, Sent, Tab
 from ybs.frontends.web.gate import NOT_LOGGED_IN, Place, TooMuch, address_of
 from ybs.frontends.web.pages import Pages
 from ybs.security.unicode import printable
 
-_STATIC: Final = Path(__file__).parent / "static"
-_KINDS: Final = {
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".html": "text/html",
-    ".svg": "image/svg+xml",
-}
+_FILES: Final = StaticFiles(directory=Path(__file__).parent / "static")
+mimetypes.add_type("text/javascript", ".js")  # before Python 3.12 it is another one
+_FLAGS: Final = ("is_allowed", "is_for_session", "is_for_project", "is_outside", "asks_edits")
 #: A line goes to idle tabs this often, so that both sides know the other is there.
 BEAT_SECONDS: Final = 15.0
 #: Pictures and files that go with a message, and bytes and characters of each.
@@ -83,17 +82,10 @@ class Typed(Struct, frozen=True):
     files: tuple[File, ...] = ()
 
 
-class Answered(Struct, frozen=True):
+class Answered(Answer, frozen=True, kw_only=True):
     """The answer to a question."""
 
     question: str
-    is_allowed: bool
-    is_for_session: bool = False
-    is_for_project: bool = False
-    is_outside: bool = False
-    with_network: bool = False
-    asks_edits: bool = False
-    reason: str = ""
 
 
 class Api:
@@ -109,7 +101,7 @@ class Api:
         one = "/api/sessions/{id}"
         routes = [
             Route("/", self.page),
-            Route("/static/{name}", self.static),
+            Mount("/static", _FILES),
             Route("/api/enter", self.enter, methods=["POST"]),
             Route("/api/proof", self.proof),
             Route("/api/leave", self.leave, methods=["POST"]),
@@ -140,15 +132,7 @@ class Api:
 
     async def page(self, request: Request) -> Response:
         """Return the page, which holds nothing that is anybody's."""
-        del request
-        return await _file("index.html", "")
-
-    async def static(self, request: Request) -> Response:
-        """Return a file of the page."""
-        name = request.path_params["name"]
-        if name not in ("app.js", "view.js", "board.js", "style.css", "icon.svg"):
-            return Response("There is no such file.", 404)
-        return await _file(name, request.headers.get("if-none-match", ""))
+        return await _FILES.get_response("index.html", request.scope)
 
     # Logging in and out
 
@@ -345,21 +329,16 @@ class Api:
         asked = next((each for each in questions.open if each.id == given.question), None)
         if asked is None:
             return _json({"counted": False})
-        if given.is_outside and not asked.outside:
-            raise YbsError("This question does not offer to run it outside the sandbox.")
         with_network = given.with_network and asked.offers_network
-        grant = asked.network_grant if with_network else asked.grant
-        is_kept = given.is_for_session or given.is_for_project
-        if (is_kept and not grant) or (given.is_for_project and not asked.can_be_kept):
+        said = {name: True for name in _FLAGS if getattr(given, name)}
+        offered = choices_of(asked, with_network=with_network)
+        if not any(said == {n: True for n in _FLAGS if says.get(n)} for _, _, says in offered):
             raise YbsError("This question does not offer that.")
+        no = "" if given.is_allowed else NO_REASON
         answer = Answer(
-            is_allowed=given.is_allowed,
-            is_for_session=given.is_for_session,
-            is_for_project=given.is_for_project,
-            is_outside=given.is_outside,
-            with_network=with_network,
-            asks_edits=given.asks_edits and asked.offers_asking,
-            reason=given.reason.strip() or ("" if given.is_allowed else "the person said no"),
+            **{"is_allowed": False, **said},
+            with_network=with_network and given.is_allowed,
+            reason=given.reason.strip() or no,
         )
         return _json({"counted": questions.answer(given.question, answer)})
 
@@ -416,11 +395,8 @@ def _attached(file: File) -> str:
         raise YbsError(
             f"{file.name[:80]} has more than {MOST_FILE:,} characters. Name it with @ instead."
         )
-    fence = "```"
-    while fence in file.text:
-        fence += "`"
     name = " ".join(printable(file.name).split())[:200]
-    return f"\n\nFile {name}:\n{fence}\n{file.text}\n{fence}"
+    return f"\n\nFile {name}:\n{fenced(file.text)}"
 
 
 async def _body(request: Request, kind: type[_T]) -> _T:
@@ -454,13 +430,3 @@ async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, YbsError):
         said["copy"] = any(each.kind == "fork_session" for each in error.remedies)
     return _json(said, 400)
-
-
-async def _file(name: str, known: str) -> Response:
-    data = await asyncio.to_thread((_STATIC / name).read_bytes)
-    tag = f'"{sha256(data).hexdigest()[:20]}"'
-    headers = {"cache-control": "no-cache", "etag": tag}
-    if known == tag:
-        return Response(b"", 304, headers=headers)
-    kind = _KINDS[Path(name).suffix]
-    return Response(data, headers=headers, media_type=kind)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from html import escape
 from pathlib import Path
-from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
+from socket import AF_INET, AF_INET6, create_server, socket
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -20,11 +20,12 @@ from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell, warn, write
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import SIGNALS
+from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
 from ybs.frontends.web.api import Api, link_to
 from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
-from ybs.frontends.web.pages import Pages
+from ybs.frontends.web.pages import Health, Pages
 from ybs.session.options import Options
 
 if TYPE_CHECKING:
@@ -64,18 +65,27 @@ async def _run(arguments: "Namespace", options: Options) -> int:
 
     for number, code in SIGNALS.items():
         loop.add_signal_handler(number, stop, code)
-    async with shown(arguments, arguments.port, Pages(options)):
+    async with shown(arguments, arguments.port, options):
         await over.wait()
     return 0 if codes[0] == 130 else codes[0]
 
 
 @asynccontextmanager
-async def shown(arguments: "Namespace", port: int, pages: Pages) -> AsyncGenerator[None]:
-    """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError."""
+async def shown(
+    arguments: "Namespace",
+    port: int,
+    options: Options,
+    hosted: HostedSessions | None = None,
+    health: Health | None = None,
+) -> AsyncGenerator[None]:
+    """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError.
+
+    The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
+    """
+    pages, host = Pages(options, hosted, health), options.host
     # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).addHandler(logging.NullHandler())
-    host = pages.options.host
     password, access = Password(host.config_folder / _PASSWORD), Access(host.state_folder / _LOGINS)
     tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
     with _bound(arguments.host, port) as bound:
@@ -205,21 +215,17 @@ def _check_tls(certificate: str, key: str) -> None:
         ) from error
 
 
-@contextmanager
-def _bound(host: str, port: int) -> Generator[socket]:
-    """Bind the port. Raises YbsError where that cannot be done."""
+def _bound(host: str, port: int) -> socket:
+    """Return a socket that listens. Raises YbsError where that cannot be done."""
     name = "127.0.0.1" if host == "localhost" else host.strip("[]")
-    with socket(AF_INET6 if ":" in name else AF_INET) as bound:
-        bound.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-        try:
-            bound.bind((name, port))
-        except OSError as error:
-            raise YbsError(
-                f"Port {port} of {host} cannot be used ({error.strerror}). Choose another one with --port."
-            ) from error
-        bound.listen(256)
-        bound.setblocking(False)
-        yield bound
+    family = AF_INET6 if ":" in name else AF_INET
+    try:
+        bound = create_server((name, port), family=family, backlog=256)
+    except OSError as error:
+        why = f"Port {port} of {host} cannot be used ({error.strerror})."
+        raise YbsError(f"{why} Choose another one with --port.") from error
+    bound.setblocking(False)
+    return bound
 
 
 @asynccontextmanager

@@ -3,14 +3,14 @@
 A record has `t`, its kind; `n`, the place of its event in the session; and of a sub-agent `a`, its name, and `by`, the call that started it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
 import msgspec
 from msgspec import Raw
 
 from ybs.commands.advice import advised
-from ybs.commands.figures import amount, money, time
+from ybs.commands.figures import cell_text
 from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.messages import (
@@ -23,6 +23,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.open_question import OpenQuestion
+from ybs.frontends.terminal.questions.confirm import ANSWERS, NO_REASON, options_of
 from ybs.frontends.terminal.words import (
     compaction_words,
     duration,
@@ -330,38 +331,25 @@ def _choices(question: OpenQuestion, *, with_network: bool) -> list[Record]:
 
 def choices_of(question: OpenQuestion, *, with_network: bool) -> list[tuple[str, str, Record]]:
     """Return the keys that answer a question, what they mean, and the answer that each is: those of the terminal, in its order."""
-    if question.choices is not None:
-        labels = [one_line(each) for each in question.choices]
-        picks = [
-            (str(number), label, {"is_allowed": True, "reason": label})
-            for number, label in enumerate(labels, 1)
-        ]
-        free = "something else" if picks else "answer"
-        return [*picks, ("r", free, {"words": True, "is_allowed": True}), ("n", "no answer", _NO)]
-    how = (
-        ", with network" if with_network else ", without network" if question.needs_network else ""
-    )
-    allowed: Record = {"is_allowed": True}
-    outside = ("o", _OUTSIDE, {"is_allowed": True, "is_outside": True})
-    found: list[tuple[str, str, Record]] = [("n", "no", _NO)]
-    if question.takes_reason:
-        found.append(("r", "no, because", {"words": True, "is_allowed": False}))
-    if question.outside == "needed":  # no yes out of habit: it would only fail, or mean too much
-        found = [outside, *found, ("i", f"in the sandbox{how}", allowed)]
-    else:
-        found.insert(0, ("y", f"yes{how}", allowed))
-    found += [outside] * (question.outside == "offered")
-    if grant := question.network_grant if with_network else question.grant:
-        label = f"always this session: {one_line(grant)}"
-        found.append(("a", label, {"is_allowed": True, "is_for_session": True}))
-        kept = {"is_allowed": True, "is_for_project": True}
-        found += [("p", "always in this project", kept)] * question.can_be_kept
-    asking = {"is_allowed": True, "asks_edits": True}
-    return [*found, *[("e", "yes, and ask before each edit", asking)] * question.offers_asking]
+    found = options_of(question, with_network=with_network) or _OWN_WORDS
+    return [(key, label, _says(question, key, label)) for key, label in found if key != "w"]
 
 
-_OUTSIDE: Final = "outside the sandbox, once: as in your own shell, with your keys"
-_NO: Final[Record] = {"is_allowed": False, "reason": "the person said no"}
+def _says(question: OpenQuestion, key: str, label: str) -> Record:
+    if key == "r":
+        return {"words": True, "is_allowed": question.choices is not None}
+    if key == "n":
+        return {"is_allowed": False, "reason": NO_REASON}
+    if key == "o":
+        return {"is_allowed": True, "is_outside": True}
+    if key.isdecimal():
+        return {"is_allowed": True, "reason": label}
+    answer = ANSWERS[key]
+    return {each: True for each in answer.__struct_fields__ if getattr(answer, each) is True}
+
+
+#: The page asks first whether there is an answer.
+_OWN_WORDS: Final = [("r", "answer"), ("n", "no answer")]
 
 
 def reply_of(reply: Reply, line: str) -> Record:
@@ -404,12 +392,4 @@ def table_of(table: Table) -> Record:
 def _cell(kind: CellKind, cell: Cell) -> str | float:
     if kind == "share" and isinstance(cell, int | float):
         return round(float(cell), 4)
-    if cell is None or isinstance(cell, str):
-        return printable(cell or "")
-    forms: Mapping[CellKind, Callable[[float], str]] = {
-        "estimate": lambda value: f"~{value:,}",
-        "tokens": lambda value: amount(int(value)),
-        "usd": money,
-        "seconds": time,
-    }
-    return forms[kind](cell) if kind in forms else f"{cell:,}"
+    return printable(cell_text(kind, cell))

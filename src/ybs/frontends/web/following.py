@@ -22,6 +22,7 @@ from ybs.core.messages import Image
 from ybs.frontends.web import markup
 from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, state_of
 from ybs.security.unicode import printable
+from ybs.session.feed import PIECES
 from ybs.session.hub import Shared
 from ybs.session.inbox import Line, Sender
 from ybs.session.reply import Outcome, Reply
@@ -36,12 +37,6 @@ WINDOW, LONGEST_WINDOW = 240, 900
 #: Characters of a running command's output that a page which comes later is sent.
 _MOST_OUTPUT: Final = 20_000
 _encode: Final = msgspec.json.Encoder().encode
-_PIECES: Final = (
-    events.TextStreamed,
-    events.ThinkingStreamed,
-    events.ToolCallStreamed,
-    events.ToolPrinted,
-)
 
 
 class Tab:
@@ -285,7 +280,7 @@ class Followed(Sender):
             for earlier in self._journal.earlier:
                 self._keep(earlier)
             self._has_moved = True
-        is_whole = not isinstance(envelope.event, (events.StateChanged, *_PIECES))
+        is_whole = not isinstance(envelope.event, (events.StateChanged, *PIECES))
         if is_whole:
             self._keep(envelope)
         self._news.append((envelope, self.last if is_whole else 0))
@@ -342,35 +337,23 @@ class Followed(Sender):
             self.state, self.at = event, time()
             self._changed()
             return [_line(state_of(event))]
-        if isinstance(event, _PIECES):
-            record = record_of(envelope, place) or {}
-            return [_line(self._passed(envelope.agent, event, record))]
+        if isinstance(event, PIECES):
+            record = record_of(envelope, place)
+            return [_line(self._passed(envelope.agent, event, record))] if record else []
         self._make_whole(envelope.agent, event)
         line = self._record(place)
         return [line] if line else []
 
-    def _passed(
-        self,
-        agent: str,
-        event: events.TextStreamed
-        | events.ThinkingStreamed
-        | events.ToolCallStreamed
-        | events.ToolPrinted,
-        record: Record,
-    ) -> Record:
+    def _passed(self, agent: str, event: events.Event, record: Record) -> Record:
         """Add a piece to what is being written, and to its record what it makes whole."""
-        writing = (
-            self._writing.setdefault(agent, _Writing())
-            if not isinstance(event, events.ToolPrinted)
-            else None
-        )
         match event:
-            case events.TextStreamed() if writing:
+            case events.TextStreamed():
+                writing = self._writing.setdefault(agent, _Writing())
                 if (html := writing.add(event.text)) is not None:
                     record |= {"html": html, "rest": printable(writing.rest)}
                 record["text"] = printable(event.text)
-            case events.ThinkingStreamed() if writing:
-                writing.think(event.text)
+            case events.ThinkingStreamed():
+                self._writing.setdefault(agent, _Writing()).think(event.text)
                 record["text"] = printable(event.text)
             case events.ToolPrinted():
                 key = (agent, event.id)

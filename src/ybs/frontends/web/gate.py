@@ -157,7 +157,7 @@ class _Answering:
             headers = MutableHeaders(scope=message)
             for name, value in _SAID.items():
                 headers[name] = value
-            headers.setdefault("cache-control", "no-store")
+            headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
             if self._place.is_secure:
                 headers["strict-transport-security"] = "max-age=31536000"
         async with asyncio.timeout(WRITE_SECONDS):

@@ -4,25 +4,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import time
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ybs.commands.figures import age
 from ybs.commands.learn import Learning
-from ybs.commands.open import open_session
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.sessions import Sessions
-from ybs.frontends.serve.protocol import Opening, Resuming
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web.board import Fact, Ledger, board_of
 from ybs.frontends.web.drawing import Record, reply_of
 from ybs.frontends.web.following import Followed, Tab
 from ybs.security.unicode import printable
-from ybs.session.hub import Hub, Shared
+from ybs.session.hub import Shared
 from ybs.session.options import Options
-from ybs.session.session import Session
 
 #: So many sessions and tabs are open at once.
 MOST_OPEN, MOST_TABS = 32, 256
@@ -33,38 +30,31 @@ _GATHER_SECONDS: Final = 0.1
 _TRUST: Final = "This project asks for settings or programs that wait for your trust. See what it asks for, and trust it: /trust"
 
 
-class Pages:
-    """The sessions of a server (`hosted`) as pages see them; without one they have a hub of their own, which ends with them.
+#: Gives facts of what else the process does, for the board.
+Health: TypeAlias = Callable[[], Awaitable[Sequence[Fact]]]
 
-    `options` are those of the command line, for sessions that pages open in a hub of their own. `health` gives facts of what else
-    the process does, for the board.
+
+class Pages:
+    """The sessions of a server (`hosted`) as pages see them; without one they are the pages' own, and end with them.
+
+    `options` are those of the command line, for the sessions that pages open.
     """
 
     def __init__(
         self,
         options: Options,
         hosted: HostedSessions | None = None,
-        health: Callable[[], Awaitable[Sequence[Fact]]] | None = None,
+        health: Health | None = None,
     ) -> None:
-        self.options, self._hosted, self._health = options, hosted, health
-        self.hub = hosted.hub if hosted else Hub(self._opened, options.host)
+        self.options, self._health = options, health
+        self._hosted, self._is_alone = hosted or HostedSessions(options.host), hosted is None
+        self.hub = self._hosted.hub
         self.hub.watch(self.tell)
         self.saved, self.ledger = Sessions(options), Ledger()
         self.begun_at = time()
         self._followed: dict[str, Followed] = {}
         self._tabs: set[Tab] = set()
         self._telling: asyncio.TimerHandle | None = None
-
-    def _opened(self, folder: str | Path, **options: Any) -> Session:
-        """Open a session as the command line does, with its options where none are given."""
-        given = {
-            name: value
-            for name, value in asdict(self.options).items()
-            if name not in ("folder", "loaded", "resume", "fork", "model", "output_schema")
-        }
-        overrides = {**self.options.overrides, **options.pop("overrides", {})}
-        given |= {"overrides": overrides, "model": self.options.model, **options}
-        return open_session(Options.of(Path(folder), given))
 
     async def aclose(self) -> None:
         """End everything."""
@@ -76,8 +66,8 @@ class Pages:
             followed.close()
         self._followed.clear()
         self.hub.watch(lambda: None)
-        if self._hosted is None:
-            await self.hub.aclose()
+        if self._is_alone:
+            await self._hosted.aclose("The page ends.")
 
     # Sessions
 
@@ -99,14 +89,12 @@ class Pages:
             folder, name = saved.project, saved.name
         elif folder not in await asyncio.to_thread(self.projects):
             raise YbsError("No session was ever held in that folder. Start ybs there once.")
-        if self._hosted is not None:
-            kind = Resuming(folder=folder, name=name) if name else Opening(folder=folder)
-            opening = replace(kind, incognito=is_incognito)
-            shared = self._hosted.open(opening, is_fork=is_fork).shared
-        else:
-            overrides = {"incognito.enabled": True} if is_incognito else {}
-            resuming = {"resume": name, "fork": is_fork} if name else {}
-            shared = self.hub.open(folder, overrides=overrides, **resuming)
+        incognito = {"incognito.enabled": True} if is_incognito else {}
+        options = replace(
+            self.options, folder=Path(folder), overrides=self.options.overrides | incognito
+        )
+        options.host.work_in(options.folder)
+        shared = self._hosted.hold(options, name, is_fork=is_fork).shared
         followed = self._follow(shared, login)
         review = shared.session.loaded.review
         if review is not None and review.needs_question:
@@ -128,12 +116,8 @@ class Pages:
 
     async def close(self, followed: Followed) -> None:
         """End a session."""
-        name = followed.session.id
-        if self._hosted is not None:
-            await self._hosted.close(self._hosted.find(name), "It was closed on the page.")
-        else:
-            await followed.session.inbox.abandon()
-            await self.hub.close(name)
+        held = self._hosted.find(followed.session.id)
+        await self._hosted.close(held, "It was closed on the page.")
 
     def opened_by(self, login: str) -> list[Record]:
         """List the open sessions that a login may see, oldest first."""

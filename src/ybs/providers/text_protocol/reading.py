@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 from ybs.core.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall
-from ybs.providers.wire.bare_escapes import doubled
+from ybs.providers.wire.loose_json import doubled
 
 #: A call's name and its arguments, or the text of arguments that are not JSON.
 _Found: TypeAlias = tuple[str, dict[str, Any] | str]

@@ -7,9 +7,7 @@ from msgspec import Struct
 
 from ybs.core.messages import AssistantMessage, Message, Usage
 from ybs.core.ports import Request
-from ybs.providers.tokens.families import family_of
-from ybs.providers.tokens.features import estimate
-from ybs.providers.tokens.meter import Meter, PictureSize
+from ybs.providers.tokens.meter import Meter, PictureSize, estimate, family_of
 
 #: Providers whose models are sent their own earlier thinking, by the name that it carries.
 _THINKING: Final = ("anthropic", "ollama")

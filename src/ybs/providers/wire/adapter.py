@@ -56,30 +56,16 @@ class Listing(Struct, frozen=True):
 class Adapter(Protocol):
     """One wire format. Nothing that an instance remembers changes an answer, so one serves every request."""
 
-    @property
-    def name(self) -> str:
-        """The format's name, as in `providers.NAME.wire`; it marks the thinking it makes."""
-        ...
-
-    @property
-    def framing(self) -> Framing:
-        """How the frames of a stream are separated."""
-        ...
-
-    @property
-    def messages_field(self) -> str:
-        """The field of the body that holds the conversation, one item after the other."""
-        ...
-
-    @property
-    def listing(self) -> Listing:
-        """Where a server of this format lists its models."""
-        ...
-
-    @property
-    def quirks(self) -> Quirks:
-        """What a server of this format wants of which nothing else is known."""
-        ...
+    #: The format's name, as in `providers.NAME.wire`; it marks the thinking it makes.
+    name: str
+    #: How the frames of a stream are separated.
+    framing: Framing
+    #: The field of the body that holds the conversation, one item after the other.
+    messages_field: str
+    #: Where a server of this format lists its models.
+    listing: Listing
+    #: What a server of this format wants of which nothing else is known.
+    quirks: Quirks
 
     @staticmethod
     def base(endpoint: str) -> str:
@@ -106,8 +92,8 @@ class Adapter(Protocol):
         ...
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Make the headers of the format, with the key where there is one."""
-        ...
+        """Make the headers of the format, with the key where there is one: a bearer token, as most have it."""
+        return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def with_extra(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ybs.core.messages import (
     Usage,
 )
 from ybs.core.remedies import Remedy
-from ybs.providers.wire.bare_escapes import doubled
+from ybs.providers.wire.loose_json import doubled
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wire.thoughts import LeadingThoughts, split_unopened
 

@@ -1,8 +1,11 @@
 """Reading JSON whose shape cannot be trusted: what is missing or of another type is empty, never an error."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast
+
+from ybs.core.lazy import lazy
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -59,3 +62,23 @@ def _steps(dotted: str) -> tuple[str, ...]:
 def count_at(value: Any, *paths: str) -> int | None:
     """Return the first number of tokens found at the dotted paths, or None."""
     return next((n for path in paths if (n := as_count(at(value, path))) is not None), None)
+
+
+#: A backslash and what it escapes.
+_ESCAPE = lazy(r"\\(?:u[0-9a-fA-F]{4}|.|$)", re.S)
+#: What has a backslash before it in regular expressions and no meaning of its own in JSON, nor in the strings of C, Python or
+#: a shell, where `\e`, `\x41`, `\'` and `\$` are a character.
+_REGULAR: Final = frozenset({f"\\{sign}" for sign in ".()[]{}+*?|^-dDsSwWBAZz"})
+#: A word's border in those. JSON has a backspace for it, which nobody writes into a file.
+_BORDER: Final = r"\b"
+
+
+def doubled(text: str) -> str:
+    r"""Return JSON with the backslashes of a regular expression escaped that a model left bare (`"\d+\.py"`); nothing where there are none, or where they can be read in two ways.
+
+    A model that does not escape one may not have escaped the others: what JSON takes for a line end may be a backslash and an n.
+    """
+    found = set(re.findall(_ESCAPE(), text))
+    if not found & _REGULAR or not found <= _REGULAR | {_BORDER, r"\""}:
+        return ""
+    return re.sub(_ESCAPE(), lambda sign: sign[0] if sign[0] == r"\"" else f"\\{sign[0]}", text)

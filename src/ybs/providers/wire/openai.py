@@ -21,6 +21,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import (
+    Adapter,
     Frame,
     Framing,
     Listing,
@@ -41,7 +42,7 @@ from ybs.providers.wire.quirks import Quirks
 _LONGEST_ID: Final = 40  # OpenAI refuses longer ones; ids of other servers may be
 
 
-class OpenAIAdapter:
+class OpenAIAdapter(Adapter):
     """Chat completions, streamed as server-sent events."""
 
     name = "openai"
@@ -109,10 +110,6 @@ class OpenAIAdapter:
             draft.stop(native if is_native else reason, as_text(at(choice, "error.message")))
         elif choice.get("message"):
             draft.stop("stop")  # a whole answer needs no reason
-
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Make the headers: a bearer token where there is a key."""
-        return {"authorization": f"Bearer {key}"} if key else {}
 
     def _encode_messages(self, request: Request, quirks: Quirks) -> Said:
         system = request.system

@@ -26,6 +26,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers.wire.adapter import (
+    Adapter,
     Frame,
     Framing,
     Listing,
@@ -51,7 +52,7 @@ _ENDS: Final = ("response.completed", "response.incomplete")
 _NO_LIMIT: Final = 10_000_000
 
 
-class ResponsesAdapter:
+class ResponsesAdapter(Adapter):
     """OpenAI Responses, streamed as typed events."""
 
     name = "openai-responses"
@@ -126,10 +127,6 @@ class ResponsesAdapter:
             yield from _decode_response(frame, draft)
         else:
             yield from _decode_item(kind, frame, draft)
-
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Make the headers: a bearer token where there is a key."""
-        return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def _add(said: Said, messages: Sequence[Message], place: int, quirks: Quirks, account: str) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ybs.config.plugin import PluginFolder
-from ybs.config.review import Review
+from ybs.config.review import PluginFolder, Review
 from ybs.security.unicode import printable
 from ybs.tools.skills.skill import FILE, HEAD_BYTES, MOST_BYTES, BadSkill, Skill, described, read
 

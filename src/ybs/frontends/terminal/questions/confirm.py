@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ybs.config.host import Host
 from ybs.core.envelope import MAIN
+from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.page import Canvas
@@ -45,7 +46,8 @@ OUTSIDE_MEANS = "as in your own shell, with your keys and all your files"
 TYPE_ANSWER = "type your answer; Enter alone gives none; Esc stops the turn"
 #: What the model reads after a plain no.
 NO_REASON = "the person said no"
-_YES = {
+#: What the keys of a yes answer.
+ANSWERS = {
     "y": Answer(is_allowed=True),
     "i": Answer(is_allowed=True),
     "e": Answer(is_allowed=True, asks_edits=True),
@@ -177,7 +179,7 @@ class PendingQuestion(Silence):
     def _answer(self, key: str) -> None:
         match key:
             case "y" | "i" | "e" | "a" | "p":
-                self.settle(replace(_YES[key], with_network=self.with_network))
+                self.settle(replace(ANSWERS[key], with_network=self.with_network))
             case "n":
                 self.refuse()
             case "r":
@@ -281,7 +283,9 @@ def marked_body(question: Question) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n")) if "\n" in text else text
 
 
-def options_of(question: Question, *, with_network: bool = False) -> list[tuple[str, str]]:
+def options_of(
+    question: Question | OpenQuestion, *, with_network: bool = False
+) -> list[tuple[str, str]]:
     """Return the keys that answer and what they mean, in the order in which they are drawn."""
     if question.choices is not None:
         picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
@@ -311,14 +315,14 @@ def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
     return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
 
 
-def _how(question: Question, *, with_network: bool) -> str:
+def _how(question: Question | OpenQuestion, *, with_network: bool) -> str:
     """Say what a yes means for the network, where that is the point."""
     if with_network:
         return ", with network"
     return ", without network" if question.needs_network else ""
 
 
-def labels_of(question: Question) -> list[str]:
+def labels_of(question: Question | OpenQuestion) -> list[str]:
     """Return the answers that may be picked, each as one line."""
     return [one_line(each) for each in question.choices or ()]
 
@@ -402,10 +406,11 @@ def _in_rows(words: Sequence[str], width: int, paint: Paint) -> list[str]:
     return [line for lines in drawn for line in lines]
 
 
-def grant_text(question: Question, *, with_network: bool = False) -> str:
+def grant_text(question: Question | OpenQuestion, *, with_network: bool = False) -> str:
     """Show the rule that "always" stores, in words where its grammar is not plain, or where it is the whole command."""
     rule = printable(question.network_grant if with_network else question.grant)
-    command = printable(question.preview.body).strip()
+    preview = question.preview
+    command = printable(preview if isinstance(preview, str) else preview.body).strip()
     if command and command in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
         return f"this very command{', with network' * with_network}"
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule

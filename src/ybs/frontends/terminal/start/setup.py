@@ -342,7 +342,7 @@ def _name_of_provider(read: Read) -> str:
 def ask_model(host: Host, name: str, read: Read) -> Settings:
     """Ask a provider whose key is there for its models, and the person for one of them. Raises YbsError."""
     from ybs.config.schema import Config
-    from ybs.providers.reach import in_time, list_models
+    from ybs.providers.reachable import in_time, list_models
 
     try:
         names = asyncio.run(in_time(list_models(host, Config(), name)))
