@@ -52,7 +52,7 @@ class MatrixPlatform(FakePlatform):
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
