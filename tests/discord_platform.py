@@ -24,7 +24,7 @@ BOT = {"id": "4242", "username": "yips", "discriminator": "0", "avatar": None, "
 TOKEN = ".".join(("D" * 24, "e" * 6, "f" * 38))
 GUILD, ROOM, THREAD = "500", "600", "700"
 MESSAGE_CONTENT = 1 << 15
-_FLAGS = {"refused": (400, 50035), "gone": (403, 50001)}
+REFUSALS = {"refused": (400, 50035), "gone": (403, 50001)}
 
 
 class _Session(Struct):
@@ -45,8 +45,8 @@ class DiscordPlatform(FakePlatform):
 
     def __init__(self) -> None:
         self._sent, self._nonces = dict[str, Sent](), dict[str, str]()
-        self._sessions, self._history = dict[str, _Session](), list[dict[str, Any]]()
-        self._faults, self._files = list[tuple[str, float]](), dict[str, bytes]()
+        self.sessions, self.history = dict[str, _Session](), list[dict[str, Any]]()
+        self._faults, self.files = list[tuple[str, float]](), dict[str, bytes]()
         self._doubles, self.forgets = 1, False
         self.calls, self.deferred, self.typing = list[dict[str, Any]](), list[str](), 0
         self.identified = self.resumed = 0
@@ -62,7 +62,7 @@ class DiscordPlatform(FakePlatform):
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
@@ -93,14 +93,14 @@ class DiscordPlatform(FakePlatform):
     ) -> None:
         """See FakePlatform. `fields` are more of the message's."""
         where, who = thread or chat or self.home, person or self.person
-        message = self._message(where, _user(who, self.name))
+        message = self.message(where, _user(who, self.name))
         message |= {"content": f"<@{BOT['id']}> {text}" if mention else text}
         message |= {"mentions": [BOT] if mention else []}
         message |= {"attachments": [self._attached(*each) for each in files]}
         if where in (ROOM, THREAD):
             message |= {"guild_id": GUILD, "member": _member()}
         message |= fields
-        self._history.append(message)
+        self.history.append(message)
         await self.tell("MESSAGE_CREATE", message)
 
     async def press(self, label: str) -> None:
@@ -120,7 +120,7 @@ class DiscordPlatform(FakePlatform):
             "version": 1,
             "channel_id": chat,
             "channel": _channel(chat) if chat in (ROOM, THREAD) else {"id": chat, "type": 1},
-            "message": {**self._message(chat, BOT), "id": sent.id, "content": sent.text},
+            "message": {**self.message(chat, BOT), "id": sent.id, "content": sent.text},
             "data": {"custom_id": token, "component_type": 2},
             "locale": "en-US",
             "entitlements": [],
@@ -160,7 +160,7 @@ class DiscordPlatform(FakePlatform):
 
     async def disconnect(self) -> None:
         """See FakePlatform."""
-        for each in self._sessions.values():
+        for each in self.sessions.values():
             if each.socket is not None:
                 await each.socket.close(code=4000)
                 each.socket = None
@@ -173,7 +173,7 @@ class DiscordPlatform(FakePlatform):
 
     async def tell(self, name: str, data: dict[str, Any]) -> None:
         """Tell an event to all clients that were there, now or when they are back."""
-        for session in self._sessions.values():
+        for session in self.sessions.values():
             shown = data
             is_hidden = "guild_id" in data and not data.get("mentions") and not session.sees_all
             if name == "MESSAGE_CREATE" and is_hidden:
@@ -214,7 +214,7 @@ class DiscordPlatform(FakePlatform):
         self.identified += 1
         name = f"session-{self.identified}"
         session.sees_all = bool(intents & MESSAGE_CONTENT)
-        self._sessions[name] = session
+        self.sessions[name] = session
         ready = {"v": 10, "user": BOT, "session_id": name, "private_channels": []}
         ready |= {"guilds": [{"id": GUILD, "unavailable": True}], "shard": [0, 1]}
         ready |= {"resume_gateway_url": self.settings()["gateway_url"]}
@@ -224,9 +224,9 @@ class DiscordPlatform(FakePlatform):
         await self._told(session, "GUILD_CREATE", guild)
 
     async def _resumed(self, session: _Session, asked: dict[str, Any]) -> _Session:
-        known = self._sessions.get(asked["session_id"] or "")
+        known = self.sessions.get(asked["session_id"] or "")
         if known is None or self.forgets:
-            self._sessions.pop(asked["session_id"] or "", None)
+            self.sessions.pop(asked["session_id"] or "", None)
             await self._push(session, {"op": 9, "d": False})
             return session
         self.resumed += 1
@@ -239,7 +239,7 @@ class DiscordPlatform(FakePlatform):
     # The REST API
 
     async def _file(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._files[request.match_info["name"]])
+        return web.Response(body=self.files[request.match_info["name"]])
 
     async def _api(self, request: web.Request) -> web.Response:
         path = request.match_info["path"]
@@ -262,7 +262,7 @@ class DiscordPlatform(FakePlatform):
             return web.Response(status=204)
         if request.method == "GET":
             after, limit = int(request.query.get("after", 0)), int(request.query["limit"])
-            found_ones = [m for m in self._history if m["channel_id"] == chat]
+            found_ones = [m for m in self.history if m["channel_id"] == chat]
             newer = [m for m in found_ones if int(m["id"]) > after][:limit]
             return _json([{**m, "guild_id": None} for m in newer][::-1])
         return await self._changed(request, chat, message)
@@ -274,8 +274,8 @@ class DiscordPlatform(FakePlatform):
         if what == "wait":
             body = {"message": "You are being rate limited.", "retry_after": seconds}
             return _json(body | {"global": False}, 429, Via="1.1 google")
-        if what in _FLAGS:
-            status, code = _FLAGS[what]
+        if what in REFUSALS:
+            status, code = REFUSALS[what]
             return _json({"message": "No", "code": code}, status)
         if what == "fail":
             return _json({"message": "500: Internal Server Error", "code": 0}, 500)
@@ -318,14 +318,14 @@ class DiscordPlatform(FakePlatform):
         self._sent[new.id] = new
         if nonce:
             self._nonces[nonce] = new.id
-        self._history.append(self._answered(new))
+        self.history.append(self._answered(new))
         return _json(self._answered(new))
 
     def _answered(self, sent: Sent) -> dict[str, Any]:
-        message = self._message(sent.thread or sent.chat, BOT)
+        message = self.message(sent.thread or sent.chat, BOT)
         return {**message, "id": sent.id, "content": sent.text}
 
-    def _message(self, chat: str, author: dict[str, Any]) -> dict[str, Any]:
+    def message(self, chat: str, author: dict[str, Any]) -> dict[str, Any]:
         return {
             "id": self._snowflake(),
             "channel_id": chat,
@@ -344,8 +344,8 @@ class DiscordPlatform(FakePlatform):
         }
 
     def _attached(self, name: str, data: bytes) -> dict[str, Any]:
-        ref = f"file-{len(self._files)}"
-        self._files[ref] = data
+        ref = f"file-{len(self.files)}"
+        self.files[ref] = data
         url = f"{self.url}/files/{ref}"
         fixed = {"id": self._snowflake(), "filename": name, "size": len(data)}
         return fixed | {"url": url, "proxy_url": url, "content_type": "application/octet-stream"}

@@ -29,7 +29,7 @@ class SlackPlatform(FakePlatform):
     home, person, room, thread = "D11", "U21", ROOM, THREAD
 
     def __init__(self) -> None:
-        self._sent, self._files = dict[str, Sent](), dict[str, tuple[str, bytes]]()
+        self._sent, self.files = dict[str, Sent](), dict[str, tuple[str, bytes]]()
         self._envelopes = dict[str, dict[str, Any]]()
         self._socket: web.WebSocketResponse | None = None
         self._faults = list[tuple[str, float]]()
@@ -52,7 +52,7 @@ class SlackPlatform(FakePlatform):
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
@@ -171,11 +171,11 @@ class SlackPlatform(FakePlatform):
         self.fetches.append(request.headers.get("Authorization", ""))
         if self.fetches[-1] != f"Bearer {TOKEN}":
             raise web.HTTPFound("/login")
-        return web.Response(body=self._files[request.match_info["name"]][1])
+        return web.Response(body=self.files[request.match_info["name"]][1])
 
     async def _upload(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        self._files[name] = (self._files[name][0], await request.read())
+        self.files[name] = (self.files[name][0], await request.read())
         return web.Response(text="OK")
 
     async def _api(self, request: web.Request) -> web.Response:
@@ -196,8 +196,8 @@ class SlackPlatform(FakePlatform):
                 {"ok": True, "file": {"id": name, "url_private_download": url}}
             )
         if method == "files.getUploadURLExternal":
-            name = f"F{len(self._files)}"
-            self._files[name] = (given["filename"], b"")
+            name = f"F{len(self.files)}"
+            self.files[name] = (given["filename"], b"")
             answer = {"ok": True, "file_id": name, "upload_url": f"{self.url}/upload/{name}"}
             return web.json_response(answer)
         return await self._changed(request, method, given)
@@ -231,7 +231,7 @@ class SlackPlatform(FakePlatform):
     def _put(self, method: str, given: dict[str, Any]) -> dict[str, Any]:
         if method == "files.completeUploadExternal":
             (file,) = json.loads(given["files"])
-            name, data = self._files[file["id"]]
+            name, data = self.files[file["id"]]
             new = Sent(id=file["id"], chat=given["channel_id"], text=given["initial_comment"])
             new.thread, new.file, new.data = given.get("thread_ts", ""), name, data
             self._sent[new.id] = new
@@ -254,8 +254,8 @@ class SlackPlatform(FakePlatform):
         return {"ok": True, "ts": new.id}
 
     def _attached(self, name: str, data: bytes) -> dict[str, Any]:
-        ref = f"F{len(self._files)}"
-        self._files[ref] = (name, data)
+        ref = f"F{len(self.files)}"
+        self.files[ref] = (name, data)
         return {"id": ref, "name": name, "size": len(data), "mimetype": "text/plain"}
 
     def _time(self) -> str:

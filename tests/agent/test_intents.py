@@ -16,6 +16,14 @@ from ybs.agent.small_models.intents import (
     wants_action,
     wants_change,
 )
+from ybs.agent.small_models.mentions import (
+    command_to_run,
+    commands_in,
+    files_in,
+    paths_in,
+    without_commands,
+)
+from ybs.agent.small_models.topics import is_about_one, topics_in
 
 HELD = Path(__file__).with_name("requests_held.tsv")
 ASKING = {"question", "count", "run", "chat"}
@@ -118,3 +126,70 @@ def test_an_answer_is_asked_for(words: str):
 def test_what_is_to_be_run_is_an_action_and_no_change():
     assert wants_action("Run the tests.")
     assert not wants_change("Run the tests.")
+
+
+def test_a_command_is_quoted_and_has_several_words():
+    words = "Run `make all`, then look at `a.txt`."
+    assert commands_in(words) == ["make all"]
+    assert without_commands(words) == "Run  , then look at `a.txt`."
+
+
+def test_paths_are_told_once_and_in_their_order():
+    assert paths_in("See a.txt, b.txt. And a.txt.") == ["See", "a.txt", "b.txt", "And"]
+
+
+def test_a_file_is_named_by_its_ending_or_by_being_called_one():
+    assert files_in("Make a file named VERSION with 1.0 in it, and a.txt.") == ["VERSION", "a.txt"]
+    assert files_in("Save it in a file called `notes`.") == ["notes"]
+    assert files_in("Is JSON written to out/b.json?") == ["out/b.json"]
+
+
+def test_an_ending_alone_names_no_file():
+    assert files_in("Which .sh and .map files are there?") == []
+    assert files_in("Add dist/ to .gitignore and .ruby-version.") == [".gitignore", ".ruby-version"]
+
+
+@every_row(
+    "words, command",
+    [
+        ("Repair it. `make all` has to run afterwards.", "make all"),
+        ("`make all` runs the checks; see to it that `make all` is content.", "make all"),
+        ("Re-run `make all` when it is repaired.", "make all"),
+        ("Repair what `make all` says.", ""),  # it may be what is to be written, or what failed
+        ("Put `one two` into run.py.", ""),
+        ("Repair it, but do not run `make all`.", ""),
+        ("Repair it. Don't run `make all`, it runs for hours.", ""),
+        ("Run `make all`, then run `make docs`.", ""),
+        ("Repair it and run the checks.", ""),
+    ],
+)
+def test_a_command_is_to_be_run_where_the_words_speak_of_running(words: str, command: str):
+    assert command_to_run(words) == command
+
+
+@every_row(
+    "words, topics",
+    [
+        ("Which of my recipes needs walnuts?", ["walnut"]),
+        ("Does anybody in the team speak Danish? Each has a file.", ["Danish"]),
+        ("One page still links to http://a.example/b. Which?", ["http://a.example/b"]),
+        ("Where is 'no such page' said?", ["no such page"]),
+        ("Who calls parse_line and readAll?", ["parse_line", "readAll"]),
+        ("What does a harp cost?", ["harp", "cost"]),
+        ("When do we close on Fridays?", ["Friday"]),
+        ("What is it for? One sentence is enough.", []),
+        ("What recipes do we have at the moment?", []),
+        ("Change the colour of the door.", []),
+        ("Good morning!", []),
+        ("What does `cat walnuts` print?", []),
+    ],
+)
+def test_what_words_are_about(words: str, topics: list[str]):
+    assert topics_in(words, ["recipes"]) == topics
+
+
+def test_a_question_about_all_is_not_one_about_one():
+    assert is_about_one("What does the harp cost?")
+    assert not is_about_one("What is the cheapest one?")
+    assert not is_about_one("How many harps are there?")
+    assert not is_about_one("The harp costs 5.")

@@ -15,9 +15,8 @@ from ybs.agent.map_guard import TITLE
 from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
-from ybs.context import commits, detect, documents
-from ybs.context.prompt import rules
-from ybs.context.section import Section
+from ybs.context import detect, documents, prompt
+from ybs.context.prompt import Section, rules
 from ybs.core.events import Compacted, Noticed, SystemPrompted
 from ybs.core.messages import ToolResult, UserMessage
 from ybs.repo_map.mapper import Mapper
@@ -508,7 +507,7 @@ async def test_the_project_is_looked_at_while_git_names_the_commits(
         act = lambda *words, **more: (done.append(name), function(*words, **more))[1]  # noqa: E731
         monkeypatch.setattr(module, name, act)
 
-    noted(commits, "recent_commits")
+    noted(prompt, "recent_commits")
     noted(detect, "detect")
     noted(documents, "read_documents")
     async with OpenAIServer([]) as server:

@@ -19,13 +19,12 @@ from ybs.agent.small_models.read_ahead import (
     MOST_COUNTED,
     MOST_LINES,
     MOST_READ_LINES,
+    MOST_SURVEYED,
     ReadAhead,
     looks_ahead,
     missing_in,
 )
 from ybs.agent.small_models.support import Guided
-from ybs.agent.small_models.survey import MOST_FILES
-from ybs.agent.small_models.survey import MOST_LINES as MOST_SURVEYED
 from ybs.agent.small_models.topics import terms_in
 from ybs.core.call_ids import CallIds
 from ybs.core.events import AssistantSaid
@@ -65,7 +64,7 @@ def searched(pattern: str, path: str = ".") -> list[Any]:
 
 
 def surveyed(pattern: str, path: str = ".") -> list[Any]:
-    listed = ["list_files", "**/*", path, MOST_FILES]
+    listed = ["list_files", "**/*", path, MOST_SURVEYED]
     whole = rf"\b(?:{pattern})"
     return [listed, ["search_files", whole, path, MOST_SURVEYED, 0, True]] if pattern else [listed]
 
@@ -279,6 +278,16 @@ async def test_a_folder_in_which_nothing_was_found_is_listed(project: Path):
         "Which of the docs mention harbours?", written(project), ["docs/usage.md", "No matches."]
     )
     assert made == [["list_files", "*", "docs"]]
+
+
+@pytest.mark.integration
+async def test_what_the_project_is_is_read_in_its_readme(project: Path):
+    (project / "README.md").write_text("# Harbours\n")
+    roots, listed = written(project), ["README.md\napp.py"]
+    for words in ("hi, what does this project do?", "What is this repository about?"):
+        assert (await looks_for(words, roots, listed))[0] == [["read_file", "README.md"]]
+    assert (await looks_for("What is 2 + 2?", roots, listed))[0] == []
+    assert (await looks_for("What does this project do?", roots, ["app.py"]))[0] == []
 
 
 @pytest.mark.integration

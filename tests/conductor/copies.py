@@ -10,7 +10,7 @@ from msgspec import Raw
 from hosts import this_host
 from ybs.agent.environment import Permissions, Person, ToolEnvironment
 from ybs.conductor.home import Place
-from ybs.conductor.merged import Merged
+from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
 from ybs.core.events import Event

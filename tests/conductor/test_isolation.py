@@ -12,8 +12,8 @@ from conductor.copies import DELEGATE, Copies
 from rows import every_row
 from session.trees import tree
 from ybs.conductor import copying, origin
-from ybs.conductor.merged import Merged
-from ybs.conductor.moving import moved_text
+from ybs.conductor.contents import moved_text
+from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.core.errors import ToolError
 from ybs.tools.searching.walk import Deadline

@@ -15,7 +15,7 @@ from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.restore import Restoring
 from ybs.conductor.home import Place
-from ybs.conductor.merged import Merged
+from ybs.conductor.merging import Merged
 from ybs.conductor.workplaces import Isolation
 from ybs.core.errors import Refused, ToolError
 from ybs.core.messages import ToolCall

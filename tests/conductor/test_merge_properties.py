@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from conductor.copies import Copies
 from session.trees import Act, shell_acts, tree, turns
-from ybs.conductor.merged import Merged
+from ybs.conductor.merging import Merged
 
 Tree = dict[str, tuple[str, int, bytes]]
 _texts = st.lists(

@@ -10,7 +10,7 @@ from ybs.context import documents
 from ybs.context.document_places import DOCUMENTS, MOST_BYTES
 from ybs.context.document_text import tokens_of
 from ybs.context.documents import read_documents
-from ybs.context.section import Section
+from ybs.context.prompt import Section
 
 
 def put(path: Path, content: str | bytes = "") -> Path:

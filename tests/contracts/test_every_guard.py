@@ -15,9 +15,8 @@ from ybs.core.errors import ToolError
 from ybs.core.events import EndReason
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.guards.calls import CallLimit
 from ybs.guards.endings import Endings
-from ybs.guards.limits import Deadline, DryRun, Limits
+from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering

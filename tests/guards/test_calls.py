@@ -15,7 +15,7 @@ from ybs.core.errors import ModelError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.messages import AssistantMessage, Text, ToolCall
 from ybs.core.ports import Request
-from ybs.guards.calls import MOST_CALLS, CallLimit, bounded
+from ybs.guards.limits import MOST_CALLS, CallLimit, bounded
 from ybs.providers.wire.assemble import Assembly
 from ybs.session.session import Session
 from ybs.testing import (

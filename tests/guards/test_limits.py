@@ -40,13 +40,6 @@ async def test_the_step_limit_ends_the_turn_and_says_which_setting_it_was():
     assert len(tools.calls) == 3
 
 
-async def test_a_limit_of_one_step_is_told_in_the_singular():
-    finished, _ = await run(
-        ScriptedModel(map(call, range(2))), ScriptedToolbox({"look": "seen"}), Limits(max_steps=1)
-    )
-    assert finished.message.startswith("Stopped after 1 step, the limit")
-
-
 async def test_the_cost_limit_counts_what_the_session_spent_before():
     limits = Limits(max_steps=99, max_cost_usd=1.0)
     limits.spent_usd = lambda: 0.5

@@ -1,7 +1,5 @@
-import pytest
-
 from ybs.repo_map import facts
-from ybs.repo_map.facts import DEFINES, MOST_STEPS, STEPS, Reader
+from ybs.repo_map.facts import DEFINES, STEPS, Reader
 
 CODE = b"def parse_header(line):\n    return line.split()\n"
 
@@ -29,11 +27,6 @@ def test_the_length_is_the_number_of_words() -> None:
     assert Reader().read("a.py", b"one two_three one 17 +").length == 3
 
 
-@pytest.mark.integration
-def test_a_weight_fits_into_its_bits_however_often_a_word_stands_there() -> None:
-    assert max(Reader().read("a.py", b"word " * 100_000).weights.values()) == MOST_STEPS
-
-
 def test_keys_are_not_among_the_facts() -> None:
     key = b"4eC39HqLyjWDarjtT1zdp7dc"
     read = Reader().read("a.py", b"sk_live_%b = 1\ndef f_%b(): pass\n" % (key, key), "python")
@@ -43,10 +36,3 @@ def test_keys_are_not_among_the_facts() -> None:
 def test_any_bytes_can_be_read_and_paths_that_are_no_text_too() -> None:
     read = Reader().read("a\udcff\n/b.py", bytes(range(256)) * 3, "python")
     assert all(isinstance(term, str) and term.encode() for term in read.weights)
-
-
-def test_the_memory_of_stems_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "_MOST_REMEMBERED", 10)
-    reader = Reader()
-    reader.read("a.py", b" ".join(b"word%d" % number for number in range(100)))
-    assert len(reader) <= 10

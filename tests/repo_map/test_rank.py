@@ -1,12 +1,23 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from rows import every_row
 from ybs.repo_map.history import CommitHistory
 from ybs.repo_map.index import Index
 from ybs.repo_map.query import read_query
-from ybs.repo_map.rank import WEIGHTS, Ranked, rank
+from ybs.repo_map.rank import (
+    MOST_DEFINING,
+    WEIGHTS,
+    Ranked,
+    edges_among,
+    page_rank,
+    rank,
+    weight_of,
+)
+from ybs.repo_map.search import bm25, rarity_of
+from ybs.repo_map.tags import Tag, Tags
 
 SHOP = {
     "src/cart.py": "class Cart:\n    def add_item(self, item): ...\n",
@@ -149,3 +160,144 @@ def test_a_good_file_lifts_what_its_name_belongs_to(
     found = {each.path: each.worth for each in ranked(tmp_path, SHOP, "`add_item`")}
     lifted = {path: worth for path, worth in found.items() if worth}
     assert lifted == {"src/cart.py": 1.5, "tests/test_cart.py": 0.5, "docs/cart.md": 0.5}
+
+
+class Few:
+    """An index of a few files that are given by their words."""
+
+    def __init__(self, *files: Mapping[str, float]) -> None:
+        self.files = files
+
+    @property
+    def lengths(self) -> Sequence[float]:
+        return [sum(one.values()) for one in self.files]
+
+    def postings(self, term: str) -> tuple[list[int], list[float]]:
+        having = [number for number, one in enumerate(self.files) if term in one]
+        return having, [self.files[number][term] for number in having]
+
+
+def best(index: Few, **terms: float) -> int:
+    worth = bm25(index, terms)
+    return max(worth, key=lambda file: worth[file])
+
+
+def test_nothing_is_found_where_there_is_nothing() -> None:
+    assert bm25(Few(), {"a": 1.0}) == {}
+    assert bm25(Few({}, {}), {"a": 1.0}) == {}
+    assert bm25(Few({"a": 1.0}), {}) == {}
+    assert bm25(Few({"a": 1.0}), {"b": 1.0}) == {}
+
+
+def test_a_rare_word_is_worth_more_than_a_frequent_one() -> None:
+    files = [{"often": 1.0, "rest": 5.0} for _ in range(20)]
+    assert best(Few(*files, {"rare": 1.0, "rest": 5.0}), often=1.0, rare=1.0) == 20
+    assert rarity_of(1, 100) > rarity_of(50, 100) > rarity_of(100, 100) > 0
+
+
+def test_a_word_says_less_in_a_long_file() -> None:
+    assert best(Few({"a": 1.0, "rest": 500.0}, {"a": 1.0, "rest": 5.0}), a=1.0) == 1
+
+
+def test_a_file_that_was_not_read_is_taken_for_one_of_usual_length() -> None:
+    class Unread(Few):
+        lengths = (0.0, 10.0, 100.0)
+
+    worth = bm25(Unread(*[{"a": 1.0}] * 3), {"a": 1.0})
+    assert worth[1] > worth[0] > worth[2]
+
+
+def test_more_of_a_word_is_worth_more_but_ever_less_so() -> None:
+    index = Few({"a": 1.0, "x": 99.0}, {"a": 2.0, "x": 98.0}, {"a": 50.0, "x": 50.0})
+    one, two, fifty = (bm25(index, {"a": 1.0})[number] for number in range(3))
+    assert one < two < fifty < one * 5
+
+
+def test_the_weight_of_a_word_in_the_question_counts() -> None:
+    index = Few({"a": 1.0}, {"b": 1.0})
+    assert best(index, a=1.0, b=2.0) == 1
+    assert best(index, a=2.0, b=1.0) == 0
+
+
+@every_row(
+    "edges, personal",
+    [
+        ({}, {}),
+        ({}, {1: 2.0}),
+        ({1: {}}, {}),
+        ({1: {2: 0.0}}, {}),
+        ({1: {1: 5.0}}, {1: 1.0}),
+        ({1: {2: 3.0}, 2: {1: 1.0}}, {7: 1.0}),
+        ({1: {2: 1.0}, 3: {2: 1.0}}, {1: 0.0, 3: -2.0}),
+        ({1: {2: 1e-300}, 2: {3: 1e300}}, {1: 1e-300}),
+    ],
+)
+def test_the_ranks_of_any_graph_add_up_to_one(
+    edges: Mapping[int, Mapping[int, float]], personal: Mapping[int, float]
+) -> None:
+    ranks = page_rank(edges, personal)
+    above = {each for each, weight in personal.items() if weight > 0}
+    assert set(ranks) >= above
+    assert sum(ranks.values()) == pytest.approx(1.0 if ranks else 0.0)
+    assert all(rank >= 0 for rank in ranks.values())
+
+
+def test_rank_flows_along_the_edges_by_their_weights() -> None:
+    edges = {1: {2: 3.0, 3: 1.0}, 4: {5: 1.0}}
+    ranks = page_rank(edges, {1: 1.0})
+    assert ranks[1] > ranks[2] > ranks[3] > ranks[4] == ranks[5] == 0
+    assert ranks[2] == pytest.approx(3 * ranks[3])
+    # By hand: x = 1 - 0.85 x, for all that flows away comes back at the end of the walk.
+    assert ranks[1] == pytest.approx(1 / 1.85, abs=1e-5)
+    alike = page_rank({1: {2: 1.0}, 3: {2: 1.0}}, {})
+    assert alike[2] > alike[1] == alike[3] > 0
+
+
+@pytest.mark.integration
+def test_the_walk_ends_when_nothing_changes_and_is_the_same_each_time() -> None:
+    edges = {n: {(n * 7 + k) % 500: 1.0 + k for k in range(5)} for n in range(500)}
+    few, many = (page_rank(edges, {3: 1.0}, rounds=rounds) for rounds in (200, 10_000))
+    assert few == many
+    assert list(few.items()) == list(page_rank(edges, {3: 1.0}, rounds=200).items())
+    assert page_rank(edges, {3: 1.0}, rounds=1) != few
+
+
+def tags(defined: str, used: str) -> Tags:
+    definitions = tuple(Tag(name, "function", 1, 2, name) for name in defined.split())
+    return Tags(definitions, dict.fromkeys(used.split(), 4))
+
+
+def test_files_are_linked_to_those_that_define_what_they_use() -> None:
+    known = {
+        1: tags("own", "own open_the_door x everywhere nowhere"),
+        2: tags("y", "open_the_door"),
+    }
+    defining = {"own": [1, 9], "open_the_door": [2, 3], "x": [3], "everywhere": range(100, 200)}
+    links = edges_among([1, 2, 8], known, lambda name: defining.get(name, ()))
+    assert set(links.edges) == {1}
+    assert links.edges[1] == {2: 20.0, 3: 22.0}
+    asked = edges_among([1], known, lambda name: defining.get(name, ()), mentioned={"x"})
+    assert asked.edges[1] == {2: 20.0, 3: 40.0}
+
+
+def test_the_rank_that_comes_to_a_file_is_shared_among_its_names() -> None:
+    known = {1: tags("", "open_the_door x"), 4: tags("", "x")}
+    defining = {"open_the_door": [3], "x": [3, 5]}
+    links = edges_among([1, 4], known, lambda name: defining[name])
+    worth = links.worth_of_names({1: 0.5, 4: 0.2})
+    assert worth[3]["open_the_door"] > worth[3]["x"] > worth[5]["x"] * 0.99 > 0
+    flown = sum(sum(names.values()) for names in worth.values())
+    assert flown == pytest.approx(0.7)
+    assert links.worth_of_names({})[3]["x"] == 0
+
+
+def test_a_name_counts_by_what_it_says() -> None:
+    plain = weight_of("x", 1, is_mentioned=False)
+    for name in ("snake_case", "camelCase", "kebab-case", "MixedCase", "HTTP_port"):
+        assert weight_of(name, 1, is_mentioned=False) == 10 * plain, name
+    for name in ("lowercase", "a_b", "UPPERCASE", "__init__"):
+        assert weight_of(name, 1, is_mentioned=False) <= plain, name
+    assert weight_of("_x", 1, is_mentioned=False) < plain < weight_of("x", 1, is_mentioned=True)
+    assert weight_of("x", 6, is_mentioned=False) < weight_of("x", 5, is_mentioned=False)
+    assert weight_of("x", MOST_DEFINING + 1, is_mentioned=True) == 0
+    assert weight_of("x", 0, is_mentioned=True) == 0

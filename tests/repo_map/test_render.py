@@ -5,8 +5,15 @@ from itertools import pairwise
 
 import pytest
 
-from ybs.repo_map.naming import by_worth
-from ybs.repo_map.render import Candidate, Rendered, render, signature_lines, word_line, worded
+from ybs.repo_map.render import (
+    Candidate,
+    Rendered,
+    by_worth,
+    render,
+    signature_lines,
+    word_line,
+    worded,
+)
 from ybs.repo_map.tags import Tag, Tags
 from ybs.security.paths.names import real_name
 from ybs.security.unicode import has_suspects

@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from scripted import OpenAIServer
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import Emit, ToolStarted
 from ybs.core.messages import ToolCall
@@ -55,9 +55,9 @@ async def test_the_calls_of_an_agent_with_a_name_begin_with_it(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
-        return build_agent(replace(spec, name="explore-1"), environment, emit)
+        return BuiltAgent(replace(spec, name="explore-1"), environment, emit)
 
-    monkeypatch.setattr("ybs.session.main_agent.build_agent", build)
+    monkeypatch.setattr("ybs.session.main_agent.BuiltAgent", build)
     async with OpenAIServer(ANSWERS) as server:
         session, events = open_session(server)
         async with session:

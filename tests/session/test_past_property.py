@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from opened import events_to
 from scripted import Entry, OpenAIServer, RecordedRequest
-from ybs.agent.notes import thought_in
+from ybs.agent.prompt_context import thought_in
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, ToolFinished

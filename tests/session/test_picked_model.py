@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from scripted import HttpError, OpenAIServer, PickingModel
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.core.events import AssistantSaid, Emit, Noticed, RequestStarted
 from ybs.core.ports import Request
@@ -31,9 +31,9 @@ async def test_status_and_figures_name_the_model_that_answered(
     picking = PickingModel([small, large], pick)
 
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
-        return build_agent(replace(spec, wrap=lambda _: picking), environment, emit)
+        return BuiltAgent(replace(spec, wrap=lambda _: picking), environment, emit)
 
-    monkeypatch.setattr("ybs.session.main_agent.build_agent", build)
+    monkeypatch.setattr("ybs.session.main_agent.BuiltAgent", build)
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         async with session:

@@ -16,8 +16,7 @@ from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
-from ybs.agent.user_hooks.hooks import PromptBlocked
-from ybs.agent.user_hooks.running import run_hook
+from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question

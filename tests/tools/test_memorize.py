@@ -31,9 +31,14 @@ class Desk:
         self.memories = Memories(this_host(), folder, mask=self._mask, may_write=may_write)
         policy = Policy(msgspec.structs.replace(Config().safety, mode=mode))
         self.gate = Gate(policy, self._confirm)
-        tool = Memorize(Workspace(Roots(this_host(), folder)), lambda: self.memories)
+        workspace = Workspace(Roots(this_host(), folder))
+        tool = Memorize(workspace, self.memories.keep, self._draft)
         self.toolbox = LocalToolbox([tool], self.gate, hooks=[self.hook])
         self.answer = Answer(is_allowed=True)
+
+    def _draft(self, text: str) -> tuple[str, str]:
+        draft = self.memories.draft(text)
+        return draft.text, draft.place
 
     async def memorize(self, text: str) -> ToolResult:
         arguments = Raw(msgspec.json.encode({"text": text}))

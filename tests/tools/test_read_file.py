@@ -1,17 +1,21 @@
 """read_file."""
 
 import asyncio
+import base64
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rows import every_row
+from tools.conftest import MakeBench
 from ybs.config.schema import Config, Safety
 from ybs.core.ports import Answer, Question
+from ybs.security.firewall.masking import Firewall
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin import read_file
 from ybs.tools.reading import content
@@ -359,3 +363,33 @@ async def test_a_read_that_takes_too_long_is_an_error(
     monkeypatch.setattr(read_file, "TIME_LIMIT_SECONDS", -1)
     (project / "a").write_text("x")
     assert "takes too long" in await bench.fails("read_file", path="a")
+
+
+TOKEN = "gh" + "p_" + "NqVwYS81VP7Hb1DX8pPd5khxE3pyIgKpaUnA"
+
+
+def wrapped(text: str) -> str:
+    code = base64.b64encode(f"the password is {text}".encode()).decode()
+    return "\n".join(code[start : start + 20] for start in range(0, len(code), 20))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "\u200b".join,
+        "\u00ad".join,
+        lambda text: f"{text[:20]}\n{text[20:]}",
+        lambda text: f"{text[:9]}\x1b[31m{text[9:]}",
+        wrapped,
+    ],
+)
+async def test_a_disguised_token_in_a_file_is_masked(
+    make_bench: MakeBench, project: Path, disguise: Callable[[str], str]
+) -> None:
+    bench = make_bench()
+    (project / "a.txt").write_text(f"one\n{disguise(TOKEN)}\nlast\n")
+    read = await bench.ok("read_file", path="a.txt")
+    found = await bench.ok("search_files", pattern=".")
+    for shown in (read.output, found.output):
+        assert "[ybs:secret:" in Firewall().mask(shown), shown

@@ -1,17 +1,21 @@
 """set_thought: one line, nobody is asked."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec import Raw
 
 from hosts import this_host
+from rows import every_row
 from ybs.config.schema import Safety
+from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
-from ybs.tools.builtin.notes import LONGEST_THOUGHT, SetThought
+from ybs.tools.builtin.notes import LONGEST_THOUGHT, MOST_STEPS, SetThought, Steps, Todo, checklist
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
@@ -52,3 +56,39 @@ async def test_the_name_of_yips_tag_means_it(project: Any):
     put, result = await think(project, "first", name="THOUGHT")
     assert put == ["first"]
     assert not result.is_error
+
+
+@every_row(
+    "line, step",
+    [
+        ("[ ] read", "[ ] read"),
+        ("- [x] read  it", "[x] read it"),
+        ("* [X] read", "[x] read"),
+        ("1. [>] read", "[>] read"),
+        ("  2) [~] read", "[>] read"),
+        ("[-] read", "[>] read"),
+        ("[] read", "[ ] read"),
+        ("read", "[ ] read"),
+        ("☑ read", "[x] read"),
+        ("☐ read", "[ ] read"),
+        ("[?] read", "[ ] read"),
+        ("[x] a\x1b[2J\u202eb", "[x] a␛[2J<U+202E>b"),
+        ("[ ] " + "x" * 200, "[ ] " + "x" * 160),
+        ("", ""),
+        ("- [ ]", ""),
+    ],
+)
+def test_a_step_has_one_form(line: str, step: str):
+    assert checklist(line) == step
+
+
+async def test_the_list_replaces_the_one_before(project: Path):
+    put: list[str] = []
+    tool = Todo(Workspace(Roots(this_host(), project)), put.append)
+    shown = await tool.run(Steps(steps="- [x] read\n\n- [>] change\n- [ ] test"), print)
+    assert (shown.output, shown.summary) == ("Noted.", "1 of 3 done")
+    cleared = await tool.run(Steps(steps=" "), print)
+    assert (cleared.output, cleared.summary) == ("Cleared.", "cleared")
+    assert put == ["[x] read\n[>] change\n[ ] test", ""]
+    with pytest.raises(ToolError, match="Sum them up in 40 at most"):
+        tool.preview(Steps(steps="step\n" * (MOST_STEPS + 1)))

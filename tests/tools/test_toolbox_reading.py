@@ -35,35 +35,23 @@ async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_
     assert answered.display["stderr"].count("nowhere") == 1
 
 
-@every_row("is_allowed", [True, False])
-async def test_a_command_of_another_tool_than_run_shell_is_asked_about(is_allowed: bool):
-    asked: list[Question] = []
-
-    async def act(_print: Print) -> ToolOutput:
-        return FINE
-
-    async def confirm(question: Question) -> Answer:
-        asked.append(question)
-        return Answer(is_allowed=is_allowed, reason="no")
-
-    toolbox = box(Runner(act))
-    gate = toolbox._gate  # pyright: ignore[reportPrivateUsage]
-    gate.confirm, gate.policy.find_sandbox = confirm, lambda: "full"
-    result = await toolbox.run(ToolCall(id="7", name="odd"), lambda _: None)
-    assert [question.reason for question in asked] == ["odd runs a command"]
-    assert result.is_refused is not is_allowed
-    assert result.output == ("fine" if is_allowed else "Refused: no")
-
-
 class Unheld(Runner):
     """It stands in the place of run_shell, and cannot be kept from writing either."""
 
     name = "run_shell"
 
 
-@every_row("is_allowed", [True, False])
-async def test_a_tool_in_the_place_of_run_shell_that_cannot_be_held_is_asked_about(
-    is_allowed: bool,
+@every_row(
+    ("kind", "is_allowed", "reason", "output"),
+    [
+        (Runner, True, "odd runs a command", "fine"),
+        (Runner, False, "odd runs a command", "Refused: no"),
+        (Unheld, True, "the tool cannot be kept from writing", "fine"),
+        (Unheld, False, "the tool cannot be kept from writing", "nothing was changed"),
+    ],
+)
+async def test_a_command_that_cannot_be_held_to_reading_is_asked_about(
+    kind: type[Runner], is_allowed: bool, reason: str, output: str
 ):
     asked: list[Question] = []
 
@@ -74,13 +62,13 @@ async def test_a_tool_in_the_place_of_run_shell_that_cannot_be_held_is_asked_abo
         asked.append(question)
         return Answer(is_allowed=is_allowed, reason="no")
 
-    toolbox = box(Unheld(act))
+    toolbox = box(kind(act))
     gate = toolbox._gate  # pyright: ignore[reportPrivateUsage]
     gate.confirm, gate.policy.find_sandbox = confirm, lambda: "full"
-    result = await toolbox.run(ToolCall(id="7", name="run_shell"), lambda _: None)
-    assert [question.reason for question in asked] == ["the tool cannot be kept from writing"]
+    result = await toolbox.run(ToolCall(id="7", name=kind.name), lambda _: None)
+    assert [question.reason for question in asked] == [reason]
     assert result.is_refused is not is_allowed
-    assert result.output == "fine" if is_allowed else "nothing was changed" in result.output
+    assert output in result.output
 
 
 class Watcher(CallHook):

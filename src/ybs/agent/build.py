@@ -17,8 +17,7 @@ from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Toolbox
-from ybs.guards.calls import CallLimit
-from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits, TimedModel, TimedToolbox
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, shown_name
@@ -126,8 +125,3 @@ class BuiltAgent:
     def paused(self) -> AbstractContextManager[None]:
         """Stop the clock of the turn, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
-
-
-def build_agent(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
-    """Build an agent that works in an environment and tells what happens to `emit`."""
-    return BuiltAgent(spec, environment, emit)

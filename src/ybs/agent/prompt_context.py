@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.notes import GOAL, STEPS, steps_in, thought_in
-from ybs.context.prompt import FACTS, framed_of, system_prompt
-from ybs.context.section import Section
+from ybs.context.prompt import FACTS, Section, framed_of, system_prompt
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import Guard, Tool, Turn
@@ -28,7 +26,13 @@ if TYPE_CHECKING:
     from ybs.git.titles import Titles
     from ybs.providers.registry import ProviderModel
     from ybs.repo_map.mapper import Mapper
+import re
+from contextlib import suppress
 
+import msgspec
+
+from ybs.core.lazy import lazy
+from ybs.core.messages import ToolResult
 
 #: So long the first request waits for git to name the last commits; without them it goes out all the same.
 GIT_SECONDS: Final = 1.0
@@ -217,7 +221,7 @@ class PromptContext(Guard):
         workspace = self._environment.workspace
         return (
             RepoMapTool(workspace, self.map_text),
-            Memorize(workspace, lambda: self.memories),
+            Memorize(workspace, lambda text: self.memories.keep(text), self._note_draft),
             SetThought(workspace, self._think),
             Todo(workspace, self._note_steps),
             UpdateIdentity(
@@ -376,7 +380,7 @@ class PromptContext(Guard):
         folder = self._environment.folder
         if self._own_prompt or is_short or not is_in_repository(folder):
             return
-        from ybs.context.commits import MOST_COMMITS
+        from ybs.context.prompt import MOST_COMMITS
         from ybs.git.titles import ask_titles
 
         self._titles = ask_titles(self._environment.host, folder, MOST_COMMITS)
@@ -391,7 +395,7 @@ class PromptContext(Guard):
         if self.is_short:
             return None
         if (titles := self._titles) is not None:
-            from ybs.context.commits import recent_commits
+            from ybs.context.prompt import recent_commits
 
             self._titles = None
             if titles.is_ready:
@@ -414,6 +418,10 @@ class PromptContext(Guard):
 
     def _note(self, text: str) -> None:
         self._notes.setdefault(text, False)
+
+    def _note_draft(self, text: str) -> tuple[str, str]:
+        draft = self.memories.draft(text)
+        return draft.text, draft.place
 
     def _think(self, text: str) -> None:
         self.thought = text
@@ -471,3 +479,56 @@ def _folders_in(folder: Path) -> list[str]:
             return [each.path for each in entries if each.name[0] != "." and each.is_dir()]
     except OSError:
         return []
+
+
+#: Stands before the goal, and before the steps, where they are said anew.
+GOAL: Final = "Your goal: "
+STEPS: Final = "Your steps:\n"
+_SAID = lazy(rf"^{STEPS}((?:\[[ >x]\] .*(?:\n|\Z))+)", re.MULTILINE)
+
+
+class _Noted(msgspec.Struct):
+    """What a call of set_thought or todo shows of itself."""
+
+    thought: str = ""
+    steps: str = ""
+
+
+def thought_in(messages: Sequence[Message]) -> str:
+    """Return what the model had in mind last: by its own call, or as a compaction said it anew."""
+    return _last(messages, "set_thought", lambda noted: noted.thought, _goal_said)
+
+
+def steps_in(messages: Sequence[Message]) -> str:
+    """Return the steps that the model noted last: by its own call, or as a compaction said them anew."""
+    return _last(messages, "todo", lambda noted: noted.steps, _steps_said)
+
+
+def _goal_said(words: str) -> str:
+    last = words.rpartition("\n")[2]
+    return last.removeprefix(GOAL) if last.startswith(GOAL) else ""
+
+
+def _steps_said(words: str) -> str:
+    found = _SAID().search(words)
+    return found[1].strip() if found else ""
+
+
+def _last(
+    messages: Sequence[Message],
+    tool: str,
+    noted: Callable[[_Noted], str],
+    said: Callable[[str], str],
+) -> str:
+    text = ""
+    for message in messages:
+        match message:
+            case ToolResult(is_error=False) if message.name == tool:
+                # A dry run has none, and a hand may have spoiled it.
+                with suppress(msgspec.MsgspecError):
+                    text = noted(msgspec.json.decode(message.display, type=_Noted))
+            case UserMessage(origin="guard"):
+                text = said(message.words) or text
+            case _:
+                pass
+    return text

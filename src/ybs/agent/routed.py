@@ -3,10 +3,13 @@
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.core.errors import ModelError
+from ybs.config.router import Cascade
+from ybs.core.errors import ModelError, ToolError
 from ybs.core.events import Emit, Event, TurnFinished
 from ybs.router.classifier import Features
+from ybs.router.ensemble import CascadeGuard, Checked
 from ybs.router.feedback import Feedback
 from ybs.router.model import RoutedModel
 
@@ -87,3 +90,30 @@ class RoutedTask:
         self._model.end()
         self._feedback.close()
         await self._model.routing.note_feedback(self._feedback)
+
+
+#: The end of what a check printed says why it failed; so many characters of it are told.
+_TAIL = 4_000
+
+
+def cascade(model: RoutedModel, settings: Cascade, environment: ToolEnvironment) -> CascadeGuard:
+    """Return the guard that checks the work of a routed model."""
+    return CascadeGuard(model, settings, lambda: run_check(settings, environment))
+
+
+async def run_check(settings: Cascade, environment: ToolEnvironment) -> Checked | None:
+    """Run the check in an environment; None where it may not be run. Nobody is asked: the person's own settings name the command."""
+    from ybs.tools.builtin.run_shell import Arguments, RunShell
+
+    if environment.permissions.is_dry_run or environment.policy.mode == "plan":
+        return None
+    if environment.policy.blocked(settings.check):
+        return None
+    shell = RunShell(environment.workspace)
+    arguments = Arguments(command=settings.check, timeout=settings.timeout_seconds)
+    try:
+        shell.preview(arguments)
+        ran = await shell.run(arguments, lambda _text: None)
+    except ToolError as error:
+        return Checked(is_good=False, output=str(error))
+    return Checked(is_good=not ran.is_error, output=ran.output[-_TAIL:])

@@ -101,12 +101,12 @@ def with_foreign(
 
     others: list[Toolbox] = []
     if has_external:
-        from ybs.tools.external.toolbox import ExternalToolbox
+        from ybs.tools.external.catalogue import ExternalToolbox
 
         local = empty_toolbox(environment, hooks, agent)
         others.append(ExternalToolbox(environment.external_tools, local, is_short=own.is_short))
     if environment.has_mcp():
-        from ybs.tools.mcp.toolbox import McpToolbox
+        from ybs.tools.mcp.servers import McpToolbox
 
         local = empty_toolbox(environment, hooks, agent)
         others.append(McpToolbox(environment.mcp, local, is_short=own.is_short))

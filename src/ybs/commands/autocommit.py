@@ -19,7 +19,7 @@ async def change_autocommit(session: Session, argument: str) -> Reply:
     """Show, keep or forget the answer for the repository around the folder."""
     from ybs.git.consent import forget, keep
     from ybs.git.hooks import digest_of, hooks_folder, hooks_in
-    from ybs.tools.builtin.work_tree import WorkTree
+    from ybs.tools.builtin.git_plan import WorkTree
 
     word = argument.lower()
     if word not in ("", "on", "off", "ask"):

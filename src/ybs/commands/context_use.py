@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from msgspec import Struct
 
 from ybs.agent.map_guard import TITLE
-from ybs.context.prompt import FACTS, framed_of
-from ybs.context.section import Section
+from ybs.context.prompt import FACTS, Section, framed_of
 from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
 
 if TYPE_CHECKING:

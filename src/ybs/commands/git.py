@@ -18,7 +18,7 @@ from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.git.client import Change
-    from ybs.tools.builtin.work_tree import WorkTree
+    from ybs.tools.builtin.git_plan import WorkTree
 
 _SECONDS = 60.0  # a model that takes longer is not waited for
 _MOST_CHARS, _LEAST_CHARS = 16_000, 1_000  # of a diff, as the model gets it
@@ -46,7 +46,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 async def commit(session: Session, argument: str) -> Reply:
     """Commit what is staged, else what changed; without a message, propose one and commit nothing."""
     from ybs.git.hooks import COMMIT_HOOKS, left_undone
-    from ybs.tools.builtin.work_tree import WorkTree
+    from ybs.tools.builtin.git_plan import WorkTree
 
     tree = WorkTree(session.environment.workspace)
     chosen = await _chosen(session, tree)

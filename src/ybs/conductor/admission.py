@@ -28,7 +28,7 @@ from ybs.core.ports import Effect, Preview
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
-from ybs.tools.calls.judging import Judges
+from ybs.tools.calls.hooks import Judges
 from ybs.tools.reading.files import read_if_there
 
 _CHANGING: Sequence[Effect] = ("write", "edit", "delete")

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.agent.cascade import run_check
 from ybs.agent.model_choice import AUTO, routed
+from ybs.agent.routed import run_check
 from ybs.conductor.home import Home
 from ybs.conductor.models import Chosen
 from ybs.conductor.overlay import Overlay, Seen

@@ -1,6 +1,7 @@
-"""What a folder holds: the state of each path, by its path in the folder."""
+"""What a folder holds: the state of each path, by its path in the folder; and its absolute paths as those of a copy."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from ybs.agent.project_walk import listings_of_project
 from ybs.checkpoints.scan import Known, Scanner, Snapshot
 from ybs.checkpoints.states import BULK, State, Take
+from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore
 from ybs.tools.searching.walk import Deadline
@@ -75,3 +77,18 @@ def _below(top: str) -> Callable[[str], str]:
 def path_in(folder: Path, path: str) -> str:
     """Return the absolute path of one in a folder."""
     return f"{str(folder).rstrip('/')}/{path}"
+
+
+def moved_text(text: str, here: Path, there: Path) -> str:
+    """Return a text with each path that lies in one folder as that in another; `/a/app-two` does not lie in `/a/app`."""
+    return re.sub(rf"(?<![\w.~-]){re.escape(str(here))}(?![\w-]|\.\w)", lambda _: str(there), text)
+
+
+def moved_link(state: State, here: Path, there: Path) -> State:
+    """Return a link that leads into one folder by an absolute path as one that leads to the same place in another."""
+    if state.kind != "link":
+        return state
+    target = real_name(state.target)
+    if not (Path(target).is_absolute() and Path(target).is_relative_to(here)):
+        return state
+    return replace(state, target=shown_name(str(there / Path(target).relative_to(here))))

@@ -10,8 +10,7 @@ from time import time_ns
 from msgspec import Struct
 
 from ybs.checkpoints.states import State, state_at
-from ybs.conductor.contents import Contents, path_in, plain
-from ybs.conductor.moving import moved_link
+from ybs.conductor.contents import Contents, moved_link, path_in, plain
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots

@@ -10,21 +10,21 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.restore import Restoring
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.admission import Admission, Named
-from ybs.conductor.contents import look, path_in, plain
+from ybs.conductor.contents import look, moved_link, path_in, plain
 from ybs.conductor.copying import Copied
-from ybs.conductor.merged import Conflict, Merged
 from ybs.conductor.merging import (
     NEEDS_LINES,
     SAME_LINES,
     Clash,
+    Conflict,
     Fate,
+    Merged,
     changes_in,
     fate_of,
     spread_clashes,
     steps_to,
     with_lines,
 )
-from ybs.conductor.moving import moved_link
 from ybs.conductor.origin import Origin
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import is_small, size_of
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet
 from ybs.conductor.budget import Budget, Used
+from ybs.conductor.contents import moved_text
 from ybs.conductor.home import Home, Place
 from ybs.conductor.kinds import BUILT_IN, Kind
 from ybs.conductor.models import Chosen
-from ybs.conductor.moving import moved_text
 from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
@@ -164,7 +164,7 @@ class SubAgent:
             wrap=support,
             before_compaction=home.before_compaction,
         )
-        agent = build_agent(spec, own, tell)
+        agent = BuiltAgent(spec, own, tell)
         return agent
 
     async def _words(self, home: Home, own: ToolEnvironment) -> UserMessage:

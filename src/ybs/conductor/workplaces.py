@@ -9,11 +9,11 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.conductor.contents import moved_text
 from ybs.conductor.copying import Copied, Copying
 from ybs.conductor.home import Home, Place
-from ybs.conductor.merged import Merged
+from ybs.conductor.merging import Merged
 from ybs.conductor.models import Chosen
-from ybs.conductor.moving import moved_text
 from ybs.conductor.origin import Origin
 from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report, problem_of

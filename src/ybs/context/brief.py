@@ -3,43 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from ybs.context.prompt import framed_of
-from ybs.context.section import Section
+from ybs.context.prompt import Section, framed_of
 from ybs.core.lazy import lazy
 
 #: Words that say nothing about what a line is about.
-_COMMON = frozenset(
-    (
-        *(
-            "this",
-            "that",
-            "with",
-            "from",
-            "what",
-            "which",
-            "does",
-            "have",
-            "file",
-            "into",
-            "them",
-            "they",
-        ),
-        *(
-            "there",
-            "their",
-            "then",
-            "where",
-            "when",
-            "should",
-            "would",
-            "could",
-            "please",
-            "only",
-            "must",
-        ),
-        *("will", "some", "same", "such", "than", "these", "those", "your", "after", "before"),
-    )
-)
+_COMMON = """
+this that with from what which does have file into them they there their then where when should would could please only must will some
+same such than these those your after before
+"""
 #: A document of so many characters is told whole; of all others together there are as many lines as fit.
 WHOLE_CHARS = 240
 MOST_CHARS = 400
@@ -99,5 +70,5 @@ def _fitting(line: str) -> list[str]:
 
 def _stems(text: str) -> set[str]:
     """Return the beginnings of the longer words, so that `tests` and `testing` are one."""
-    words = (word.lower() for word in re.findall(_WORD(), text))
-    return {word[:4] for word in words if len(word) >= _FEWEST_LETTERS and word not in _COMMON}
+    words, common = (word.lower() for word in re.findall(_WORD(), text)), _COMMON.split()
+    return {word[:4] for word in words if len(word) >= _FEWEST_LETTERS and word not in common}

@@ -20,7 +20,9 @@ and HUMAN.md are read from the person's folder alone. All of it is data: it give
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from ybs.config.host import Host
@@ -34,7 +36,9 @@ from ybs.context.document_places import (
     read_own,
     top_of,
 )
-from ybs.context.section import Section
+from ybs.context.document_text import legible
+from ybs.context.prompt import Section
+from ybs.core.errors import ConfigError
 
 _LEAST_TOKENS = 60  # a budget never shrinks below this
 
@@ -123,7 +127,6 @@ class _Reader:
         )
 
     def _said(self, source: str, beginning: Beginning) -> str:
-        from ybs.context.preferences import Unfit, preferences_in  # few have them
 
         try:
             return preferences_in(texts.decoded(beginning.data), is_whole=beginning.is_whole)
@@ -178,3 +181,39 @@ def _section(found: _Found, tokens: int, *, keeps_end: bool) -> Section:
         how = "; read_file shows it" if found.can_be_read else ""
         text = f"{text}\n[left out{where}: {what}{how}]".lstrip("\n")
     return Section(name=found.name, text=text, source=found.source, is_cut=is_cut)
+
+
+_Plain: TypeAlias = str | int | float | bool | None
+
+
+class Unfit(ConfigError):
+    """The file holds no preferences; the text says why."""
+
+
+def preferences_in(text: str, *, is_whole: bool) -> str:
+    """Return a line `name: value` for each preference. Raises Unfit."""
+    if not text.strip():
+        return ""
+    if not is_whole:
+        raise Unfit("it is too large")
+    try:
+        values = msgspec.json.decode(text, type=dict[str, _Plain | list[_Plain]])
+    except msgspec.ValidationError as error:
+        raise Unfit(
+            "it must be a JSON object of texts, numbers, true, false and lists of them"
+        ) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Unfit(f"it is not valid JSON ({error})") from error
+    return legible("\n".join(f"{_line(name)}: {_shown(value)}" for name, value in values.items()))
+
+
+def _shown(value: _Plain | list[_Plain]) -> str:
+    if isinstance(value, str):
+        return _line(value)
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return msgspec.json.encode(value).decode()
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

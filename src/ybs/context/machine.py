@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ybs.context.project import clean
-from ybs.context.section import Section
+from ybs.context.prompt import Section
 
 MOST_BYTES = 120
 _MOST_MODEL_BYTES = 60

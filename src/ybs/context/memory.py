@@ -27,13 +27,15 @@ from ybs.context.memory_file import (
     Place,
     Unread,
     composed,
+    file_name,
     names_in,
     plain,
+    project_name,
     read_memories,
+    read_name,
     written,
 )
-from ybs.context.memory_names import file_name, project_name, read_name
-from ybs.context.section import Section
+from ybs.context.prompt import Section
 from ybs.core.errors import Refused, ToolError
 from ybs.core.remedies import Remedy
 from ybs.repo_map.search import bm25

@@ -7,10 +7,29 @@ import sys
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ybs.context.document_text import framed
 from ybs.context.project import branch_of, clean, top_level
-from ybs.context.section import Section
+
+if TYPE_CHECKING:
+    from ybs.git.titles import Titles
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """A part of the system prompt that is drawn from the machine, the project or the person's own files.
+
+    `text` can be printed: it has no control or invisible characters. `source` is where it comes from, as the person
+    writes the path ("" for facts). `is_cut`: there was more than its budget allows; the text says so at its end.
+    """
+
+    name: str
+    text: str
+    source: str = ""
+    is_cut: bool = False
+
 
 #: Stands before the documents. What is in them is data (C09): no permission comes from it.
 PREAMBLE = (
@@ -81,3 +100,28 @@ def framed_of(section: Section) -> str:
     """Put a section into a frame that names it."""
     source = f' from="{clean(section.source)}"' if section.source else ""
     return f'<document name="{clean(section.name)}"{source}>\n{section.text}\n</document>'
+
+
+MOST_COMMITS = 5
+MOST_TITLE_CHARS = 72
+_MOST_NAME_CHARS = 12
+
+
+def recent_commits(titles: "Titles", *, timeout_seconds: float) -> Section | None:
+    """Return the latest commits, the newest first: short name and title. None where there is none. It blocks.
+
+    How long ago they were is left out: the prompt stays as it is.
+    """
+    rows = [_line(row) for row in titles.read(timeout_seconds) if row]
+    return Section(name="commits", text="\n".join(rows)) if rows else None
+
+
+def _line(row: str) -> str:
+    """Write a commit's line; its title was written by anybody."""
+    from ybs.security.unicode import printable
+
+    name, _, title = row.partition(" ")
+    title = " ".join(printable(title[: 4 * MOST_TITLE_CHARS]).split())
+    if len(title) > MOST_TITLE_CHARS:
+        title = title[: MOST_TITLE_CHARS - 1].rstrip() + "…"
+    return f"{name[:_MOST_NAME_CHARS]} {title}".rstrip()

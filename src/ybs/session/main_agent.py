@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from ybs.agent.build import AgentSpec, BuiltAgent, build_agent
+from ybs.agent.build import AgentSpec, BuiltAgent
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import is_small, may_turn_out_small, routed, size_of
 from ybs.agent.prompt_context import PromptContext
@@ -135,7 +135,7 @@ class MainAgent:
         """Return the guards of an agent, by its name and kind, that stand behind all others."""
         if self._words.hooks is None:
             return ()
-        from ybs.agent.user_hooks.guard import HookGuard
+        from ybs.agent.user_hooks.hooks import HookGuard
 
         return (HookGuard(self._words.hooks, agent, kind),)
 
@@ -187,7 +187,7 @@ class MainAgent:
             wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
             before_compaction=self.before_compaction,
         )
-        return build_agent(spec, self.environment, self._ports.emit)
+        return BuiltAgent(spec, self.environment, self._ports.emit)
 
     def _turns_of(self, model: "RoutedModel | None") -> "RoutedTurns | None":
         if model is None or (self.routed is not None and self.routed.model is model):
@@ -201,7 +201,7 @@ class MainAgent:
         settings = self.environment.config.router.cascade
         if model is None or not settings.check:
             return ()
-        from ybs.agent.cascade import cascade  # few have one
+        from ybs.agent.routed import cascade  # few have one
 
         return (cascade(model, settings, self.environment),)
 

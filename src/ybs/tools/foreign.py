@@ -1,6 +1,6 @@
 """A toolbox of somebody else, behind the checks that the calls of built-in tools pass."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -8,12 +8,35 @@ from msgspec import Raw
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
-from ybs.core.messages import ToolCall
+from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Toolbox, ToolOutput, ToolSpec
-from ybs.tools.behind_checks import BehindChecks
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.supervise import checked
 from ybs.tools.toolbox import LocalToolbox
+
+
+class BehindChecks(Toolbox):
+    """A toolbox that offers its tools by `local`, which runs their calls; who derives from it says what is offered."""
+
+    def __init__(self, local: LocalToolbox) -> None:
+        self._local = local
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of its tools."""
+        return self._local.names
+
+    def knows(self, name: str) -> bool:
+        """Return whether a call of that name is a call of one of its tools."""
+        return self._local.knows(name)
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Return whether the call changes nothing."""
+        return self._local.is_read_only(call)
+
+    async def run(self, call: ToolCall, emit: Emit) -> ToolResult:
+        """Run one call."""
+        return await self._local.run(call, emit)
 
 
 class BoxedTool:

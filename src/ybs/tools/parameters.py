@@ -13,13 +13,8 @@ _SCHEMA: Final = ("items", "additionalProperties", "not")
 _NAMED: Final = ("properties", "$defs", "definitions", "patternProperties")
 _SEVERAL: Final = (*CHOICES, "prefixItems")
 _AMOUNTS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_COUNTS: Final = (
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
+_COUNTS: Final = tuple(
+    f"{end}{of}" for end in ("min", "max") for of in ("Length", "Items", "Properties")
 )
 _TEXTS: Final = ("description", "title", "format", "pattern")
 _NOTHING: Final = object()
@@ -63,7 +58,7 @@ def _value(
     if word == "required" and is_list(value):
         return list(dict.fromkeys(name for name in value if isinstance(name, str)))
     if word == "$ref":
-        return value if _is_there(value, root) else _NOTHING
+        return value if is_object(target(value, root)) else _NOTHING
     is_valid = _VALID.get(word)
     return value if is_valid is None or is_valid(value) else _NOTHING
 
@@ -93,11 +88,10 @@ _VALID: Final[Mapping[str, Callable[[Any], bool]]] = {
 }
 
 
-def _is_there(reference: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether a reference leads to a schema in the same document."""
-    if not isinstance(reference, str) or reference.partition("/")[0] != "#":
-        return False
-    found: Any = root
-    for step in reference.split("/")[1:]:
+def target(reference: Any, root: Any) -> Any:
+    """Return the part of a document that a reference such as `#/a/b` means; None where there is none."""
+    place, *steps = reference.split("/") if isinstance(reference, str) else ("",)
+    found = root if place == "#" else None
+    for step in steps:
         found = found.get(step.replace("~1", "/").replace("~0", "~")) if is_object(found) else None
-    return is_object(found)
+    return found

@@ -117,7 +117,7 @@ class LocalToolbox(Toolbox):
         self._openers = [hook for hook in hooks if isinstance(hook, CallOpener)]
         self._judges: CallJudge | None = None
         if judges := [hook for hook in hooks if isinstance(hook, CallJudge)]:
-            from ybs.tools.calls.judging import Judges  # few sessions have any
+            from ybs.tools.calls.hooks import Judges  # few sessions have any
 
             self._judges = Judges(judges)
         self._emit: Emit | None = None

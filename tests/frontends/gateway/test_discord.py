@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from channel_contract import Taken, running
-from discord_platform import BOT, GUILD, MESSAGE_CONTENT, ROOM, THREAD, DiscordPlatform
+from discord_platform import BOT, GUILD, REFUSALS, ROOM, THREAD, DiscordPlatform
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -69,9 +69,8 @@ async def one_event(platform: DiscordPlatform, text: str = "", **said: Any) -> I
 
 async def test_no_privileged_intent_is_asked_for(platform):
     async with talking(platform):
-        (session,) = platform._sessions.values()
+        (session,) = platform.sessions.values()
         assert not session.sees_all
-        assert MESSAGE_CONTENT
 
 
 async def test_other_bots_webhooks_and_notices_are_left_alone(platform):
@@ -105,7 +104,7 @@ async def test_what_cannot_be_read_is_named(platform, fields, named):
 
 
 async def test_a_forwarded_message_is_no_command_of_who_passes_it_on(platform):
-    snapshot = {"message": {**platform._message("11", BOT), "content": "/approve 1 yes"}}
+    snapshot = {"message": {**platform.message("11", BOT), "content": "/approve 1 yes"}}
     event = await one_event(platform, "", message_snapshots=[snapshot])
     assert event.text == "(forwarded)\n/approve 1 yes"
 
@@ -170,9 +169,9 @@ async def test_where_discord_resumes_nothing_known_chats_are_read(platform, monk
         await platform.say("first")
         await platform.until(lambda: taken.events)
         await platform.disconnect()
-        for session in platform._sessions.values():
+        for session in platform.sessions.values():
             session.events.clear()
-        platform._sessions.clear()
+        platform.sessions.clear()
         await platform.say("meanwhile")
         await platform.say("in the room", chat=ROOM, mention=True)
         await platform.until(lambda: len(taken.distinct) > 1)
@@ -218,9 +217,9 @@ async def test_what_is_older_than_a_day_or_another_bots_is_not_read(platform, tm
     await platform.say("now")
     await platform.say("to another bot", chat="12")
     day = 86_400_000 << 22
-    old = {**platform._history[0], "content": "old"}
+    old = {**platform.history[0], "content": "old"}
     old["id"] = str(int(old["id"]) - day - (day >> 4))
-    platform._history.insert(0, old)
+    platform.history.insert(0, old)
     async with talking(platform, folder=str(tmp_path)) as (_, taken):
         await platform.say("live")
         await platform.until(lambda: taken.events and taken.events[-1].text == "live")
@@ -347,7 +346,7 @@ async def test_what_hangs_is_tried_again_with_its_nonce_and_then_said_to_be_unsu
     ],
 )
 async def test_what_discord_says_no_to_has_its_kind(platform, monkeypatch, code, status, kind):
-    monkeypatch.setitem(__import__("discord_platform")._FLAGS, "no", (status, code))
+    monkeypatch.setitem(REFUSALS, "no", (status, code))
     async with talking(platform) as (channel, _):
         platform.fault("no")
         with pytest.raises(kind) as raised:
@@ -373,7 +372,7 @@ async def test_a_file_that_is_gone_or_says_too_little_is_not_fetched(platform):
         lying = type(file)(ref=file.ref, name=file.name, size=10)
         with pytest.raises(ChannelError, match="larger"):
             await channel.fetch(lying, 4999)
-        platform._files.clear()
+        platform.files.clear()
         with pytest.raises(ChannelError, match="cannot be fetched"):
             await channel.fetch(file, 5000)
 

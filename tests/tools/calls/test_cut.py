@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.messages import ToolCall
-from ybs.tools.calls.cut import cut, from_line, note_of, up_to_line
+from ybs.tools.calls.cut import cut, from_line, up_to_line
 from ybs.tools.calls.results import failed
 
 
@@ -69,10 +69,6 @@ def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(
     text: str, head: str, tail: str
 ):
     assert (up_to_line(text), from_line(text)) == (head, tail)
-
-
-def test_a_note_without_lines_names_characters_only():
-    assert note_of(1234, 1) == "[... 1,234 characters left out ...]"
 
 
 @pytest.mark.integration

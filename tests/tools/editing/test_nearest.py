@@ -25,27 +25,6 @@ def test_the_lines_are_shown_that_have_most_in_common(text: str, old: str, shown
     assert nearest(Lines(text), old) == shown
 
 
-def test_no_more_is_shown_than_helps():
-    text = "".join(f"line {number} of it\n" for number in range(40))
-    shown = nearest(Lines(text), text.replace("39", "forty"))
-    assert shown == "\n".join(f"{number + 1}\tline {number} of it" for number in range(12))
-    long = f"name = {'x' * 400}\nother\n"
-    assert nearest(Lines(long), "nothing\nother\n") == f"1\tname = {'x' * 293}\n2\tother"
-
-
-@every_row(
-    "lines, letters, is_shown",
-    [(2000, 300, True), (2001, 300, False), (2000, 301, False)],
-)
-def test_lines_are_compared_letter_by_letter_where_that_takes_no_time(
-    lines: int, letters: int, is_shown: bool
-):
-    line = "".join(chr(0x4E00 + number) for number in range(300))
-    text = f"{line}\n" + "1\n" * (lines - 1)
-    wanted = f"a{line[1:]}" + "b" * (letters - 300)
-    assert nearest(Lines(text), f"}}\n{wanted}\n") == (f"1\t{line}" if is_shown else "")
-
-
 def test_three_similar_lines_are_shown_in_the_order_of_the_file():
     text = "".join(f"  value_{letter} = {letter}\n" for letter in "abcde") + "other\nvalue_xy = x\n"
     shown = nearest(Lines(text), "\tvalue_x = x\n").split("\n")

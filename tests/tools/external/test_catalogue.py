@@ -1,6 +1,7 @@
 """Programs are found, asked once, and asked again where the person wants it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tools.external.programs import FOLDER, install, playing, script
 from trusting import give_trust, put
+from ybs.tools.external.catalogue import Saying, SchemaCache, key_of
 
 pytestmark = [
     pytest.mark.integration,
@@ -174,3 +176,24 @@ async def test_python_code_needs_no_more_than_a_function(project: Path, home: Pa
         failed = await played.run("fail")
         assert failed.is_error
         assert "LookupError: nothing there" in failed.output
+
+
+def test_a_file_that_has_changed_is_another_program_whatever_time_it_claims(tmp_path: Path):
+    program = tmp_path / "it"
+    program.write_bytes(b"one")
+    key, stamp = key_of(program), program.stat()
+    kept = SchemaCache(tmp_path / "cache.json")
+    kept.put(key, Saying(answer=b"{}"))
+    kept.save()
+    assert SchemaCache(tmp_path / "cache.json").get(key_of(program)) == Saying(answer=b"{}")
+    program.write_bytes(b"other")
+    os.utime(program, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert key_of(program) != key
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"sayings": {}, "version": 1}', b"\xff"])
+def test_a_cache_of_no_use_is_an_empty_one(text: bytes, tmp_path: Path):
+    file = tmp_path / "cache.json"
+    file.write_bytes(text)
+    file.chmod(0o600)
+    assert SchemaCache(file).get("x") is None

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from rows import every_row
+from ybs.tools.mcp.connection import reason_in, remedies_for
 from ybs.tools.mcp.settings import server_of
-from ybs.tools.mcp.stderr import reason_in, remedies_for
 
 NODE_MODULE = """node:internal/modules/cjs/loader:1423
   throw err;

@@ -9,6 +9,7 @@ import pytest
 from anyio import BrokenResourceError, ClosedResourceError
 
 from mcp_running import running
+from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.mcp.link import Link, words_of
@@ -86,33 +87,25 @@ async def test_one_that_writes_nothing_else_is_ended(tmp_path: Path):
     assert with_marker(tmp_path) == []
 
 
-async def test_m04_a_message_of_50_mb_ends_the_server_and_not_ybs(tmp_path: Path):
-    more = "def call(name, given): return text('x' * 50_000_000)\n"
-    async with running(tmp_path, more) as (link, transport):
+@every_row(
+    ("call", "problem"),
+    [
+        ("return text('x' * 50_000_000)", "a message of more than 16 MB"),
+        (
+            "return text('', structuredContent={'x': [{}] * 1_000_000})",
+            "a message of more than 500,000 objects",
+        ),
+        ("\n while True: sys.stdout.write('x' * 1_000_000)", "a message of more than 16 MB"),
+    ],
+)
+async def test_m04_a_message_without_bounds_ends_the_server_and_not_ybs(
+    tmp_path: Path, call: str, problem: str
+):
+    async with running(tmp_path, f"def call(name, given): {call}\n") as (link, transport):
         with pytest.raises(ToolError, match="the connection was closed"):
             await echoed(link)
         await transport.ended.wait()
-        assert transport.how == "it sent a message of more than 16 MB"
-    assert with_marker(tmp_path) == []
-
-
-async def test_m04_a_message_of_a_million_objects_ends_the_server_and_not_ybs(tmp_path: Path):
-    more = "def call(name, given): return text('', structuredContent={'x': [{}] * 1_000_000})\n"
-    async with running(tmp_path, more) as (link, transport):
-        with pytest.raises(ToolError, match="the connection was closed"):
-            await echoed(link)
-        await transport.ended.wait()
-        assert transport.how == "it sent a message of more than 500,000 objects"
-    assert with_marker(tmp_path) == []
-
-
-async def test_m04_a_line_that_never_ends_is_ended_too(tmp_path: Path):
-    more = "def call(name, given):\n while True: sys.stdout.write('x' * 1_000_000)\n"
-    async with running(tmp_path, more) as (link, transport):
-        with pytest.raises(ToolError, match="the connection was closed"):
-            await echoed(link)
-        await transport.ended.wait()
-        assert "more than 16 MB" in transport.how
+        assert transport.how == f"it sent {problem}"
     assert with_marker(tmp_path) == []
 
 

@@ -8,17 +8,21 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hosts import this_host
 from processes import comes, ends, is_alive, size_of
+from rows import every_row
 from ybs.core.errors import ToolError
+from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.launch import Need
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.shell.jobs import Job, Jobs
-from ybs.tools.shell.output import Live
+from ybs.tools.shell.output import Live, Output
 from ybs.tools.shell.process import Ended
 from ybs.tools.shell.shells import Shells
 
@@ -286,3 +290,55 @@ def test_jobs_are_made_once(project: Path):
     shells = Shells(Roots(this_host(), project))
     assert isinstance(shells.jobs, Jobs)
     assert shells.jobs is shells.jobs
+
+
+class FakeShell:
+    """A running command that ends when it is told to."""
+
+    def __init__(self, outcome: Ended) -> None:
+        self.started, self.ended, self.outcome = 100.0, asyncio.Event(), outcome
+        self.ends = 0
+
+    async def end(self) -> None:
+        self.ends += 1
+        self.ended.set()
+
+
+async def ended_job(text: str = "x", needs: str | None = None, **how: Any) -> Job:
+    shell: Any = FakeShell(Ended(**{"exit_code": 0, **how}))
+    judge = None if needs is None else lambda *said: Need(f"{said}: {needs}") if needs else None
+    job = Job("job-7", text, shell, Output(1000, streams=1), judge)
+    await job.stop()
+    return job
+
+
+async def test_all_is_told_of_a_job_that_has_ended(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(room, "monotonic", lambda: 101.23456)
+    job = await ended_job(exit_code=1, left_running=True, needs="it wrote")
+    job.output.add(0, b"\nsaid\n\n")
+    state = "stopped after 0:01"
+    needs = "(1, 'said'): it wrote"
+    held = f"[nothing was changed: {needs}. Without `background` the person is asked]"
+    assert job.told(2000) == ToolOutput(
+        output=f"said\n[job-7 {state}]\n{room.LEFT_RUNNING}\n{held}",
+        summary=f"job-7 {state}",
+        display={
+            "id": "job-7", "running": False, "exit_code": 1, "stdout": "said", "duration": 1.235,
+        },
+    )  # fmt: skip
+    again = await ended_job(needs="")
+    assert again.told(2000).output == f"[no new output]\n[job-7 {state}]"
+
+
+@every_row(
+    ("exit_code", "how"),
+    [
+        (0, "exit code 0"),
+        (3, "exit code 3"),
+        (-1, "signal SIGHUP (exit code -1)"),
+        (-9, "signal SIGKILL (exit code -9)"),
+        (-200, "exit code -200"),
+    ],
+)
+def test_how_a_command_ended_is_said(exit_code: int, how: str):
+    assert Ended(exit_code=exit_code).how == how

@@ -5,7 +5,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -89,55 +88,6 @@ def test_a_ybs_inside_keeps_the_outer_mark():
     assert inner.put_on(outer.put_on({})) == {orphans.VARIABLE: "a.1;b.1;"}
 
 
-class FakeSystem:
-    """The processes of a machine by their numbers: each with its environment, empty while it begins."""
-
-    def __init__(self, environs: dict[int, bytes], newest: int = 0) -> None:
-        self.environs, self.newest = environs, newest
-        self.states: dict[int, bytes] = {}
-        self.killed: list[int] = []
-        self.makes: dict[int, int] = {}  # who has made another one by the time it is killed
-        self.rounds = 0
-
-    def read(self, name: str) -> bytes:
-        """Return what stands in a file of /proc."""
-        if name == "/proc/loadavg":
-            return b"0.10 0.20 0.30 1/99 %d\n" % self.newest
-        _, _, pid, kind = name.split("/")
-        if int(pid) not in self.environs:
-            raise FileNotFoundError
-        if kind == "environ":
-            return self.environs[int(pid)]
-        return b"%s (a) Z (b c) %s 1 2" % (pid.encode(), self.states.get(int(pid), b"S"))
-
-    def kill(self, pid: int, number: int) -> None:
-        """End a process."""
-        assert number == 9
-        self.killed.append(pid)
-        environ = self.environs.pop(pid)
-        if pid in self.makes:
-            self.newest = max(self.newest, self.makes[pid])
-            self.environs[self.makes[pid]] = environ
-
-    def list(self, folder: str) -> list[str]:
-        """Return what stands in /proc."""
-        assert folder == "/proc"
-        return ["self", "loadavg", *map(str, self.environs)]
-
-    def sleep(self, _seconds: float) -> None:
-        """Count the rounds."""
-        self.rounds += 1
-
-
-@pytest.fixture
-def system(monkeypatch: pytest.MonkeyPatch) -> FakeSystem:
-    fake = FakeSystem({})
-    monkeypatch.setattr(orphans, "_read", fake.read)
-    monkeypatch.setattr(orphans, "sleep", fake.sleep)
-    monkeypatch.setattr(orphans, "os", SimpleNamespace(kill=fake.kill, listdir=fake.list))
-    return fake
-
-
 @every_row(
     ("newest", "shell", "seconds", "expected"),
     [
@@ -151,48 +101,11 @@ def system(monkeypatch: pytest.MonkeyPatch) -> FakeSystem:
     ],
 )
 def test_after_a_short_command_only_newer_processes_are_looked_at(
-    system: FakeSystem, newest: int, shell: int, seconds: float, expected: list[int]
+    monkeypatch: pytest.MonkeyPatch, newest: int, shell: int, seconds: float, expected: list[int]
 ):
-    system.environs, system.newest = {7: b"", 103: b""}, newest
+    monkeypatch.setattr(orphans, "_newest_process", lambda: newest)
+    monkeypatch.setattr(orphans.os, "listdir", lambda _: ["self", "7", "loadavg", "103"])
     assert list(orphans._candidates(shell, seconds)) == expected
-
-
-def test_all_that_carry_the_mark_are_ended_and_nobody_else(system: FakeSystem):
-    system.environs = {101: b"A=1\0RUN_BY_YBS=a.1;\0", 102: b"A=1\0", 103: b"RUN_BY_YBS=o.1;a.1;", 104: b"RUN_BY_YBS=a.11;"}  # fmt: skip
-    system.newest, system.makes = 104, {103: 105}
-    assert Mark("a.1;").end_all(100, 0) == 3
-    assert system.killed == [101, 103, 105]
-    assert system.rounds == 2, "until there is nothing more"
-
-
-def test_those_that_make_others_for_ever_are_given_up(system: FakeSystem):
-    system.environs, system.newest = {101: b"RUN_BY_YBS=a.1;"}, 101
-    system.makes = {pid: pid + 1 for pid in range(101, 200)}
-    assert Mark("a.1;").end_all(100, 0) == 5
-
-
-@every_row(
-    ("pid", "state", "rounds"),
-    [
-        (101, b"S", 5),  # it is just beginning
-        (100, b"S", 0),  # the shell itself, and what is older: a thread of the system has none
-        (99, b"S", 0),
-        (101, b"Z", 0),
-        (101, b"X", 0),
-    ],
-)
-def test_one_without_an_environment_is_waited_for_where_it_is_newer_and_not_dead(
-    system: FakeSystem, pid: int, state: bytes, rounds: int
-):
-    system.environs, system.states, system.rounds = {pid: b""}, {pid: state}, 0
-    assert Mark("a.1;").end_all(100, 5) == 0
-    assert system.rounds == rounds
-
-
-def test_a_process_that_is_gone_is_not_waited_for(system: FakeSystem):
-    system.newest = 103
-    assert Mark("a.1;").end_all(100, 0) == 0
-    assert system.rounds == 0
 
 
 def test_each_command_has_a_mark_of_its_own():

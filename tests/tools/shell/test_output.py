@@ -64,58 +64,6 @@ def test_of_what_came_both_ends_are_shown(
     assert is_cut == ("left out" in text or "not text" in text)
 
 
-@every_row(
-    ("sizes", "is_whole"),
-    [
-        ((8, 8), True),
-        ((8, 1, 7), True),
-        ((8, 1, 8), False),  # a piece of the size of the end stands for it
-        ((8, 7, 7, 7, 7, 4), True),  # four times the end
-        ((8, 7, 7, 7, 7, 5), False),
-        ((4, 4, 0, 7), True),
-        ((20,), False),
-    ],
-)
-def test_the_end_grows_to_four_times_its_size(sizes: tuple[int, ...], is_whole: bool):
-    pieces = [bytes([65 + place]) * size for place, size in enumerate(sizes)]
-    kept = kept_of(*pieces, most_chars=4)
-    whole = b"".join(pieces)
-    assert kept.whole() == (whole if is_whole else None)
-    assert kept._head + kept._tail[-8:] == whole[:8] + whole[8:][-8:]
-
-
-@every_row(
-    ("data", "kept"),
-    [
-        (b"", b""),
-        (b"a", b"a"),
-        (b"\x80", b"\x80"),
-        (b"\x80\x81\xbf\x80", b"\x80\x81\xbf\x80"),
-        (b"\xc3", b""),
-        (b"a\xc0", b"a"),
-        (b"a\xc3\xbc", b"a\xc3\xbc"),
-        (b"a\xc3\xbd", b"a\xc3\xbd"),
-        (b"\xe2\x82", b""),
-        (b"\xe0\xa1", b""),
-        (b"\xe2\x82\xac", b"\xe2\x82\xac"),
-        (b"a\xf0", b"a"),
-        (b"a\xf0\x9f\x99", b"a"),
-        (b"\xf0\x9f\x98\x80", b"\xf0\x9f\x98\x80"),
-    ],
-)
-def test_the_beginning_of_a_character_at_the_end_is_known(data: bytes, kept: bytes):
-    assert output._without_part(bytearray(data)) == kept
-    whole = kept_of(data)
-    assert (whole.split(), whole.size) == (data[len(kept) :], len(kept))
-
-
-def test_the_numbers_of_both_streams_are_added_up():
-    out, errors = kept_of(b"o\n" * 100, b"o", most_chars=4), kept_of(b"e\n" * 50, most_chars=4)
-    out.take_over(errors)
-    assert (out.size, out.lines) == (201 + 1 + 100, 100 + 1 + 50)
-    assert out.text().endswith("e\n")
-
-
 def test_what_comes_after_streams_were_joined_goes_to_the_one():
     joined = Output(1000)
     joined.join()
@@ -226,13 +174,6 @@ def test_lines_too_long_for_a_look_are_left_out(monkeypatch: pytest.MonkeyPatch)
     assert live.read(0, b"x" * 401 + b"\n") == ""
     assert live.read(0, b"x" * 10_000_000) == ""
     assert len(live._rest) < 3000
-
-
-def test_a_line_as_long_as_may_be_is_shown_in_a_look(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(output, "LIVE_CHARS", 5)
-    live = Live(lambda text: None)
-    assert live.read(0, b"abcde") == "abcde\n[only some lines of the rest are shown here]\n"
-    assert live.read(0, b"x" * 400 + b"\n") == "\n" + "x" * 400 + "\n"
 
 
 def test_nothing_is_shown_once_the_call_is_over():

@@ -4,7 +4,6 @@ import errno
 import os
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,27 +52,6 @@ def test_where_nothing_may_be_written_nothing_is_held_either():
         spill.add(b"abc\n")
     assert spill.note() == f"[the whole output was not kept: {WRITES_NOTHING}]"
     assert (spill.size, spill.lines, spill._held) == (12, 3, [])
-
-
-@pytest.mark.parametrize(("pieces", "free", "is_kept"), [(10, 500, True), (10, 499, False), (1, 500, True)])  # fmt: skip
-def test_the_room_on_the_disk_is_looked_at_now_and_then(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch, pieces: int, free: int, is_kept: bool
-):
-    looks: list[int] = []
-
-    def look(_descriptor: int) -> SimpleNamespace:
-        looks.append(1)
-        return SimpleNamespace(f_bavail=free, f_frsize=100)
-
-    monkeypatch.setattr(room.os, "fstatvfs", look)
-    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 50_000)
-    monkeypatch.setattr(room, "_LOOK_BYTES", 15)
-    spill = Spill(outputs, 0)
-    for _ in range(pieces):
-        spill.add(b"abc")
-    spill.close()
-    assert (spill.path is not None) is is_kept
-    assert len(looks) == (1 if pieces == 1 or not is_kept else 2)
 
 
 def test_a_text_is_kept_as_a_whole(outputs: Outputs, monkeypatch: pytest.MonkeyPatch):
@@ -145,14 +123,6 @@ def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(
     assert written(spill) == b"abcdabcdab"
     assert "[output of 20 bytes, 0 lines; its first 10 bytes: " in spill.note()
     assert "the rest was not kept: it is too long]" in spill.note()
-
-
-def test_an_output_of_just_the_bound_is_whole(outputs: Outputs, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(room, "MOST_BYTES", 8)
-    spill = Spill(outputs, 0)
-    spill.add(b"abcdabcd")
-    spill.close()
-    assert "whole output" in spill.note()
 
 
 def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
@@ -245,16 +215,6 @@ def test_a_file_of_a_name_of_its_own_is_private_and_goes_as_outputs_do(outputs: 
     assert not file.exists()
 
 
-def test_an_output_of_just_a_week_is_kept(outputs: Outputs):
-    now = 1_700_000_000.0
-    outputs.folder.mkdir(parents=True)
-    for seconds in (604_800, 604_801):
-        (outputs.folder / f"{seconds}.txt").touch()
-        os.utime(outputs.folder / f"{seconds}.txt", (now - seconds,) * 2)
-    sweep(outputs_folder(this_host()), now)
-    assert [file.stem for file in outputs.folder.iterdir()] == ["604800"]
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_the_outputs_of_all_sessions_stay_within_the_bound_of_all_at_any_moment(
@@ -275,31 +235,6 @@ def test_the_outputs_of_all_sessions_stay_within_the_bound_of_all_at_any_moment(
             assert spill.path is not None
             assert spill.path.stat().st_size == 950  # what is being written is not what makes room
     assert most - 17 * look - 950 <= largest <= most
-
-
-def test_room_for_whole_texts_is_made_now_and_then_and_not_for_each(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
-    most, look, sweeps, largest = 1_000, 50, 0, 0
-
-    def counted(*words: Any, **options: Any) -> None:
-        nonlocal sweeps
-        sweeps += 1
-        sweep(*words, **options)
-
-    monkeypatch.setattr(room, "sweep", counted)
-    monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", most)
-    monkeypatch.setattr(room, "_LOOK_BYTES", look)
-    for _ in range(200):
-        assert outputs.keep("x" * 10)
-        largest = max(largest, sum(file.stat().st_size for file in outputs.folder.iterdir()))
-    assert sweeps == 200 * 10 // look
-    assert most - 17 * look < largest <= most
-    # What comes piece by piece makes room for as much as it may take at once.
-    Spill(outputs, 0).add(b"x")
-    assert outputs.keep("x" * (look + 1))
-    assert outputs.keep("x")
-    assert sweeps == 200 * 10 // look + 3
 
 
 def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(

@@ -7,8 +7,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from errno import EAGAIN
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +18,11 @@ import pytest
 from hosts import this_host
 from processes import comes, ends, is_alive, open_descriptors
 from ybs.security.paths.roots import Roots
-from ybs.security.sandbox.launch import Bare, Launch
+from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.tools.shell import process
+from ybs.tools.shell import process as room
 from ybs.tools.shell.output import Live, Output
-from ybs.tools.shell.process import Command, Ended, Shell, run_command
+from ybs.tools.shell.process import Command, Ended, Pump, Shell, run_command
 from ybs.tools.shell.shells import Shells
 
 
@@ -384,3 +387,80 @@ async def test_what_was_written_before_reading_was_stopped_is_kept():
     await pipes.ended.wait()
     os.close(holder)
     assert output.stdout.text() == "late"
+
+
+async def test_one_that_is_abandoned_leaves_nothing_open():
+    before = open_descriptors()
+    for streams in (1, 2):
+        pump = Pump(Output(10), None, streams=streams)
+        assert list(pump._reading_ends.values()) == list(range(streams))
+        assert len(pump.writing_ends) == streams
+        assert not any(os.get_blocking(each) for each in pump._reading_ends)
+        pump.stop()
+        pump.stop()
+        pump.abandon()
+        assert (pump.writing_ends, pump._reading_ends) == ([], {})
+    assert open_descriptors() == before
+
+
+async def test_without_a_thread_nothing_is_read(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("no more threads")
+
+    before = open_descriptors()
+    monkeypatch.setattr(room.threading, "Thread", refuse)
+    pump = Pump(Output(10), None, streams=1)
+    with pytest.raises(OSError, match=os.strerror(EAGAIN)) as caught:
+        pump.listen()
+    assert caught.value.errno == EAGAIN
+    pump.abandon()
+    assert open_descriptors() == before
+
+
+@pytest.fixture
+def roots(project: Path) -> Roots:
+    return Roots(this_host(), project)
+
+
+class Starter(Bare):
+    """Says what it was asked for."""
+
+    def start(
+        self, command: Sequence[str], folder: Path, environ: Mapping[str, str], access: Access
+    ) -> Launch:
+        """Return the question."""
+        return Launch((*command, str(folder), str(access)), environ)
+
+
+def test_one_for_another_agent_starts_alike_and_is_told_of(roots: Roots) -> None:
+    shells = Shells(roots, starter=Starter(), keeps_outputs=False)
+    others = [shells.apart(), shells.apart().apart()]
+    for number, each in enumerate(others):
+        assert (each.starter, each.outputs) == (shells.starter, shells.outputs)
+        assert not each.keeps_outputs
+        jobs: Any = SimpleNamespace(running=[SimpleNamespace(name=f"job-{number}")])
+        each._jobs = jobs
+    assert sorted(shells.running_jobs) == sorted(others[0].running_jobs) == ["job-0", "job-1"]
+
+
+@pytest.mark.integration
+async def test_the_input_of_a_command_is_closed_once_it_has_begun_or_cannot(
+    roots: Roots, project: Path
+) -> None:
+    shells = Shells(roots)
+    (project / "in").write_text("given\n")
+    for folder, name in ((project, "in"), (project, None), (project / "gone", "in")):
+        output = Output(100)
+        given = None if name is None else (project / name).open("rb")
+        launch, mark = shells.prepare("cat", project)
+        command = Command(
+            launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch, given=given
+        )
+        if folder == project:
+            assert await run_command(command, 8) == Ended(exit_code=0)
+            assert output.stdout.text() == ("given\n" if given else "")
+        else:
+            with pytest.raises(FileNotFoundError):
+                await run_command(command, 8)
+        assert given is None or given.closed
+    shells.close_watch()

@@ -6,7 +6,7 @@ from typing import Final
 
 from ybs.agent.small_models.intents import intent_of
 from ybs.agent.small_models.mentions import NO_CODE, files_in, without_commands
-from ybs.agent.small_models.survey import paths_of
+from ybs.agent.small_models.read_ahead import paths_of
 from ybs.agent.small_models.topics import is_about_one, topics_in
 from ybs.core.lazy import lazy
 from ybs.core.messages import ToolResult

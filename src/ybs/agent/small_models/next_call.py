@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from ybs.agent.small_models.grammar import FREE, TEXTS, as_json, call_of, inside, literal
 from ybs.agent.small_models.hints import absent_in, is_missing
 from ybs.agent.small_models.intents import intent_of, sure_intent_of, surely_asks, wants_change
 from ybs.agent.small_models.mentions import (
@@ -22,7 +21,7 @@ from ybs.agent.small_models.mentions import (
     without_commands,
     without_halves,
 )
-from ybs.agent.small_models.survey import paths_of
+from ybs.agent.small_models.read_ahead import paths_of
 from ybs.agent.small_models.topics import is_topic, names_in
 from ybs.core.lazy import lazy
 from ybs.core.messages import (
@@ -34,6 +33,53 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Request, ToolSpec
 from ybs.core.programs import corrected, has_hint
+
+#: Arguments that may be of any length; a model of this size does not always find the end of another one.
+_LONG: Final = frozenset({"content", "new_text", "old_text"})
+#: The rules that calls are made of.
+TEXTS: Final = r"""
+text ::= "\"" (char | "\\" [nt])* "\""
+short ::= "\"" char{1,200} "\""
+name ::= [A-Za-z_] [A-Za-z0-9_]{0,60}
+line ::= ("\\t")* char{1,200}
+lines ::= line ("\\n" line){0,30}
+end ::= "\\n"?
+part ::= ([^"\\:\x00-\x1F] | "\\" ["\\/t]){1,100} ":"
+char ::= [^"\\\x00-\x1F] | "\\" ["\\/]
+"""
+#: Words, with blocks of code in them that are not JSON.
+FREE: Final = r"""
+words ::= first (plain | block)*
+first ::= [^`{<\n]
+plain ::= [^`] | "`" [^`] | "``" [^`]
+block ::= "```" [a-ik-z] [^`]* "```"
+"""
+
+
+def call_of(name: str, **arguments: Iterable[str]) -> str:
+    """Return the grammar of a call; each argument is one of the values given, or any text where there are none."""
+    parts = [literal(f'```json\n{{"name":"{name}","arguments":{{')]
+    for number, (argument, values) in enumerate(arguments.items()):
+        parts.append(literal(f'{"," if number else ""}"{argument}":'))
+        kind = "text" if argument in _LONG else "short"
+        parts.append(f"({' | '.join(literal(as_json(value)) for value in values) or kind})")
+    return " ".join([*parts, literal("}}\n```")])
+
+
+def as_json(text: str) -> str:
+    """Return a text as JSON has it."""
+    return msgspec.json.encode(text).decode()
+
+
+def inside(text: str) -> str:
+    """Return a text as it stands between the quotes of JSON."""
+    return as_json(text)[1:-1]
+
+
+def literal(text: str) -> str:
+    """Return a text as a grammar has it: between quotes, with the same escapes as JSON's."""
+    return as_json(text)
+
 
 #: In longer files any text may be the one to replace.
 MOST_LINES: Final = 80

@@ -7,7 +7,8 @@ that have a word of the request. The second look reads what the survey found.
 """
 
 import re
-from collections.abc import AsyncGenerator, Container, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from glob import escape
 from itertools import islice
@@ -18,7 +19,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ybs.agent.small_models import survey
 from ybs.agent.small_models.intents import intent_of, wants_change
 from ybs.agent.small_models.mentions import (
     NO_CODE,
@@ -59,6 +59,7 @@ MOST_LINES: Final = 10
 _FILE: Final = "[File "
 
 _IS_TEST = lazy(TEST)
+_PROJECT = lazy(r"(?i)\b(?:project|repo(?:sitory)?|code ?base)\b")
 _OF_TESTS = lazy(r"(?i)\btests?\b")
 #: A word in the name of a file: `test_cart`, `CartTest`.
 _PART = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -105,7 +106,7 @@ class ReadAhead(ModelWrapper):
     def _after(self, words: str, look: "_Look") -> Iterator[ToolCall]:
         """Yield what comes after the only look: the one file that was found by its name, or a survey where nothing was found."""
         if look.name == "list_files" and intent_of(words) != "delete":
-            paths = survey.paths_of(look.output)
+            paths = paths_of(look.output)
             if len(paths) == 1 and self._kind(paths[0]) == "file":
                 yield _call("read_file", path=paths[0])
         elif look.name == "search_files" and look.output.startswith("No matches"):
@@ -149,15 +150,15 @@ class ReadAhead(ModelWrapper):
         folder = looks[0].path
         terms = _terms_within(words, folder)
         outputs = {look.name: look.output for look in looks}
-        listed = survey.paths_of(outputs.get("list_files", ""))
-        found = survey.lines_of(outputs.get("search_files", ""))
-        files = survey.files_about(terms, listed, found)
+        listed = paths_of(outputs.get("list_files", ""))
+        found = lines_of(outputs.get("search_files", ""))
+        files = files_about(terms, listed, found)
         intent = intent_of(words)
         if intent == "delete":
             names = (escape(path.rpartition("/")[2]) for path in files[:1])
             yield from (_list(f"**/{name}", ".") for name in names)
         elif len(files) > MOST_CALLS and found and not wants_change(words):
-            yield _search(survey.pattern_of(terms), folder)
+            yield _search(pattern_of(terms), folder)
         elif len(files) > MOST_CALLS and intent == "count" and len(files) == len(listed):
             yield _call("list_files", pattern="*", path=folder, max_results=MOST_COUNTED)
         elif len(files) > MOST_CALLS and len(set(map(_folder_of, files))) == 1:
@@ -178,7 +179,7 @@ class ReadAhead(ModelWrapper):
         if not kept or sum(map(self._size, kept)) <= MOST_GUESSED_BYTES:
             yield from (_call("read_file", path=path) for path in kept)
         elif kept[0] in found:
-            yield _search(survey.pattern_of(terms), kept[0])
+            yield _search(pattern_of(terms), kept[0])
         else:
             yield _call("read_file", path=kept[0], limit=MOST_READ_LINES)
 
@@ -313,9 +314,11 @@ def _terms_within(words: str, folder: str) -> list[str]:
 def _few(words: str, listed: Sequence[str]) -> Sequence[str]:
     """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code.
 
-    Where tests fail, that is the code that a test is named after.
+    Where tests fail, that is the code that a test is named after. What the project is, the README says.
     """
     intent = intent_of(words)
+    if intent == "question" and re.search(_PROJECT(), words) and not terms_in(words):
+        return [path for path in listed if path.lower().startswith("readme")][:1]
     if intent in ("question", "create"):
         return ()
     if intent == "fix":
@@ -344,14 +347,14 @@ def _folder_of(path: str) -> str:
 
 def _survey(terms: Sequence[str], path: str) -> Iterator[ToolCall]:
     """Yield the calls of a survey."""
-    yield _call("list_files", UNSEEN, pattern="**/*", path=path, max_results=survey.MOST_FILES)
+    yield _call("list_files", UNSEEN, pattern="**/*", path=path, max_results=MOST_SURVEYED)
     if terms:
         yield _call(
             "search_files",
             UNSEEN,
-            pattern=survey.pattern_of(terms),
+            pattern=pattern_of(terms),
             path=path,
-            max_results=survey.MOST_LINES,
+            max_results=MOST_SURVEYED,
             context_lines=0,
             ignore_case=True,
         )
@@ -376,3 +379,62 @@ def _call(name: str, sign: str = _SIGN, /, **arguments: str | int) -> ToolCall:
     made = Raw(msgspec.json.encode(arguments))
     told = "_".join(map(str, arguments.values()))
     return ToolCall(id=f"{sign}{name}_{told}"[:40], name=name, arguments=made)
+
+
+#: More files or lines than these are not weighed.
+MOST_SURVEYED: Final = 300
+#: A word in a path says more than one in a line.
+_IN_PATH: Final = 1.5
+#: Files that come so near to the best one are as good.
+_NEAR: Final = 0.8
+_MATCH = lazy(r" *\d+:\t(.*)")
+#: What tools say beside paths and lines.
+_NOTE = lazy(r"\[(?:\d|not searched|the search)|No (?:files match|matches)\.|Folders: ")
+
+
+def pattern_of(terms: Iterable[str]) -> str:
+    """Return an expression that matches any of the terms, where a word begins."""
+    escaped = list(map(re.escape, terms))
+    words = "|".join(each for each in escaped if each[0].isalnum())
+    others = [each for each in escaped if not each[0].isalnum()]
+    return "|".join([*([rf"\b(?:{words})"] if words else []), *others])
+
+
+def paths_of(listing: str) -> list[str]:
+    """Return the paths in what list_files prints."""
+    lines = listing.splitlines()
+    return [line for line in lines if line and not re.match(_NOTE(), line)]
+
+
+def lines_of(matches: str) -> dict[str, list[str]]:
+    """Return the lines in what search_files prints without context, by their files."""
+    found: dict[str, list[str]] = {}
+    path = ""
+    for line in matches.splitlines():
+        match = re.fullmatch(_MATCH(), line)
+        if match and path:
+            found.setdefault(path, []).append(match[1])
+        elif not match and not re.match(_NOTE(), line):
+            path = line
+    return found
+
+
+def files_about(
+    terms: Sequence[str], listed: Iterable[str], found: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return the files that go best with the terms, best first: each word counts for more, the fewer files have it.
+
+    `listed` are all paths, `found` the lines by their paths that have one of the terms.
+    """
+    texts = {path: "\n".join(lines) for path, lines in found.items()}
+    places = {path: f"{path} {path.replace('_', ' ')}" for path in (*listed, *texts)}
+    scores = defaultdict[str, float](float)
+    for term in terms:
+        match = re.compile(rf"(?<!\w){re.escape(term)}", re.IGNORECASE)
+        in_path = {path for path, parts in places.items() if re.search(match, parts)}
+        in_text = {path for path in texts if re.search(match, texts[path])}
+        for path in in_path | in_text:
+            scores[path] += (_IN_PATH if path in in_path else 1.0) / len(in_path | in_text)
+    best = max(scores.values(), default=0.0)
+    ranked = sorted(scores, key=lambda path: (-scores[path], path))
+    return [path for path in ranked if scores[path] >= _NEAR * best]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,17 +11,28 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.agent.user_hooks.answers import HookAnswer, merged
+from ybs.agent.user_hooks.answers import HookAnswer, failed, merged, read_answer
 from ybs.agent.user_hooks.definitions import EventName, Hook
-from ybs.agent.user_hooks.names import names_of, own_arguments, shown_arguments, shown_name
-from ybs.agent.user_hooks.running import run_hook
+from ybs.agent.user_hooks.names import (
+    names_of,
+    names_of_kind,
+    own_arguments,
+    shown_arguments,
+    shown_name,
+)
 from ybs.agent.user_hooks.transcript import Transcript
+from ybs.config.document import visible
 from ybs.config.tree import is_object
-from ybs.core.errors import YbsError
+from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
 from ybs.core.hooks import CallVerdict
-from ybs.core.messages import Message, Text, ToolCall, ToolResult, UserMessage
-from ybs.core.ports import Answer, Question
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
+from ybs.core.ports import Answer, Guard, Question, Turn
+from ybs.security.own_programs import Start, project_variables
+from ybs.security.sandbox.launch import Access, Launch
+from ybs.tools.external.program import MOST_CHARS, Ran, input_of
+from ybs.tools.shell.output import Output
+from ybs.tools.shell.process import Command, Shell, run_command
 
 #: What hooks know the modes by.
 _MODES = {
@@ -264,3 +276,125 @@ def _decoded(call: ToolCall) -> dict[str, Any]:
 
 def _encoded(arguments: dict[str, Any]) -> Raw:
     return Raw(msgspec.json.encode(arguments))
+
+
+async def run_hook(hook: Hook, given: bytes, environment: ToolEnvironment) -> HookAnswer:
+    """Run a hook with its input and return what it says; what goes wrong is a note for the person."""
+    try:
+        ran = await _run(hook, given, environment)
+    except (ToolError, OSError) as error:
+        return failed(hook, f"could not be run: {error}")
+    if ran.timed_out:
+        return failed(hook, f"did not end within {hook.seconds:g} s and was stopped")
+    return read_answer(hook, ran)
+
+
+async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ran:
+    shells = environment.workspace.shells
+    key = "hooks" if hook.source == "own" else "plugin-hooks"
+    own_programs = environment.workspace.own_programs
+    start = await asyncio.to_thread(own_programs.start, key, in_project=hook.in_project)
+    launch, mark = shells.marked(await asyncio.to_thread(_launch, hook, environment, start))
+    output = Output(MOST_CHARS)
+    command = Command(
+        launch=launch,
+        # The sandbox begins in the project, and the command leaves it.
+        folder=start.folder if hook.source == "own" else environment.folder,
+        mark=mark,
+        output=output,
+        watch=shells.watch,
+        given=input_of(given),
+    )
+    ended = await run_command(command, hook.seconds)
+    if isinstance(ended, Shell):  # it stands nowhere, so nobody can hand it over
+        raise ToolError("it was sent to the background")
+    return Ran(
+        exit_code=ended.exit_code,
+        how=ended.how,
+        answer=output.stdout.whole(),
+        text=output.stdout.text().strip(),
+        errors=output.stderr.text().strip(),
+        timed_out=ended.timed_out,
+        is_apart=start.is_apart,
+    )
+
+
+def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
+    command = ("/bin/sh", "-c", hook.command)
+    added = variables(hook, environment.folder)
+    if hook.source == "own":
+        return Launch(command, {**start.environ, **added})
+    read_only = hook.source == "project" and _is_read_only(hook, environment)
+    starter = environment.workspace.shells.starter
+    starter.check()
+    shown = [Path(hook.root)] if hook.root else []
+    shown += [start.folder] if start.is_apart else []
+    access = Access(shown=tuple(shown), declared=added, read_only=read_only)
+    return starter.start(start.command(command), environment.folder, start.environ, access)
+
+
+def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
+    """Return the variables that a hook has besides: the project's folder, and that of its plugin."""
+    named = project_variables(folder)
+    return {**named, "CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else named
+
+
+def _is_read_only(hook: Hook, environment: ToolEnvironment) -> bool:
+    """Return whether a hook of the project only reads that, as one does that runs files of it which nobody has seen.
+
+    Raises ToolError where a file of the project that the command reaches is not what was trusted.
+    """
+    from ybs.trust.decision import is_unchanged
+    from ybs.trust.reach import reach
+
+    review, is_open = environment.loaded.review, False
+    for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
+        found = reach((hook.command,), folder, environment.host.home)
+        is_open |= bool(found.unknown)
+        for path in found.files:
+            if review is not None and not is_unchanged(review, path, folder):
+                raise ToolError(f"{visible(path)} is not the program that you trust")
+    return hook.project == "read" or (is_open and hook.project != "write")
+
+
+#: A hook that never lets a turn end is not asked for ever.
+MOST_IN_A_ROW = 8
+
+
+class HookGuard(Guard):
+    """Asks hooks whether a turn may end, and ends one where they say so. It stands behind all others.
+
+    An agent that works for another one has a name and is of a `kind`; hooks hear of its beginning as well.
+    """
+
+    def __init__(self, hooks: UserHooks, name: str = "", kind: str = "") -> None:
+        self._hooks = hooks
+        self._event: EventName = "SubagentStop" if kind else "Stop"
+        self._names = names_of_kind(kind)
+        self._facts = {"agent_id": name, "agent_type": self._names[0]} if self._names else {}
+        self._turn: Turn | None = None
+        self._count = 0
+
+    async def before_step(self, turn: Turn) -> None:
+        """End the turn where a hook said so. Raises StopTurn."""
+        if self._hooks.ending is not None:
+            raise StopTurn("limit", f"A hook ended the turn: {self._hooks.ending}")
+        if turn is not self._turn:
+            self._turn, self._count = turn, 0
+            if self._facts:
+                answer = await self._hooks.fire("SubagentStart", self._facts, self._names)
+                if answer.context:
+                    turn.say(UserMessage.of(answer.context, origin="context"))
+
+    async def wants_more(self, turn: Turn) -> bool:
+        """Go on where a hook blocks the end, with what it says."""
+        last = turn.messages[-1] if turn.messages else None
+        if not isinstance(last, AssistantMessage) or self._count >= MOST_IN_A_ROW:
+            return False  # another guard goes on already
+        facts = {"stop_hook_active": self._count > 0, "last_assistant_message": last.text}
+        answer = await self._hooks.fire(self._event, {**facts, **self._facts}, self._names)
+        if answer.blocked is None or answer.ending is not None:
+            return False
+        self._count += 1
+        turn.say(UserMessage.of(f"A hook of the person says: {answer.blocked}", origin="guard"))
+        return True

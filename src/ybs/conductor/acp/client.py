@@ -62,7 +62,7 @@ from ybs.core.events import (
 from ybs.core.messages import Usage
 from ybs.core.version import VERSION
 from ybs.core.wording import first_words, plural
-from ybs.tools.mcp.stderr import reason_in
+from ybs.tools.mcp.connection import reason_in
 
 #: So long may an agent take to begin, in seconds: some load a runtime first.
 START_SECONDS: Final = 60.0

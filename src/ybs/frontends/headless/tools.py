@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from ybs.session.options import Options
-    from ybs.tools.mcp.tool import McpTool
+    from ybs.tools.mcp.servers import McpTool
 
     #: Asks the person about a call, which runs with what the text says around it.
     Ask = Callable[[Question, str], Awaitable[Answer]]

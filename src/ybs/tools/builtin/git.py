@@ -10,16 +10,28 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.builtin.git_arguments import Arguments
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     # The first request needs none of it.
-    from ybs.tools.builtin.git_plan import Plan
-    from ybs.tools.builtin.work_tree import WorkTree
+    from ybs.tools.builtin.git_plan import Plan, WorkTree
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET, UnsetType
 
 #: What destroys nothing: an "always" stands for all such calls.
 _ALIKE = ("add", "commit", "branch")
+
+
+Action: TypeAlias = Literal["status", "diff", "log", "add", "commit", "branch", "restore"]
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What git takes. UNSET keeps the schema short: each byte of it is in every request."""
+
+    action: Action | UnsetType = UNSET
+    paths: tuple[str, ...] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
 
 
 class Git(BuiltInTool):
@@ -37,7 +49,7 @@ class Git(BuiltInTool):
     @property
     def tree(self) -> "WorkTree":
         """The repository around the project."""
-        from ybs.tools.builtin.work_tree import WorkTree
+        from ybs.tools.builtin.git_plan import WorkTree
 
         self._tree = self._tree or WorkTree(self.workspace)
         return self._tree

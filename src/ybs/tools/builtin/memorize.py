@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -20,32 +20,6 @@ class Arguments(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class NoteDraft(Protocol):
-    """A note as it would be kept."""
-
-    @property
-    def text(self) -> str:
-        """All of it, without secrets."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Where it would lie, as the person writes it."""
-        ...
-
-
-class Keeper(Protocol):
-    """Keeps notes. Both block and raise ToolError."""
-
-    def draft(self, text: str) -> NoteDraft:
-        """Return what `keep` would write."""
-        ...
-
-    def keep(self, text: str) -> Path:
-        """Write a note and return its file."""
-        ...
-
-
 class Memorize(BuiltInTool):
     """Keeps a note. Later sessions read it, so the person is asked in every mode that asks at all."""
 
@@ -53,10 +27,15 @@ class Memorize(BuiltInTool):
     effect: Effect = "write"
     arguments: ClassVar[type[Struct]] = Arguments
 
-    def __init__(self, workspace: Workspace, keeper: Callable[[], Keeper]) -> None:
-        """`keeper` is called when the first note is wanted."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        keep: Callable[[str], Path],
+        draft: Callable[[str], tuple[str, str]],
+    ) -> None:
+        """`keep` writes a note and returns its file, `draft` says what it would write and where. Both raise ToolError, and block."""
         super().__init__(workspace)
-        self._keeper = keeper
+        self._keep, self._draft = keep, draft
 
     def subject(self, arguments: Arguments) -> Subject:
         """Stand for all notes: what rules and grants cover is the tool, not one text."""
@@ -65,14 +44,14 @@ class Memorize(BuiltInTool):
 
     def preview(self, arguments: Arguments) -> Preview:
         """Show the text and where it would go."""
-        draft = self._keeper().draft(arguments.text)
-        body = "\n".join(f"+{line}" for line in draft.text.split("\n"))
-        return Preview(title=f"Keep this for later sessions ({draft.place})", body=body)
+        text, place = self._draft(arguments.text)
+        body = "\n".join(f"+{line}" for line in text.split("\n"))
+        return Preview(title=f"Keep this for later sessions ({place})", body=body)
 
     async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Keep it."""
         del print_live
-        file = await asyncio.to_thread(lambda: self._keeper().keep(arguments.text))
+        file = await asyncio.to_thread(self._keep, arguments.text)
         size = plural(len(arguments.text.split()), "word")
         return ToolOutput(
             output="Kept for later sessions.",

@@ -1,46 +1,18 @@
-"""What arguments a tool takes: the fields of a Struct, or what a JSON Schema describes."""
+"""What arguments a tool takes, and how they are checked: the fields of a Struct, or what a JSON Schema describes.
+
+Both forms have the `schema` as it is repeated to a model, the `fields` by name and their `kinds` as msgspec takes them; `is_open`: there may be
+others. `takes_null` says whether null is a value and not another way to leave an argument out, and `read` returns the arguments as the tool takes them.
+"""
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ybs.core.ports import Tool
 from ybs.core.schema import schema_of
-
-
-class Form(Protocol):
-    """What arguments a tool takes, and how they are checked."""
-
-    @property
-    def schema(self) -> bytes:
-        """The JSON Schema, as it is repeated to a model."""
-        ...
-
-    @property
-    def fields(self) -> Collection[str]:
-        """The names of the arguments."""
-        ...
-
-    @property
-    def kinds(self) -> Mapping[str, Any]:
-        """The types of the arguments by name, as msgspec takes them."""
-        ...
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there may be arguments of other names."""
-        ...
-
-    def takes_null(self, name: str) -> bool:
-        """Return whether null is a value of the argument, and not another way to leave it out."""
-        ...
-
-    def read(self, given: dict[str, Any]) -> Any:
-        """Return the arguments as the tool takes them. Raises msgspec.ValidationError where they do not fit."""
-        ...
 
 
 class StructForm:
@@ -82,10 +54,11 @@ class SchemaForm:
     def __init__(self, schema: bytes) -> None:
         """Read the schema. Raises ValueError where it is not that of an object."""
         from ybs.tools.calls.schema_types import SchemaTypes, names_in, object_type
+        from ybs.tools.parameters import target
 
         decoded: Any = msgspec.json.decode(schema)
         types = SchemaTypes(_described(decoded))
-        described = _described(types.resolved(str(decoded.get("$ref", "#"))))
+        described = _described(target(decoded.get("$ref", "#"), decoded))
         if described.get("type", "object") != "object":
             raise ValueError(f"its type is {described['type']!r}, not 'object'")
         self.schema = schema
@@ -107,6 +80,9 @@ class SchemaForm:
         """Return the dictionary. Raises msgspec.ValidationError."""
         msgspec.convert(given, self._whole)
         return given
+
+
+Form: TypeAlias = StructForm | SchemaForm
 
 
 def _described(schema: Any) -> dict[str, Any]:

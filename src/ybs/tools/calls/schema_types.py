@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, Required, TypedDict, TypeVar, Union,
 import msgspec
 from msgspec import Meta
 
+from ybs.tools.parameters import target
+
 #: A value of the schema may lie so deep; below that anything goes.
 _MOST_DEPTH = 12
 _SCALARS: Mapping[str, Any] = {"integer": int, "number": float, "boolean": bool, "null": None}
@@ -64,17 +66,8 @@ class SchemaTypes:
     def _kind_of_reference(self, reference: str, depth: int) -> Any:
         if reference not in self._referred:
             self._referred[reference] = Any  # for a schema that refers to itself
-            self._referred[reference] = self.kind(self.resolved(reference), depth + 1)
+            self._referred[reference] = self.kind(target(reference, self._root), depth + 1)
         return self._referred[reference]
-
-    def resolved(self, reference: str) -> Any:
-        """Return the part of the schema that `#/a/b` names, None where there is none."""
-        place, *steps = reference.split("/")
-        found: Any = self._root if place == "#" else None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-        return found
 
     def _union(self, branches: list[Any], depth: int) -> Any:
         kinds = [self.kind(branch, depth + 1) for branch in branches]

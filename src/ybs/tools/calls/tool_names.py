@@ -64,8 +64,8 @@ def own_name(name: str, tools: Collection[str]) -> str:
 
 def unknown(name: str, tools: Collection[str], meant: Tool | None = None) -> str:
     """Say that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
-    near = [meant.name] if meant is not None else _near(name, tools)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    close = [meant.name] if meant is not None else near(name, tools)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
     names = ", ".join(tools) or "none"
     names = names if len(names) <= _MOST_TOLD else f"{names[:_MOST_TOLD]}..."
     return f"There is no tool {short(name)!r}.{hint} The tools are: {names}"
@@ -86,16 +86,6 @@ def near(name: str, known: Collection[str]) -> list[str]:
     from difflib import get_close_matches  # only a wrong name needs it
 
     return get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.5)
-
-
-def _near(name: str, tools: Collection[str]) -> list[str]:
-    if name in tools:
-        return [name]
-    if meant := _meant(name, tools)[0]:
-        return [meant]
-    from difflib import get_close_matches  # only a wrong name needs it
-
-    return get_close_matches(name[:_LONGEST], tools, n=2, cutoff=0.5)
 
 
 def _key(name: str) -> str:

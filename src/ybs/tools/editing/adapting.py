@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.tools.editing.diff import shared
 from ybs.tools.editing.indentation import Indentation, indentation_of
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.spelling import indent_of, plain, plain_in_place, spaced
 
 _MOST_PAIRS = 4_000_000  # beyond this the middle of an edit counts as one change
@@ -285,3 +286,47 @@ def _tail_of(line: str) -> str:
 
 def _fancy(one: str, two: str) -> bool:
     return "".join(one.split()) != "".join(two.split())
+
+
+Reason: TypeAlias = Literal[
+    "absent", "ambiguous", "applied", "unchanged", "placeholder", "indentation", "numbers"
+]
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """Where the edit goes: `places` in order and apart. `how` names what was overlooked; empty if exact."""
+
+    places: tuple[Replacement, ...]
+    how: tuple[str, ...] = ()
+    count: int = 1
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """Why there is no place. `lines` are the numbers of the places found; `is_exact`: they have the very text.
+
+    `nearest` shows the closest lines of a text that is absent, `placeholder` the line that stands for others,
+    be it in the new text or in one that is absent.
+    """
+
+    reason: Reason
+    lines: tuple[int, ...] = ()
+    is_exact: bool = False
+    nearest: str = ""
+    placeholder: str = ""
+
+
+class Edit(Struct, frozen=True):
+    r"""The two texts of an edit and the file's; line ends are `\n` in all of them."""
+
+    text: str
+    old: str
+    new: str
+    is_for_all: bool
+
+
+Found: TypeAlias = Match | Refusal | None
+
+
+def numbers_of(lines: Lines, runs: list[int]) -> tuple[int, ...]:
+    """Return the numbers, from 1, of the lines that these runs begin with."""
+    return tuple(lines.solid[run] + 1 for run in runs)

@@ -1,12 +1,11 @@
 """Unified diffs, whole: what the person reads before and after a write; and the texts that a `FileChange` keeps."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.core.changes import FileChange
-from ybs.tools.editing.prefix import shared
 from ybs.tools.reading.document import printable
 
 _CONTEXT = 3
@@ -126,3 +125,13 @@ def _range(start: int, stop: int) -> str:
     if length == 1:
         return str(start + 1)
     return f"{start + 1 if length else start},{length}"
+
+
+def shared(one: Sequence[str], two: Sequence[str]) -> int:
+    """Return how many characters, or lines, the two have in common at their beginning."""
+    count = 0
+    for mine, theirs in zip(one, two, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count

@@ -3,8 +3,8 @@
 import re
 
 from ybs.core.lazy import lazy
+from ybs.tools.editing.diff import shared
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.prefix import shared
 from ybs.tools.editing.spelling import letters, says_enough, spaced
 
 _FEWEST_LINES = 3
@@ -117,45 +117,14 @@ _QUERY = lazy(r"\b(?:SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|JOIN|CREATE|ALTER|DR
 _ORDERS = ("+", "@", "-*-")  # `// +build` and its like are for a tool
 _CLOSERS = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _TEXT_WORD = lazy(r"[(\"'*_>\[]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\"'*_,.;:!?\]]*")
-_TELLING = frozenset(  # words of sentences that no programming language has
-    [
-        "the",
-        "an",
-        "of",
-        "this",
-        "that",
-        "you",
-        "your",
-        "are",
-        "be",
-        "been",
-        "will",
-        "its",
-        "it",
-        "have",
-        "has",
-        "should",
-        "must",
-        "does",
-        "we",
-        "they",
-        "there",
-        "these",
-        "those",
-        "which",
-        "was",
-        "were",
-        "can",
-        "may",
-        "would",
-        "could",
-        "also",
-        "their",
-    ]
-)
-_MORE_TELLING = _TELLING | frozenset(
-    ["a", "and", "as", "by", "for", "from", "in", "is", "not", "on", "or", "to", "with"]
-)
+#: Words of sentences that no programming language has, and words that one may have.
+_SAID = """
+the an of this that you your are be been will its it have has should must does we they there these those which was were can may would
+could also their
+"""
+_SAID_TOO = "a and as by for from in is not on or to with"
+_TELLING = frozenset(_SAID.split())
+_MORE_TELLING = _TELLING.union(_SAID_TOO.split())
 _ITEM = lazy(r"\s*(?:[*+>-]|\d+[.)])\s+[A-Z]")  # a list item or a quotation
 _NO_TEXT = lazy(
     r"^\s*(?:#+|//+|--) *[+@]|[;{}=(]\s*\Z|\s(?://|#|--|/\*)\s|[=!<>]=|[-=]>|&&|\|\||::"

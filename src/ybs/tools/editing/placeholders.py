@@ -39,9 +39,8 @@ _HINTS = (
         "omitted",
         "same",
         "before",
-        "other",
     ),
-    *("change", "snip", "keep", "original", "goes here", "not shown"),
+    *("other", "change", "snip", "keep", "original", "goes here", "not shown"),
 )
 _BARE = lazy(rf"\s*{_DOTS}\s*")
 _OPENING = (

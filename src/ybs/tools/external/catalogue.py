@@ -1,7 +1,6 @@
 """The external tools of a session: found, asked what they do, and asked again when the person wants it."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from ybs.config import private_file
 from ybs.config.review import Review
 from ybs.config.schema import Tools
 from ybs.core.errors import ConfigError, Refused, ToolError
-from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.events import Emit, Noticed
+from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
 from ybs.security.own_programs import IN_PROJECT, WHY_APART
 from ybs.security.policy.policy import Subject
 from ybs.tools.external.definition import (
@@ -26,6 +26,8 @@ from ybs.tools.external.definition import (
 )
 from ybs.tools.external.finding import Candidate, candidates
 from ybs.tools.external.program import Program, Ran, Run, run
+from ybs.tools.foreign import BehindChecks
+from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.usable import problem_of
 from ybs.tools.workspace import Workspace
 
@@ -136,8 +138,7 @@ def _with(what: str, ran: Ran) -> str:
 
 
 #: Another one means that programs are asked anew.
-VERSION = 2
-_MOST_HASHED = 4_000_000
+VERSION = 3
 _MOST_ENTRIES = 1_000
 
 
@@ -148,23 +149,8 @@ class Saying(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Look(Struct, frozen=True, array_like=True):
-    """What the system says of a file; nobody changes its content without changing this. `key` stands for that content."""
-
-    size: int
-    changed_ns: int
-    number: int
-    key: str
-
-    def is_of(self, status: os.stat_result) -> bool:
-        """Return whether the file is as it was."""
-        now = (status.st_size, status.st_ctime_ns, status.st_ino)
-        return now == (self.size, self.changed_ns, self.number)
-
-
 class _Kept(Struct, frozen=True, kw_only=True):
     sayings: dict[str, Saying] = {}
-    looks: dict[str, Look] = {}
     version: int = VERSION
 
 
@@ -177,7 +163,7 @@ class SchemaCache:
         self._has_news = False
 
     def get(self, key: str) -> Saying | None:
-        """Return what the program with this content said."""
+        """Return what the program in this state said."""
         return self._read().sayings.get(key)
 
     def put(self, key: str, saying: Saying) -> None:
@@ -185,25 +171,11 @@ class SchemaCache:
         self._read().sayings[key] = saying
         self._has_news = True
 
-    def key_of(self, path: Path) -> str:
-        """Return what stands for a program's content, which is read only where the file has changed. Raises OSError."""
-        looks, status, name = self._read().looks, path.stat(), str(path)
-        if (look := looks.get(name)) is not None and look.is_of(status):
-            return look.key
-        key = key_of(path, status)
-        looks[name] = Look(status.st_size, status.st_ctime_ns, status.st_ino, key)
-        self._has_news = True
-        return key
-
     def save(self) -> None:
         """Write what was added; a folder that cannot be written costs nothing but the next start's time."""
         if self._file is None or not self._has_news:
             return
-        kept = self._read()
-        newest = _Kept(
-            sayings=dict(list(kept.sayings.items())[-_MOST_ENTRIES:]),
-            looks=dict(list(kept.looks.items())[-_MOST_ENTRIES:]),
-        )
+        newest = _Kept(sayings=dict(list(self._read().sayings.items())[-_MOST_ENTRIES:]))
         try:
             private_file.replace(self._file, msgspec.json.encode(newest), waits=False)
         except (OSError, ConfigError):
@@ -221,13 +193,10 @@ class SchemaCache:
         return self._kept
 
 
-def key_of(path: Path, status: os.stat_result) -> str:
-    """Return what stands for a program's content: of a very large one its size and time. Raises OSError."""
-    from hashlib import sha256  # only where a program is new
-
-    if status.st_size > _MOST_HASHED:
-        return f"{path} {status.st_size} {status.st_mtime_ns}"
-    return sha256(path.read_bytes()).hexdigest()
+def key_of(path: Path) -> str:
+    """Return what stands for a program as it is: nobody changes its content without changing what the system notes of it. Raises OSError."""
+    status = path.stat()
+    return f"{path} {status.st_size} {status.st_ctime_ns} {status.st_ino}"
 
 
 #: How long a program may take to say what it does; it is asked once.
@@ -387,7 +356,7 @@ class _Found:
         if candidate.sidecar is not None:
             self.saying = Saying(answer=candidate.sidecar.read_bytes())
             return
-        self.key = cache.key_of(candidate.program.path)
+        self.key = key_of(candidate.program.path)
         if entry is not None and entry.description and entry.parameters:
             self.saying = Saying()  # the settings say all of it
             return
@@ -436,3 +405,46 @@ def _problem_of(ran: Ran) -> str:
     if not ran.answer.strip():
         return "it answers --schema with nothing"
     return ""
+
+
+class ExternalToolbox(BehindChecks):
+    """The tools of a catalogue. `local` is empty and runs the calls; `is_short` offers them as to a small model."""
+
+    def __init__(
+        self, catalogue: Catalogue, local: LocalToolbox, *, is_short: bool = False
+    ) -> None:
+        super().__init__(local)
+        self._catalogue, self._is_short = catalogue, is_short
+        self._offered: Sequence[object] = ()
+        self._told = set[str]()
+        self._emit: Emit | None = None
+
+    async def open(self, emit: Emit) -> None:
+        """Find the tools, and say which of those that the person has put there cannot be used."""
+        self._emit = emit
+        await self._local.open(emit)
+        await self._catalogue.load()
+        self.specs()
+
+    async def aclose(self) -> None:
+        """Stop asking programs what they do."""
+        self._emit = None
+        await self._catalogue.aclose()
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return the tools that are known by now."""
+        tools = self._catalogue.tools
+        if tools is not self._offered:
+            self._offered = tools
+            self._local.offer((), foreign=tools, is_short=self._is_short)
+        self._tell()
+        return self._local.specs()
+
+    def _tell(self) -> None:
+        if self._emit is None:
+            return
+        for each in self._catalogue.unusable:
+            text = f"The tool {each.shown} cannot be used: {each.why}."
+            if each.is_expected and text not in self._told:
+                self._told.add(text)
+                self._emit(Noticed(level="warning", text=text))

@@ -390,13 +390,3 @@ def reason_of(error: BaseException) -> str:
             case _:
                 cause = cause.__cause__ or cause.__context__
     return cleaned(str(error), 200) or type(error).__name__
-
-
-__all__ = [
-    "CONNECT_SECONDS",
-    "MOST_BYTES",
-    "MOST_STREAMED",
-    "PROGRAM",
-    "CheckedTransport",
-    "reason_of",
-]

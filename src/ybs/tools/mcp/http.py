@@ -1,22 +1,233 @@
-"""A server at an address: streamable HTTP, or the older SSE, by the SDK, within limits, with the person's login where it wants one."""
+"""A server at an address: streamable HTTP, or the older SSE, by the SDK, within limits, with the person's login where it wants one.
+
+The SDK forgets between two runs when a token expires and who refreshes it, and holds a lock while a request is answered.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import BaseModel, ValidationError
 
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
+from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.network import Network
+from ybs.core.errors import ToolError
+from ybs.core.remedies import Remedy
 from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, PROGRAM, CheckedTransport
-from ybs.tools.mcp.login import Authorization, Login
 from ybs.tools.mcp.settings import BadServer, Server
+
+if TYPE_CHECKING:
+    from ybs.tools.mcp.browser import BrowserLogin
+
+LOGIN_NEEDED: Final = "it wants you to log in first"
+_MOST_KEPT = 64_000
+#: A time that is long past.
+_EXPIRED = 1.0
+#: Where the browser would come back to, if somebody logged in.
+_NOWHERE = "http://127.0.0.1/callback"
+
+
+class Authorization(OAuthClientProvider):
+    """Adds the person's token to requests, and refreshes it. With `login` what was kept does not count: the person logs in anew."""
+
+    def __init__(
+        self,
+        server: Server,
+        host: Host,
+        hide: Callable[[Sequence[str]], None],
+        login: "BrowserLogin | None" = None,
+    ) -> None:
+        self._server, self._host, self._hide, self._login = server, host, hide, login
+        self._address = login.address if login else _NOWHERE
+        has_secret = bool(server.oauth.client_secret)
+        metadata = OAuthClientMetadata.model_validate(
+            {
+                "client_name": "ybs",
+                "redirect_uris": [self._address],
+                "token_endpoint_auth_method": "client_secret_post" if has_secret else "none",
+            }
+        )
+        super().__init__(server.url, metadata, self, self._show, self._result)
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send a request with the token; where that is not accepted, refresh it or log in. Raises ToolError."""
+        context = self.context
+        if not context.is_token_valid():
+            await self._restore(None)
+        sent = context.current_tokens if context.is_token_valid() else None
+        if sent is not None or not self._can_renew():
+            if sent is not None:
+                request.headers["authorization"] = f"Bearer {sent.access_token}"
+            response = yield request
+            if not _is_refused(response):
+                return
+            await self._restore(sent)
+            if not self._can_renew():
+                raise self._needed()
+            request.headers.pop("authorization", None)
+        async with aclosing(self._flow(request)) as flow:
+            asked = await _next(flow, None)
+            while asked is not None:
+                answer = yield asked
+                asked = await _next(flow, answer)
+
+    def _can_renew(self) -> bool:
+        return self._login is not None or self.context.can_refresh_token()
+
+    def _flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        return super().async_auth_flow(request)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens, for the SDK."""
+        return self.context.current_tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens with all that refreshes them."""
+        context = self.context
+        await self._keep(
+            {
+                "tokens": tokens,
+                "client": context.client_info,
+                "metadata": context.oauth_metadata,
+                "resource": context.protected_resource_metadata,
+            },
+            {"expires": context.token_expiry_time, "issuer": context.auth_server_url},
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return how ybs is known to the server, for the SDK."""
+        return self.context.client_info or self._own_client()
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Take a new registration; it is kept with the tokens that belong to it."""
+        self.context.client_info = client_info
+
+    def _own_client(self) -> OAuthClientInformationFull | None:
+        own = self._server.oauth
+        if not own.client_id:
+            return None
+        said = {
+            "client_id": own.client_id,
+            "client_secret": own.client_secret or None,
+            "redirect_uris": [self._address],
+            "token_endpoint_auth_method": "client_secret_post" if own.client_secret else "none",
+        }
+        return OAuthClientInformationFull.model_validate(said)
+
+    async def _restore(self, refused: OAuthToken | None) -> None:
+        """Take what was kept: another ybs may have refreshed it meanwhile. Where it is what was refused, it has expired."""
+        if self._login is not None:
+            return
+        context = self.context
+        async with context.lock:  # else a refresh that is under way would be undone
+            name = self._server.login
+            text = await asyncio.to_thread(stored_key, self._host, name, self._server.url)
+            self._hide(tokens_in(text or ""))
+            self._take(text or "{}")
+            kept = context.current_tokens
+            if refused is not None and (kept is None or kept.access_token == refused.access_token):
+                context.token_expiry_time = _EXPIRED
+
+    def _take(self, text: str) -> None:
+        kept: dict[str, Any] = {}
+        with suppress(msgspec.DecodeError):
+            kept = msgspec.json.decode(text, type=dict[str, Any])
+        context = self.context
+        context.current_tokens = _as(OAuthToken, kept.get("tokens"))
+        context.client_info = _as(OAuthClientInformationFull, kept.get("client"))
+        context.oauth_metadata = _as(OAuthMetadata, kept.get("metadata"))
+        context.protected_resource_metadata = _as(ProtectedResourceMetadata, kept.get("resource"))
+        expires, issuer = kept.get("expires"), kept.get("issuer")
+        context.token_expiry_time = expires if isinstance(expires, float) else None
+        context.auth_server_url = issuer if isinstance(issuer, str) else None
+
+    async def _keep(
+        self, models: Mapping[str, BaseModel | None], more: Mapping[str, float | str | None]
+    ) -> None:
+        kept: dict[str, Any] = {
+            name: each.model_dump(mode="json", exclude_none=True)
+            for name, each in models.items()
+            if each is not None
+        }
+        text = msgspec.json.encode({**kept, **more}).decode()
+        if len(text) > _MOST_KEPT:
+            raise ToolError(f"its login takes more than {_MOST_KEPT:,} bytes")
+        self._hide(tokens_in(text))
+        name = self._server.login
+        await asyncio.to_thread(keep_key, self._host, name, self._server.url, text)
+
+    async def _show(self, url: str) -> None:
+        if self._login is None:
+            raise self._needed()
+        if scopes := self._server.oauth.scopes:  # the SDK asks for what the server names
+            url = str(httpx2.URL(url).copy_set_param("scope", scopes))
+        await self._login.show(url)
+
+    async def _result(self) -> Any:
+        if self._login is None:
+            raise self._needed()
+        return await self._login.result()
+
+    def _needed(self) -> ToolError:
+        return ToolError(LOGIN_NEEDED, remedies=[Remedy("log_in", self._server.name)])
+
+
+def _is_refused(response: httpx2.Response) -> bool:
+    """Return whether the token is not accepted, or not for this."""
+    said = response.headers.get("www-authenticate", "")
+    return response.status_code == 401 or (
+        response.status_code == 403 and "insufficient_scope" in said
+    )
+
+
+def _as(kind: Any, data: Any) -> Any:
+    try:
+        return None if data is None else kind.model_validate(data)
+    except ValidationError:
+        return None
+
+
+async def _next(
+    flow: AsyncGenerator[httpx2.Request, httpx2.Response], answer: httpx2.Response | None
+) -> httpx2.Request | None:
+    """Return what is to be sent next, None at the end. Raises ToolError."""
+    try:
+        return await (anext(flow) if answer is None else flow.asend(answer))
+    except StopAsyncIteration:
+        return None
+    except OAuthFlowError as error:
+        raise ToolError(f"the login failed: {_words_of(error)}") from error
+
+
+def _words_of(error: OAuthFlowError) -> str:
+    said = str(error).rstrip(".")
+    if isinstance(error, OAuthRegistrationError):
+        said += (
+            "; where programs cannot register themselves, the settings of the server need oauth.client_id, "
+            "or a key in its headers"
+        )
+    if said.startswith("State parameter mismatch"):
+        return "the browser came back from another login than the one that was begun"
+    return said
 
 
 class HttpTransport:
@@ -28,7 +239,7 @@ class HttpTransport:
         host: Host,
         network: Network,
         hide: Callable[[Sequence[str]], None],
-        login: Login | None = None,
+        login: "BrowserLogin | None" = None,
     ) -> None:
         check_address(server)
         self._server, self._host, self._network = server, host, network

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from ybs.config.tree import is_list, is_object
 from ybs.security.marks import marked, marked_data
-from ybs.tools.parameters import CHOICES, fitting
+from ybs.tools.parameters import CHOICES, fitting, target
 
 #: A schema is sent with every request of a model.
 MOST_SCHEMA: Final = 16_000
@@ -130,10 +130,8 @@ def _names_in(schema: Mapping[str, Any]) -> set[str]:
 
 def _target(branch: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a branch says, also where it refers to a definition of the same schema."""
-    found: Any = schema
-    for step in str(branch.get("$ref", "")).removeprefix("#").split("/")[1:]:
-        found = found.get(step) if is_object(found) else None
-    return found if "$ref" in branch and is_object(found) else branch
+    found = target(branch.get("$ref"), schema)
+    return found if is_object(found) else branch
 
 
 def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:

@@ -26,25 +26,71 @@ from ybs.security.own_programs import WHY_APART, Start, project_variables, start
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.mcp.connection import Connection, Opened
+from ybs.tools.mcp.connection import Connection, Opened, remedies_for
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.mcp.stderr import reason_in, remedies_for
-from ybs.tools.mcp.tool import McpTool
 from ybs.tools.shell.orphans import Mark, token
 from ybs.tools.shell.watch import Watch
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.mcp.link import Link
     from ybs.tools.shell.watch import Watch
 
+from ybs.core.events import Emit
+from ybs.core.ports import Effect, ToolOutput, ToolSpec
+from ybs.security.policy.policy import Subject
+from ybs.tools.foreign import BehindChecks
+from ybs.tools.mcp.listed import Listed, Offer, full_name
+from ybs.tools.mcp.settings import given
+from ybs.tools.toolbox import LocalToolbox
 
 #: How long the first request waits for servers whose tools nobody knows yet.
 PATIENCE_SECONDS: Final = 10.0
+
+
+class McpTool:
+    """A tool of a server. Where the sandbox holds the server to it, it only reads; what the server claims counts for nothing."""
+
+    def __init__(
+        self, listed: Listed, connection: Connection, *, needs: str, is_reading: bool
+    ) -> None:
+        self.listed, self._connection = listed, connection
+        self._needs, self._is_reading = needs, is_reading
+        server = connection.server
+        self.name = full_name(server.name, listed.name)
+        self.description = listed.description
+        self.parameters: Raw = listed.parameters
+        self.longest_seconds = server.start_seconds + server.call_seconds + 15.0
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, for a list."""
+        return f"MCP server {self._connection.server.name}"
+
+    @property
+    def effect(self) -> Effect:
+        """What it may do, by what its server is given."""
+        return "read" if self._is_reading else "execute"
+
+    def preview(self, arguments: Any) -> Preview:
+        """Show the server, the tool and its arguments."""
+        shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+        title = f"Call {self.listed.name} of the MCP server {self._connection.server.name}"
+        return Preview(title=title, body="" if shown == "{}" else shown)
+
+    def subject(self, arguments: Any) -> Subject:
+        """Give what the server is given: "always" stands for every call as long as it is this."""
+        del arguments
+        needs = self._needs
+        asks = f"its server {given(needs)}" if needs else ""
+        return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
+
+    async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
+        """Have the server run it. Raises ToolError."""
+        return await self._connection.call(self.listed, arguments, print_live)
 
 
 class Surface(Struct, frozen=True, kw_only=True):
@@ -280,9 +326,9 @@ class Servers:
             async with link.connected(
                 transport, seconds=server.call_seconds, elicit=elicit, changed=changed
             ) as open_link:
-                yield _Opened(open_link, transport)
+                yield Opened(open_link, transport)
         except Exception as error:
-            if why := _Opened(None, transport).why:
+            if why := Opened(None, transport).why:
                 is_apart = server.transport == "stdio" and self._start_of(server).is_apart
                 remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
                 why = f"{why} ({WHY_APART})" if is_apart else why
@@ -308,21 +354,6 @@ class Servers:
             return await asked(server.name, message, schema, self._surface.confirm())
 
         return elicit
-
-
-class _Opened:
-    def __init__(self, link: Any, transport: Any) -> None:
-        self.link: Link = link
-        self._transport = transport
-        self.lost: asyncio.Event = transport.ended
-
-    @property
-    def why(self) -> str:
-        """Say how it ended, with the lines that it wrote about it."""
-        if not self.lost.is_set():
-            return ""
-        said = reason_in(self._transport.said)
-        return f"{self._transport.how}: {said}" if said else self._transport.how
 
 
 _MOST_FIELDS: Final = 100
@@ -457,3 +488,35 @@ class _Program:
     def _tell(self) -> None:
         for changed in tuple(self.changed):
             changed()
+
+
+class McpToolbox(BehindChecks):
+    """What the servers offer at this moment. `local` is empty and runs the calls; `is_short` offers them as to a small model."""
+
+    def __init__(self, servers: Servers, local: LocalToolbox, *, is_short: bool = False) -> None:
+        super().__init__(local)
+        self._servers, self._is_short = servers, is_short
+        self._offers: list[Offer] = []
+
+    async def open(self, emit: Emit) -> None:
+        """Wait a moment for servers that nobody knows yet; the others are started when they are needed."""
+        await self._local.open(emit)
+        self._servers.listen(emit)
+        await self._servers.known()
+        self.specs()
+
+    async def aclose(self) -> None:
+        """Tell nobody any more. The servers run as long as the session."""
+        self._servers.listen(None)
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return the tools that may be used at this moment."""
+        connections = self._servers.connections.values()
+        offers = [each.offer for each in connections]
+        if len(offers) != len(self._offers) or any(
+            new is not old for new, old in zip(offers, self._offers, strict=True)
+        ):
+            self._offers = offers
+            self._servers.check_replaced()
+            self._local.offer((), foreign=self._servers.tools(), is_short=self._is_short)
+        return self._local.specs()

@@ -6,7 +6,7 @@ A guess is taken only if encoding the text again gives the very same bytes, so t
 import re
 from functools import lru_cache
 
-from ybs.tools.reading.marks import MARKS, PROBE_BYTES
+from ybs.tools.reading.document import MARKS, PROBE_BYTES
 
 _EVIDENCE_BYTES = 200_000  # of those outside of ASCII; more do not change a guess
 _LEAST_PAIRS = 2

@@ -7,7 +7,16 @@ from itertools import pairwise
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
-from ybs.tools.reading.marks import MARKS, PROBE_BYTES
+
+PROBE_BYTES = 8192
+#: The longer marks come first: UTF-32's begins as UTF-16's.
+MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
 
 _HIGH_BYTES = bytes(range(128, 256))
 _STRAY = lazy("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python carries them in text

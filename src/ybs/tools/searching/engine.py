@@ -8,8 +8,7 @@ from msgspec import Struct, field
 
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.roots import Roots
-from ybs.tools.reading.document import wide_encoding
-from ybs.tools.reading.marks import PROBE_BYTES
+from ybs.tools.reading.document import PROBE_BYTES, wide_encoding
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.ignore import rules_at
 from ybs.tools.searching.ripgrep import Counts, Places, Search

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
@@ -14,10 +14,8 @@ from ybs.tools.shell.process import Command, Ended, Shell
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
-    from ybs.security.sandbox.launch import Launch, Need, Starter
-    from ybs.tools.shell.orphans import Mark
-    from ybs.tools.shell.overflow import Spill
-    from ybs.tools.shell.watch import Watch
+    from ybs.security.sandbox.launch import Need
+    from ybs.tools.shell.shells import Shells
 
 MOST_RUNNING = 16
 MOST_ENDED = 16  # older ones are forgotten
@@ -27,28 +25,6 @@ _LONGEST_COMMAND = 80
 _NOTE_ROOM = 800  # paths can be long
 _HELD_BACK = "[nothing was changed: {needs}. Without `background` the person is asked]"
 LEFT_RUNNING = "[processes it left in the background were ended with it]"
-
-
-class Starting(Protocol):
-    """What starts the commands of a session (`shells.Shells`)."""
-
-    starter: "Starter"
-    changed: Callable[[], None]
-
-    @property
-    def watch(self) -> "Watch":
-        """The process that ends commands when ybs was killed."""
-        ...
-
-    def prepare(
-        self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
-    ) -> "tuple[Launch, Mark]":
-        """Say how a command is started, and by which mark its processes are known."""
-        ...
-
-    def spill(self, after_bytes: int) -> "Spill":
-        """Return the place for an output that may become long."""
-        ...
 
 
 class Job:
@@ -157,7 +133,7 @@ class Job:
 class Jobs:
     """The background commands of one session."""
 
-    def __init__(self, shells: Starting) -> None:
+    def __init__(self, shells: "Shells") -> None:
         self._shells = shells
         self._all: dict[str, Job] = {}
         self._count = 0
