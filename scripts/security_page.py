@@ -73,7 +73,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
-  runs files which it does not name (`make`, `npm run`, a script that loads others) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
+  runs files which it does not name (`make`, `npm run`, a script that loads others, any program that ybs does not know) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
@@ -150,6 +150,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
 - A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Hooks of git are followed as far as they name in plain words what they run and load.
+- `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - A job in the background can exchange a file that a trusted project's hook, tool or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
@@ -221,6 +222,20 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a folder with a line end in its name, and a timer for it | a line of the unit ran a program: held by `tests/commands/test_learn.py` |
 | the same with `%`, quotes, `$(x)`; front matter, YAML, escapes and turned text in past words, names of files in past steps | held |
 | an answer typed before the question, and a command that looks like a question, in the plain interface | held |
+| hooks of a trusted project: `node .`, `node --test`, programs that ybs does not know, `tar *` with names of files that are options; in a script of a shell, `make` behind `timeout`, `nice`, `env -u`, `trap`, `flock`, an output, a `case`, a function, in pieces | ran what had changed, and could write: held by `tests/security/test_hook_reach.py` and `tests/trust/test_reach.py` |
+| 90 more: `npm run` and its `.npmrc`, `npx`, `make` with includes, compiled Python, links and folders led elsewhere, the same size and time, `awk -i`, `sort --compress-program`, `LESSOPEN`, `LD_PRELOAD`, `BASH_ENV`, `gcc @file`, `ssh -F`, `xargs -a` | asked again, or only read |
+| `.git` a file, a link, with `commondir`, `alternates`, `objects` or `core.worktree` that lead to another repository of yours; 8 made-up worktrees and submodules whose way back fits | no command and no git of ybs's reads that one |
+| 56 git settings one by one while ybs commits, with bubblewrap (filters, promisor with `ext::`, signing, `mailmap`, templates, hooks, trace, encodings) | held; nothing ran, nothing of yours came in |
+| a folder full of all of these, with 30 subcommands, a chat, `ybs serve`, `web`, `gateway`, `acp` and `mcp serve` started in it and opened on it | held |
+| `ybs acp`: sessions in `/`, `~`, `/etc`, `~/.ssh`, ybs's own folder, relative ones; the editor's servers with modules and programs of the project, `LD_PRELOAD`, your variables in addresses and headers | refused, or without commands; no variable was sent |
+| 40 variables that lead into the project (`BASH_ENV`, `NODE_OPTIONS`, `GIT_DIR`, `PERL5OPT`, …) in the environment of ybs and in `environ` of a client, with hooks of yours and commands | held |
+| 12 kinds of files that name programs, added to a trusted project | asked again |
+| a trusted project's providers, servers and tools that ask for your keys in 32 ways | no key was sent |
+| sockets of the machine (abstract, `/tmp`, `/run`, home, project) from commands with the network, servers of yours, of the project and of the editor, hooks | held |
+| `/export`, `/focus`, `/permissions`, `/init`, instruction files and `.ybs` through links by 20 names | held; what you export by a link to another folder of yours is written there, and named |
+| plugins with 17 odd names, paths that lead out, pipes, links, 11 addresses for git | held |
+| 22 pictures, PDFs, archives and texts made to be large, deep or endless | held |
+| 12 disguised commands in the question about trust | shown |
 
 ## Escapes
 

@@ -26,7 +26,7 @@ _ERRORS = {
 
 
 class MatrixPlatform(FakePlatform):
-    """See the module. `events` is all that was ever said, `joined` the rooms that the bot accepted an invitation to."""
+    """See the module. `events` is all that was ever said, `joined` the rooms that the bot accepted an invitation to, `connections` how many clients began."""
 
     kind, make = "matrix", staticmethod(make_channel)
     home, room, person = "!home:localhost", "!room:localhost", "@ann:localhost"
@@ -37,7 +37,7 @@ class MatrixPlatform(FakePlatform):
         self._changed, self._faults = asyncio.Event(), list[tuple[str, float]]()
         self._transactions, self._media = dict[str, str](), dict[str, bytes]()
         self._doubles, self._port, self._since, self.typing = 1, 0, 0, 0
-        self.refused_kinds = set[str]()
+        self.refused_kinds, self.connections = set[str](), 0
         self._syncs, self.folder, self.pages = set[asyncio.Transport](), mkdtemp("ybs"), 0
         for room, members in ((self.home, 2), (self.room, 3)):
             for member in (BOT, self.person, BOB)[:members]:
@@ -52,7 +52,7 @@ class MatrixPlatform(FakePlatform):
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
@@ -228,6 +228,7 @@ class MatrixPlatform(FakePlatform):
                 if any(e.get("state_key") == BOT and "unsigned" in e for e in news):
                     news = [e for e in self.events if e["room_id"] == room]  # it is new to the bot
                 joined[room] = self._told(room, news, since, limit, is_full=is_full)
+        self.connections += is_full
         rooms = {"join": joined, "invite": invited, "leave": {}}
         return web.json_response({"next_batch": f"s{len(self.events)}", "rooms": rooms})
 

@@ -34,7 +34,8 @@ _ERRORS: dict[str, tuple[int, dict[str, Any]]] = {
 
 
 class WhatsAppPlatform(FakePlatform):
-    """See the module. `typing` are the messages that "is typing" was shown for, `webhook` is where the channel listens."""
+    """See the module. `typing` are the messages that "is typing" was shown for, `webhook` is where the channel listens,
+    `connections` how many times it asked for the number."""
 
     kind, make = "whatsapp", staticmethod(make_channel)
     home = person = "491701234567"
@@ -45,6 +46,7 @@ class WhatsAppPlatform(FakePlatform):
         self._events, self._changed = list[dict[str, Any]](), asyncio.Event()
         self._faults, self._doubles, self._number = list[tuple[str, float]](), 1, 0
         self.typing, self.statuses, self._port = list[str](), list[int](), 0
+        self.connections = 0
         #: The next answers to messages: a status, and what is wrong.
         self.answers = list[tuple[int, Any]]()
         with socket.socket() as free:
@@ -60,7 +62,7 @@ class WhatsAppPlatform(FakePlatform):
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{self._port}"
         self._delivering = asyncio.create_task(self._deliver())
 
@@ -209,6 +211,7 @@ class WhatsAppPlatform(FakePlatform):
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return _json(401, {"error": {"message": "Invalid OAuth access token", "code": 190}})
         if path == NUMBER:
+            self.connections += 1
             return _json(200, {"id": NUMBER})
         if path.startswith("files/"):
             return web.Response(body=self._media[path.removeprefix("files/")][2])

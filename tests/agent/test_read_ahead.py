@@ -281,6 +281,16 @@ async def test_a_folder_in_which_nothing_was_found_is_listed(project: Path):
 
 
 @pytest.mark.integration
+async def test_what_the_project_is_is_read_in_its_readme(project: Path):
+    (project / "README.md").write_text("# Harbours\n")
+    roots, listed = written(project), ["README.md\napp.py"]
+    for words in ("hi, what does this project do?", "What is this repository about?"):
+        assert (await looks_for(words, roots, listed))[0] == [["read_file", "README.md"]]
+    assert (await looks_for("What is 2 + 2?", roots, listed))[0] == []
+    assert (await looks_for("What does this project do?", roots, ["app.py"]))[0] == []
+
+
+@pytest.mark.integration
 async def test_a_file_that_was_found_by_its_name_is_read(project: Path):
     roots, words = written(project), "What does app.ts do?"
     assert (await looks_for(words, roots, ["src/web/app.ts"]))[0] == [

@@ -2,7 +2,7 @@ import pytest
 
 from rows import every_row
 from ybs.core.messages import Usage
-from ybs.providers.catalog import ModelFacts, Price, facts_of, window_of
+from ybs.providers.catalog import ModelFacts, Price, billions_of, facts_of, window_of
 
 
 def test_an_unknown_model_is_unknown():
@@ -74,3 +74,25 @@ def test_long_requests_cost_more():
 
 def test_counts_that_do_not_add_up_cost_nothing_negative():
     assert Price(1, 1, 0).cost_of(Usage(input_tokens=5, cached_tokens=50)) == 0
+
+
+@every_row(
+    "name, billions",
+    [
+        ("qwen2.5-coder-1.5b", 1.5),
+        ("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1.5),
+        ("Llama-3.2-3B-Instruct", 3.0),
+        ("qwen3:14b", 14.0),
+        ("SmolLM2-135M-Instruct", 0.135),
+        ("mixtral-8x7b", 56.0),
+        ("qwen3-30b-a3b", 30.0),
+        ("gemma3n:e4b", 4.0),
+        ("meta-llama/Llama-3.3-70B-Instruct", 70.0),
+        ("gpt-4.1", None),
+        ("phi-3-mini-4k", None),
+        ("claude-haiku-4-5", None),
+        ("b", None),
+    ],
+)
+def test_the_name_says_how_large_a_model_is(name: str, billions: float | None):
+    assert billions_of(name) == billions

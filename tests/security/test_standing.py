@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from hosts import this_host
 from ybs.config.schema import Safety
-from ybs.core.errors import ConfigError
 from ybs.core.events import ConfirmationAnswered, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
@@ -79,13 +76,6 @@ def test_a_kept_rule_that_makes_no_sense_is_left_out_with_a_warning(project: Pat
     policy = Policy(Safety(), project=ProjectRules(this_host(), project))
     assert run(policy, "make") == Allow("grant")
     assert "A rule that is kept for this project is ignored" in policy.standing.warning
-
-
-def test_rules_that_ask_are_not_kept(project: Path):
-    with pytest.raises(ConfigError):
-        Standing(Safety(), project=ProjectRules(this_host(), project)).add(
-            StandingRule("ask", "run_shell", "project")
-        )
 
 
 class Person:

@@ -64,6 +64,7 @@ python3 -c 'print(1 + 1)'
 python3 -c "import json; print(json.dumps({'a': 1}))"
 python3 - <<'E'⏎print(open('main.py').read())⏎E
 python3 script.py
+echo 'print(2)' | python3 -
 python3 -m unittest test_it
 python3 -m py_compile script.py
 gzip -c main.py | gunzip -c
@@ -107,6 +108,7 @@ python3 -c "import os; os.remove('main.py')"
 python3 -c "import pathlib; pathlib.Path('new').touch()" 2>/dev/null || true
 python3 writer.py
 sh writer.sh 2>/dev/null; true
+echo "open('main.py', 'w')" | python3 2>/dev/null; true
 find . -name main.py -delete
 find . -name main.py -exec truncate -s 0 {} +
 ls | tee main.py

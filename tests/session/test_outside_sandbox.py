@@ -308,7 +308,7 @@ async def test_no_rule_counts_for_what_a_job_in_the_background_could_change_mean
     await session.run("sleep 30", background=True)
     session.answer = NO
     assert (await session.run("make", outside=True)).is_refused
-    assert "what job-1 changes meanwhile" in session.questions[-1].warnings[-1]
+    assert "whatever job-1 writes" in session.questions[-1].warnings[-1]
     result = await session.run("git commit -qm x --allow-empty")  # nothing that a job could change
     assert result.summary.endswith("outside the sandbox")
 
@@ -363,7 +363,7 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         warning.partition("keys: ")[2]
         for question in session.questions
         for warning in question.warnings
-        if "changed in this session" in warning
+        if "what this session changed" in warning
     ]
     assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
 

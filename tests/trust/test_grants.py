@@ -181,6 +181,7 @@ def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write
 
 
 def test_every_wish_is_told_in_plain_words(project: Path):
+    (project / "hook.sh").write_text("exit 0\n")
     review = wanting(project, {**POWERFUL, "llm": {"provider": "p"}})
     assert lines_of(review) == [
         ".ybs.json: chooses the provider p",

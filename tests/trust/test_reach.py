@@ -180,6 +180,39 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ('ln -s "$PWD" /tmp/z; cd /tmp/z/x; sh y/deep.sh', "a program that something else names"),
         ("tar c . | tar x -C $TMPDIR; sh $TMPDIR/h", "a program that something else names"),
         ("HOME=. bash -lc true", "a program that something else names"),
+        ("flake8 src", "`flake8`"),
+        ("node .", "`node`"),
+        ("node ./lib", "`node`"),
+        ("node --test", "`node`"),
+        ("perl -e 1 -Mx", "a program that something else names"),
+        ("tar cf /dev/null *", "`tar`"),
+        ("rg --files *", "a program that something else names"),
+        ("git difftool -y", "a program that something else names"),
+        ("cd /usr && bin/h", "a program that something else names"),
+        ("sh -c flake8", "`sh`"),
+        ("echo x | node", "`node`, given what another program prints"),
+        ("sh <<E\nflake8\nE", "`flake8`"),
+        ("if (true) then flake8; fi", "`flake8`"),
+        ("f() { flake8; }; f", "`flake8`"),
+        ("case x in x) flake8;; esac", "`flake8`"),
+        ("echo in x\nflake8)", "`flake8`"),
+        (">/dev/null flake8", "`>/dev/null`"),
+        ('x="$(flake8)"', "`flake8`"),
+        ('x="$(: "a b"; flake8)"', "`flake8`"),
+        ('echo "it`flake8`"', "`…`"),
+        ("x=$(flake8 true)", "`flake8`"),
+        ("env -u$(flake8) true", "`-u$`"),
+        ("case $(flake8) in a) true;; esac", "a program that something else names"),
+        ("case x in a) true;; b ) flake8;; esac", "`flake8`"),
+        ("fla'ke'8", "`flake8`"),
+        ("fla\\ke8", "`fla\x02e8`".replace("\x02", "…")),
+        ("fla\\\nke8", "`flake8`"),
+        ("true # don't\nflake8\n# it's", "`flake8`"),
+        ("true 'a", "`…`"),
+        ("$'flake8'", "a program that something else names"),
+        (f"true {'x' * 1_000}", "a command too long to be read"),
+        ("./waits", "waits"),
+        ("./picks", "picks"),
         ("HOME=$PWD/x bash -lc true", "a program that something else names"),
         ("HOME=TOP/x bash -lc true", "a program that something else names"),
     ],
@@ -191,6 +224,8 @@ def test_what_runs_files_that_cannot_be_known_is_named(
     put(tree, "loads", "#!/bin/sh\n. ./hooks/a.sh\n", 0o755)
     put(tree, "makes", "#!/usr/bin/env bash\nif make check; then exit 0; fi\n", 0o755)
     put(tree, "opens", '#!/bin/sh\n"$1" now\n', 0o755)
+    put(tree, "waits", "#!/bin/sh\ntimeout -k 1 5 flake8\n", 0o755)
+    put(tree, "picks", "#!/bin/sh\ncase x in x) nice -n 1 flake8;; esac\n", 0o755)
     put(tree, "odd.txt", "./h\n")
     put(tree, "interpreted", "#!./h\n", 0o755)
     put(tree, "x/snake", "#!/usr/bin/env python3\nimport json\n", 0o755)
@@ -222,6 +257,12 @@ def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
         "jq -r .tool_input.file_path | xargs ruff format",
         "jq . data.json",
         "git status --short",
+        "timeout 5 ruff format; echo 'done; (ok)' \"it's\" # don't",
+        'f=$(jq -r .x); if [[ $f == *.py && -f $f ]]; then ruff check "$f"; fi',
+        "case x in a.py|'a b') ruff format x;; b.md) exit $((1+1));; esac",
+        'say() { echo "$(date +%T) $1"; }; say "now"',
+        'bash "$CLAUDE_PROJECT_DIR/h"',
+        "perl -ne 'print' data.json",
     ):
         assert found(tree, words).unknown == (), words
     assert found(tree, "tool", "${X}", "a b").unknown == ()

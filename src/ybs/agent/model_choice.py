@@ -67,8 +67,8 @@ def lacks_model(host: Host, config: Config) -> bool:
     from ybs.providers.local.models import starter_installed
 
     llm = config.llm
-    is_chosen = chosen_name(config) or config.router.enabled or asks_for_router("", llm.model)
-    return not is_chosen and not starter_installed(host)
+    is_named = chosen_name(config) or config.router.enabled or asks_for_router("", llm.model)
+    return not is_named and not starter_installed(host)
 
 
 def asks_for_router(provider: str | None, model: str | None) -> bool:
@@ -202,10 +202,14 @@ def may_turn_out_small(
     return runs_here(host, provider, model.name, config)
 
 
+def is_chosen(config: Config) -> bool:
+    """Return whether the settings say which model is used; the starter model is where they do not."""
+    return bool(config.llm.provider or config.llm.endpoint or config.router.arms)
+
+
 def note_on(config: Config, model: Model) -> str:
     """Return what the person should know of a model that nobody chose; empty where somebody did."""
-    is_chosen = config.llm.provider or config.llm.endpoint or config.router.arms
-    if is_chosen or isinstance(model, InProcessModel):
+    if is_chosen(config) or isinstance(model, InProcessModel):
         return ""
     return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."
 

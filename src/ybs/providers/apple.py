@@ -52,7 +52,7 @@ _ERRORS: Final[tuple[tuple[str, type[ModelError], str], ...]] = (
     ("RefusalError", NotServed, "Apple's model refuses this request"),
     ("UnsupportedLanguageOrLocaleError", NotServed, "Apple's model does not know this language"),
 )
-_REMEDIES: Final = {
+_REMEDIES: Final[dict[type[ModelError], tuple[Remedy, ...]]] = {
     ContextTooLong: (Remedy("begin_anew"), Remedy("change_model")),
     NotServed: _OTHER,
 }

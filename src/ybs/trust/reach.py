@@ -25,6 +25,7 @@ _MOST_LINKS = 8
 _DEEPEST = 4
 _MOST_PARTS = 10
 _LARGEST_SCRIPT = 64_000
+_LONGEST_LINE = 1_000
 _ANY_FILE = "what may be any file"
 _TOO_LONG = "a command too long to be read"
 #: Programs that run what their own files say, which no command names: the recipes, packages and plugins of a project.
@@ -42,10 +43,21 @@ _RUNNERS: Final = re.compile(
 _INTERPRETERS: Final = re.compile(
     r"(?:(?:ba|da|z|k|a|fi)?sh|busybox|source|node(?:js)?|ruby|perl|php|lua|osascript|pwsh|(?:python|pypy)[\d.]*)\Z"
 )
+#: Programs, and words of the shell, that run no file which their command does not name, and no other program that is not looked for
+#: in it (`-exec`, `system()`). A hook that runs anything else only reads the project.
+_CLOSED: Final = re.compile(
+    r"(?:\[\[?|-[a-z]+|:|\.|source|true|false|test|echo|printf|read|cd|pwd|set|unset|export|local|readonly|declare|shift|exit|return|break|continue"
+    r"|wait|for|case|esac|if|fi|while|until|do|done|then|else|elif|in|[{}!]|cat|head|tail|tac|nl|wc|cut|tr|sort|uniq|tee|paste|join|comm"
+    r"|fold|fmt|rev|column|expand|od|xxd|hexdump|base64|[ef]?grep|rg|g?sed|[gmn]?awk|jq|yq|ls|find|stat|file|du|df|basename|dirname"
+    r"|realpath|readlink|mkdir|rmdir|mktemp|rm|cp|mv|touch|chmod|diff|cmp|date|sleep|seq|id|whoami|uname|hostname|printenv|type|which|kill|jobs"
+    r"|env|xargs|exec|time|command|umask|ulimit|cksum|md5sum|sha\d+sum|shasum|logger|curl|wget|git|ruff|black|isort|gofmt|gofumpt|rustfmt|shfmt|shellcheck"
+    r"|clang-format|stylua|taplo|notify-send|say|afplay|paplay|aplay|terminal-notifier|tput|stty|clear)\Z"
+)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?\Z")
 _SHELL = re.compile(r"(?:(?:ba|da|z|k|a|fi)?sh|source)\Z")
 _WITHOUT_SCRIPT = re.compile(r"\s-\w*[cm]")
 _SHELL_LINE = re.compile(rb"#![^\n]*\b(?:ba|da|z|k|a|fi)?sh\b")
+_OWN_SHELL = re.compile(r"\A\s*(?:/usr/bin/env\s+|/\S*/)\w*sh(?:\s+-[a-bd-z]+)?\s*\n")
 _SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", "")
 _DATA_SUFFIXES = (
     *(".json", ".jsonc", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf", ".md", ".txt", ".rst"),
@@ -83,6 +95,27 @@ _GIVEN = re.compile(
     r"|\b(?:HOME|ZDOTDIR|XDG_\w+|GIT_(?:CONFIG\w*|EXEC_PATH|DIR)|LD_\w+|PERL5LIB|RUBYLIB|NODE_PATH|LUA_PATH)=[\"']?(?![/\"'\s]|\Z)",
     re.DOTALL,
 )
+#: Comments, quotations and escapes, in their order; a quotation that cannot be followed is its first sign alone.
+_QUOTED: Final = re.compile(
+    r"(?<![^\s;&|()])\#[^\n]*|\$\(\([^()]*\)\)|'[^']*'|\"(?:[^\"\\$`]|\\.|\$(?!\()|\$\((?:[^()\"'`\\]|\"[^()\"'`\\]*\")*\))*\"|\\.|[\"']",
+    re.DOTALL,
+)
+_PATTERNS: Final = re.compile(
+    r"(?:((?:^|[;&|({]|\bdo|\bthen)\s*case\s+[^\s()`]+\s+in)|;;)\s*\(?[^()\s;|]+(?:\s*\|\s*[^()\s;|]+)*\s*\)",
+    re.MULTILINE,
+)
+_ODD_CASE = re.compile(r"\bcase\s(?!\s*\S+\s+in;)")
+_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\(\s*\)")
+#: A pattern that may become an option of a program that runs others, by the name of a file; and such options.
+_OPTION_BY_PATTERN = re.compile(
+    r"\b(?:find|rg|sort|g?sed|[gmn]?awk|git|env|xargs|perl|ruby|php|lua|node)\s[^;|&\n]*(?<=\s)[*?\[]"
+)
+_RUNS_BY_OPTION = re.compile(
+    r"\bgit\s[^;|&\n]*(?<=\s)(?:-c|-O|--(?:exec|ext|open|config-env)|(?:submodule|difftool|mergetool)\b)"
+    r"|\brg\s[^;|&\n]*--pre|\bsort\s[^;|&\n]*--comp|\bfind\s[^;|&\n]*-(?:exec|ok)|\bcd\s+[/~-]|\.\./"
+)
+_PLAIN_WORD = re.compile(r"[\w./@%+=:,-]+\Z")
+_OPTIONS_OF_CODE = re.compile(r"-[0aeilnpE]+(?:\.\w+)?\Z")
 #: A copy of the project, or a way to it, from where any file of it may be run.
 _COPIES: Final = re.compile(
     r"\b(?:cp\s+(?:-\S+\s+)*-\w*[rRa]|rsync|tar|cpio|ln|git\b[^;|&\n]*\s(?:worktree|clone|archive))\b.*"
@@ -97,9 +130,9 @@ _NAMED_INSIDE: Final = re.compile(r"[\w.@+/-]+")
 _LOADED_SUFFIXES = ("", ".py", ".js", ".mjs", ".cjs", ".rb", ".pl", ".pm", ".lua", ".php")
 #: Where a command begins in a script, behind what only starts another one.
 _BEGINS = re.compile(
-    r"(?:^|[;&|(`]|-exec\s|-c\s+[\"'])\s*"
-    r"(?:(?:if|while|until|elif|then|do|else|exec|env|sudo|time|nice|nohup|command|xargs|[!{])\s+(?:-\S+\s+)*|[A-Za-z_]\w*=\S*\s+)*"
-    r"[\"']?(?P<program>[^\s;&|()`\"']+)(?:[\"']?[ \t]+(?P<next>[^\s;&|()`]+))?",
+    r"(?:^|[;&|(`]|\)\s*(?=[({]|(?:then|do|else|elif|if|while|until|for|case|time|!)\s)|-exec\s|-c\s+[\"'])\s*"
+    r"(?:(?:if|while|until|elif|then|do|else|exec|env|sudo|time|nice|nohup|command|xargs|[!{])\s+(?:-[^\s;&|()`]+\s+)*|timeout\s+\d+\w?\s+|[A-Za-z_]\w*\+?=[^\s;&|()`]*\s+)*"
+    r"[\"']?(?P<program>(?![A-Za-z_]\w*\+?=)[^\s;&|()`\"']+)(?:[\"']?[ \t]+(?P<next>[^\s;&|()`]+))?",
     re.MULTILINE,
 )
 #: The beginning of a path that is there only if its folder lists it.
@@ -125,6 +158,8 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
         unknown.pop(_ANY_FILE, None)  # a variable that the program is given
     elif _has_open_program(_PROJECT.sub(".", text).replace(str(folder), ".")):
         unknown["a program that something else names"] = None
+    elif not unknown and (program := _unknown_program(text, search)):
+        unknown[program] = None
     for path in search.regular:
         unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
     return Reach(tuple(sorted(search.files)), tuple(unknown))
@@ -345,6 +380,63 @@ def _has_open_program(text: str) -> bool:
     return False
 
 
+def _unknown_program(text: str, search: _Search) -> str:
+    """Return a program of a command or script that may run files which are not named there, "" without one."""
+    plain = _PROJECT.sub(".", text.replace("\\\n", "")).replace(search.folder, ".")
+    bare = _QUOTES.sub("", plain)
+    plain = _PATTERNS.sub(r"\1;", _QUOTED.sub(_unquoted, plain))
+    if max(map(len, plain.split("\n"))) > _LONGEST_LINE:
+        return _TOO_LONG
+    if (
+        "$'" in text
+        or _ODD_CASE.search(plain)
+        or _OPTION_BY_PATTERN.search(plain)
+        or _RUNS_BY_OPTION.search(bare)
+    ):
+        return "a program that something else names"
+    own = {os.path.basename(path) for path in search.regular}  # noqa: PTH119 - a text
+    functions = set(_FUNCTION.findall(plain))
+    for begin in _BEGINS.finditer(plain):
+        folder, slash, name = begin["program"].rpartition("/")
+        if slash and not folder.startswith(("/", "~")):
+            is_closed = name in own
+        elif _INTERPRETERS.match(name):
+            is_closed = _is_given_known(name, plain[begin.end("program") :], own)
+        else:
+            is_closed = name in functions or bool(_CLOSED.match(name))
+        if not is_closed:
+            return f"`{begin['program']}`".replace(_ANY, "…")
+    return ""
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    """Return what stands for a comment, a quotation or an escape: its plain name, the commands in it, or a sign that no name has."""
+    text = match[0]
+    if text.startswith("#"):
+        return ""
+    if text.startswith("$"):
+        return _ANY  # a number
+    inside = text.strip("\"'")
+    if not inside:
+        return f"\n{_ANY}\n" if len(text) == 1 else ""
+    return inside if _PLAIN_WORD.match(inside) or "$(" in inside else _ANY
+
+
+def _is_given_known(name: str, rest: str, own: set[str]) -> bool:
+    """Return whether an interpreter is given code or a file of the project, and no option that loads another one."""
+    rest = re.split(r"[;&|\n()]", rest)[0]
+    words = rest.split()
+    if _PYTHON.match(name):
+        return True  # judged by itself
+    options = [word for word in words if word.startswith("-")]
+    files = [word for word in words if os.path.basename(word) in own]  # noqa: PTH119 - a text
+    if _SHELL.match(name):
+        return bool(files or "<" in rest) and not any("c" in option for option in options)
+    return words[:1] in (files[:1] or [""], options[:1] or [""]) and all(
+        map(_OPTIONS_OF_CODE.match, options)
+    )
+
+
 def _names_in(folder: str) -> set[str] | None:
     """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
     try:
@@ -398,9 +490,12 @@ def _runs_more(text: str, path: str, search: _Search, folder: Path, home: Path) 
     """Return whether a script of a shell names files of the project that its command does not, or runs what does."""
     inner = _Search(str(folder), str(home), [str((folder / path).parent)])
     inner.follow(text)
-    names = {match["program"].rpartition("/")[2] for match in _BEGINS.finditer(text)}
     others = inner.files - search.files
     if inner.problems or any(not each.startswith(BOUND_FOLDERS) for each in others):
         return True
-    runs = any(_RUNNERS.match(name) or _PYTHON.match(name) for name in names)
-    return runs or _has_open_program(_PROJECT.sub(".", text))
+    if any(map(_PYTHON.match, inner.words)):
+        return True
+    is_open = _unknown_program(_OWN_SHELL.sub("", text), inner) or _has_open_program(
+        _PROJECT.sub(".", text)
+    )
+    return bool(is_open)

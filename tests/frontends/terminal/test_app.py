@@ -17,6 +17,7 @@ from ybs.config.schema import Config, Ui
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
 from ybs.frontends.terminal.questions.trust import ask_trust
+from ybs.providers.local import models
 from ybs.session.options import Options
 from ybs.session.settings import load_settings
 
@@ -116,6 +117,23 @@ def test_choosing_nothing_ends_with_what_is_missing(
     with pytest.raises(NothingConfigured):
         open_or_set_up(Options(host=this_host(), folder=project))
     assert list(home.iterdir()) == []
+
+
+@every_row(("mode", "is_said"), [("ask", True), ("plan", False)])
+def test_who_has_chosen_nothing_reads_what_the_mode_ask_does(
+    mode: str,
+    is_said: bool,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(models, "STARTER_BYTES", 4)
+    models.models_folder(this_host()).mkdir(parents=True, exist_ok=True)
+    models.starter_path(this_host()).write_bytes(b"GGUF")
+    open_or_set_up(Options.of(project, {"mode": mode}))
+    assert ("Unasked: any command" in capsys.readouterr().out) is is_said
+    open_or_set_up(Options.of(project, {"provider": "ollama", "model": "m"}))
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.integration

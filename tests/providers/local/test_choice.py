@@ -1,4 +1,4 @@
-"""What is chosen for thirty machines, and that nothing chosen needs more memory than there is."""
+"""What is chosen for two dozen machines, and that nothing chosen needs more memory than there is."""
 
 from itertools import product
 
@@ -44,33 +44,17 @@ C, Q3 = "qwen2.5-coder", "qwen3-coder-30b"
 #: Machine, the model that is chosen, its window, and the layers on graphics processors (all: one more than the model has).
 MACHINES = [
     ("a board computer", machine(4, 1, 0.6), "", 0, 0),
-    ("a small cloud machine", machine(1, 1, 0.7), "", 0, 0),
     ("two gigabytes", machine(2, 2, 1.3), f"{C}-0.5b:q4_k_m", 8192, 0),
     ("an old laptop", machine(2, 4, 2.5), f"{C}-1.5b:q4_k_m", 8192, 0),
     ("two cores", machine(2, 24, 20), f"{C}-1.5b:q4_k_m", 8192, 0),
-    ("two cores, very much memory", machine(2, 256, 250), f"{C}-1.5b:q4_k_m", 8192, 0),
     ("a small office machine", machine(4, 8, 5), f"{C}-1.5b:q4_k_m", 8192, 0),
     ("the same, busy", machine(4, 8, 1.5), f"{C}-0.5b:q4_k_m", 8192, 0),
-    ("the same, full", machine(4, 8, 0.5), "", 0, 0),
-    ("four cores", machine(4, 16, 12), f"{C}-1.5b:q4_k_m", 8192, 0),
     ("a laptop", machine(8, 16, 11), f"{C}-7b:q4_k_m", 8192, 0),
-    ("a laptop with a browser open", machine(8, 16, 6), f"{C}-1.5b:q4_k_m", 8192, 0),
     ("a desktop without a card", machine(8, 32, 27), f"{C}-7b:q4_k_m", 8192, 0),
-    ("a workstation without a card", machine(12, 64, 58), f"{Q3}:q4_k_m", 8192, 0),
     ("a server without a card", machine(64, 512, 480), f"{Q3}:q4_k_m", 8192, 0),
-    ("a card of 2 GB", machine(4, 8, 5, card("GeForce MX150", 2)), f"{C}-1.5b:q4_k_m", 8192, 15),
     ("a card of 4 GB", machine(8, 16, 12, card("GTX 1650", 4)), f"{C}-7b:q4_k_m", 8192, 14),
     ("a card of 6 GB", machine(8, 16, 12, card("RTX 3060 Laptop", 6)), f"{C}-14b:q4_k_m", 8192, 20),
-    (
-        "a card of 8 GB, little memory",
-        machine(6, 8, 5, card("RTX 3070", 8)),
-        f"{C}-7b:q4_k_m",
-        16_384,
-        29,
-    ),
     ("a card of 8 GB", machine(8, 32, 26, card("RTX 3070", 8)), f"{Q3}:q4_k_m", 8192, 16),
-    ("a card of 12 GB", machine(8, 16, 12, card("RTX 3060", 12)), f"{C}-14b:q4_k_m", 8192, 47),
-    ("a card of 16 GB", machine(12, 32, 26, card("RTX 4060 Ti", 16)), f"{Q3}:q4_k_m", 8192, 35),
     ("a card of 24 GB", machine(16, 64, 58, card("RTX 4090", 24)), f"{Q3}:q4_k_m", 16_384, 49),
     ("that card, in use", machine(16, 64, 58, card("RTX 4090", 24, 3)), f"{Q3}:q4_k_m", 8192, 5),
     (
@@ -80,20 +64,12 @@ MACHINES = [
         32_768,
         49,
     ),
-    ("a card of 80 GB", machine(32, 256, 240, card("H100", 80)), f"{Q3}:q8_0", 32_768, 49),
     (
         "a Radeon of 8 GB",
         machine(6, 16, 12, card("Radeon RX 6600", 8)),
         f"{C}-14b:q4_k_m",
         8192,
         29,
-    ),
-    (
-        "a Radeon of 24 GB",
-        machine(12, 32, 26, card("Radeon RX 7900 XTX", 24)),
-        f"{Q3}:q4_k_m",
-        16_384,
-        49,
     ),
     (
         "a Radeon that is a part of the processor",
@@ -118,7 +94,6 @@ MACHINES = [
     ),
     ("a Mac of 8 GB", mac(4, 8, 4), f"{C}-1.5b:q8_0", 16_384, 29),
     ("a Mac of 16 GB", mac(4, 16, 11), f"{C}-7b:q8_0", 16_384, 29),
-    ("a Mac of 32 GB", mac(8, 32, 25), f"{Q3}:q4_k_m", 16_384, 49),
     ("a Mac of 64 GB", mac(10, 64, 55), f"{Q3}:q8_0", 32_768, 49),
     ("a Mac that is full", mac(8, 16, 1.3), f"{C}-0.5b:q4_k_m", 8192, 0),
     ("a system that says nothing", Machine(cores=4), f"{C}-1.5b:q4_k_m", 8192, 0),

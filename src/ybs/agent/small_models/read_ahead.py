@@ -59,6 +59,7 @@ MOST_LINES: Final = 10
 _FILE: Final = "[File "
 
 _IS_TEST = lazy(TEST)
+_PROJECT = lazy(r"(?i)\b(?:project|repo(?:sitory)?|code ?base)\b")
 _OF_TESTS = lazy(r"(?i)\btests?\b")
 #: A word in the name of a file: `test_cart`, `CartTest`.
 _PART = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -313,9 +314,11 @@ def _terms_within(words: str, folder: str) -> list[str]:
 def _few(words: str, listed: Sequence[str]) -> Sequence[str]:
     """Return the files of a project that has so few that all may be meant; of what is to be repaired, the code.
 
-    Where tests fail, that is the code that a test is named after.
+    Where tests fail, that is the code that a test is named after. What the project is, the README says.
     """
     intent = intent_of(words)
+    if intent == "question" and re.search(_PROJECT(), words) and not terms_in(words):
+        return [path for path in listed if path.lower().startswith("readme")][:1]
     if intent in ("question", "create"):
         return ()
     if intent == "fix":

@@ -56,7 +56,7 @@ def open_or_set_up(options: "Options") -> "Session":
     """Open a session; where nothing is configured the person chooses first, and decides about trust then."""
     from msgspec.structs import replace
 
-    from ybs.agent.model_choice import NothingConfigured, lacks_model
+    from ybs.agent.model_choice import NothingConfigured, is_chosen, lacks_model
     from ybs.commands.open import open_session
     from ybs.session.settings import load_settings
 
@@ -64,7 +64,10 @@ def open_or_set_up(options: "Options") -> "Session":
     options = replace(options, loaded=loaded)
     if not lacks_model(options.host, loaded.config):
         with suppress(NothingConfigured):  # a router may have too few models
-            return open_session(with_trust(options))
+            session = open_session(with_trust(options))
+            if not is_chosen(loaded.config) and loaded.config.safety.mode == "ask":
+                say_mode()
+            return session
     chosen = with_choice(options)
     if chosen is None:
         raise NothingConfigured
@@ -76,7 +79,6 @@ def with_choice(options: "Options") -> "Options | None":
     from msgspec.structs import replace
 
     from ybs.core.errors import ConfigError
-    from ybs.frontends.terminal.start.edits import KEY, MODE_ASK  # the first run only
     from ybs.frontends.terminal.start.setup import choose, keep, words_of
     from ybs.session.settings import load_settings
 
@@ -94,8 +96,15 @@ def with_choice(options: "Options") -> "Options | None":
             say(f"{error}\nThe choice is used for this run only.\n")
         else:
             settings = {"llm.model": None}  # a --model before it was meant for no provider
-    say(f"{MODE_ASK}\nTo be asked before each edit, too, set {KEY} to true.\n")
+    say_mode()
     return replace(options, overrides={**options.overrides, **settings}, loaded=None)
+
+
+def say_mode() -> None:
+    """Say what the mode `ask` does, to a person who has chosen nothing yet."""
+    from ybs.frontends.terminal.start.edits import KEY, MODE_ASK
+
+    say(f"{MODE_ASK}\nTo be asked before each edit, too, set {KEY} to true.\n")
 
 
 def with_trust(options: "Options") -> "Options":

@@ -2,21 +2,22 @@
 
 from pathlib import Path
 
-from ybs.config.host import Host
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.security.sandbox.launch import Launch
 from ybs.session.status import Status
 
 
 async def run_subcommand(
-    name: str, host: Host, folder: Path, *, using: str = "", has_input: bool = True
+    name: str, session: TerminalSession, *, using: str = "", has_input: bool = True
 ) -> int:
-    """Run a subcommand with the Python and the ybs of this process, for a project's folder and the model in use; return its exit code."""
+    """Run a subcommand with the Python and the ybs of this process, for a session's folder and model; return its exit code."""
     from asyncio.subprocess import DEVNULL
 
     from ybs.security.launcher import environ_away, python, start_in_loop
 
-    words = python("-m", "ybs", name, "--folder", str(folder), "--using", using)
+    host, folder = session.host, Path(session.status().folder)
+    model = _model_options(session) if name == "doctor" else []
+    words = python("-m", "ybs", *model, name, "--folder", str(folder), "--using", using)
     process = await start_in_loop(
         Launch(words, environ_away(host.environ, (folder, *host.roots))),
         stdin=None if has_input else DEVNULL,
@@ -25,6 +26,17 @@ async def run_subcommand(
         has_own_group=False,
     )
     return await process.wait()
+
+
+def _model_options(session: TerminalSession) -> list[str]:
+    """Return the options that name the model in use; none where nobody chose one."""
+    llm, state = session.config.llm, session.status()
+    is_as_begun = state.provider == (llm.provider or state.provider)
+    endpoint = llm.endpoint if is_as_begun else None
+    if not (endpoint or llm.provider):
+        return []
+    named = {"--provider": state.provider, "--model": state.model, "--endpoint": endpoint}
+    return [word for option, value in named.items() if value for word in (option, value)]
 
 
 def chosen_line(session: TerminalSession, state: Status) -> str:

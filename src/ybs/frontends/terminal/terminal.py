@@ -292,10 +292,10 @@ class Terminal:
     async def _run_program(self, name: str) -> None:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""
         async with self.window.away():
+            self._scroll.draw()
             state = self.state
             using = ", ".join(filter(None, (state.model, state.shown_provider)))
-            folder = Path(state.folder)
-            code = await run_subcommand(name, self.session.host, folder, using=using)
+            code = await run_subcommand(name, self.session, using=using)
         if name == "setup" and code == 0 and (line := chosen_line(self.session, state)):
             self.work.choose(line)
 

@@ -81,7 +81,7 @@ def _all(host: Host) -> dict[str, ModelNotes]:
 
 #: A start that takes longer is announced, then reported this often, in seconds.
 ANNOUNCED_AFTER: Final = 0.5
-REPORTED_EVERY: Final = 5.0
+REPORTED_EVERY: Final = 30.0
 #: A server that nobody has used for so long ends.
 KEPT_MINUTES: Final = 15.0
 #: A model that is tried has said its call by then, or says too much.

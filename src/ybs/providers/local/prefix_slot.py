@@ -30,9 +30,7 @@ from ybs.providers.remote import RemoteModel
 MOST_CHARS: Final = 6_000
 #: So many beginnings are kept, each of some 30 MB.
 KEPT: Final = 4
-READING: Final = (
-    "The local model reads how to work here. That is kept: it is done once for each model."
-)
+READING: Final = "The local model reads how to work here, which can take a minute or more. That is kept: it is done once for each model."
 _MARK: Final = "\x02words\x03"
 _QUICK_SECONDS: Final = 20.0
 #: As long as the first piece of an answer may take: others wait until the beginning is read.

@@ -14,8 +14,8 @@ from ybs.core.lazy import lazy
 
 #: Longer texts are not clear, nor those with more separators and quotes.
 _MOST_CHARACTERS = 100_000
-_MOST_MARKS = 5_000
-_MARKS = " \t\n;|&<>'\"\\$"
+_MOST_MARKS = 2_000
+_MARKS = "\"'`$(){}[];|&<>\\\n"
 _PLAIN = r"""[^\s\0-\x1f\x7f'"`\\$&|;<>(){}#]++"""
 _VARIABLE = r"\$[A-Za-z_][A-Za-z0-9_]*"
 _PIECE = (
@@ -82,10 +82,10 @@ GRAMMAR = words_in(
 )
 
 
-def is_short(text: str, most: int, most_marks: int, marks: str) -> bool:
-    """Return whether a text has neither more characters nor more marks than these."""
-    has_few = len(text) <= most_marks or sum(map(text.count, marks)) <= most_marks
-    return len(text) <= most and has_few
+def is_short(text: str) -> bool:
+    """Return whether a text is short enough to be judged."""
+    has_few = len(text) <= _MOST_MARKS or sum(map(text.count, _MARKS)) <= _MOST_MARKS
+    return len(text) <= _MOST_CHARACTERS and has_few
 
 
 def is_open(token: str) -> bool:
@@ -97,9 +97,7 @@ def is_open(token: str) -> bool:
 
 def parse(text: str) -> Script:
     """Recognise a flat line. Never raises."""
-    script = Script(
-        [Command([], [])], is_clear=is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS)
-    )
+    script = Script([Command([], [])], is_clear=is_short(text))
     if script.is_clear and _PLAIN_LINE.fullmatch(text):
         words = text.split()
         if words and words[0] not in GRAMMAR and "=" not in words[0]:

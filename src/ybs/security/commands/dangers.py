@@ -17,11 +17,8 @@ from ybs.security.commands.options import GIT_GLOBAL, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 
 _UNSAVED = "throws away changes that are not committed"
-_FAR_HISTORY = "overwrites or deletes history at the other end"
-_PUBLISHED = "publishes, which cannot be taken back"
-_CLOUD = "deletes resources of a cloud or cluster"
+_CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
 _SCHEMA = "deletes the data of a database"
-_REMOVED = "remove purge autoremove erase uninstall del"
 #: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is gone for good or
 #: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
@@ -36,60 +33,42 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("kill", "", "-1", "ends every process"),
     ("chmod chown", "777 /", "-r", "changes the rights of a whole tree"),
     ("find fd fdfind", "", "-delete", "deletes every file it finds"),
-    ("tar bsdtar", "", "--remove-files", "deletes the files that it packs"),
+    ("tar bsdtar rsync 7z 7za 7zz", "", "--remove-files --remove-source-files -sdel", "deletes the files that it packs or copies"),
     ("zip", "", "-m --move", "deletes the files that it packs"),
-    ("rsync", "", "--remove-source-files", "deletes the files that it copies"),
-    ("7z 7za 7zz", "", "-sdel", "deletes the files that it packs"),
     ("crontab", "", "-r", "deletes all scheduled jobs"),
     ("userdel groupdel deluser", "", "", "deletes a user or group"),
     ("iptables nft ufw", "flush disable reset", "", "opens the firewall"),
     ("iptables ip6tables", "", "-F --flush -X", "opens the firewall"),
-    ("zfs zpool btrfs cryptsetup", "destroy labelclear luksformat luksFormat erase delete", "", "destroys data for good"),
-    ("diskutil", "eraseDisk eraseVolume partitionDisk zeroDisk reformat", "", "destroys data for good"),
+    ("zfs zpool btrfs cryptsetup diskutil", "destroy labelclear luksformat luksFormat erase delete eraseDisk eraseVolume partitionDisk zeroDisk reformat", "", "destroys data for good"),
     ("docker podman", "prune", "", "deletes containers, images or volumes"),
     ("docker podman", "rm rmi", "-f", "deletes containers or images"),
     ("docker podman", "volume", "rm", "deletes volumes"),
     ("docker podman docker-compose", "down", "-v --volumes --rmi", "deletes containers and their volumes"),
-    ("kubectl oc helm", "delete drain uninstall", "", _CLOUD),
-    ("terraform tofu pulumi vagrant cdk serverless sls minikube kind eksctl", "destroy delete remove", "", _CLOUD),
-    ("terraform tofu", "apply", "-destroy --destroy -auto-approve --auto-approve", _CLOUD),
-    ("aws", "rb terminate-instances delete-bucket delete-stack delete-db-instance delete-table", "", _CLOUD),
-    ("aws", "rm", "-r", _CLOUD),
-    ("aws", "sync", "--delete", _CLOUD),
-    ("gcloud az gsutil doctl flyctl fly heroku", "delete destroy rm rb apps:destroy pg:reset", "", _CLOUD),
-    ("gh", "delete", "", "deletes a repository, release or secret"),
-    ("npm pnpm yarn cargo uv poetry flit hatch bun lerna", "publish unpublish yank", "", _PUBLISHED),
-    ("twine gem pod", "upload push yank trunk", "", _PUBLISHED),
+    ("kubectl oc helm terraform tofu pulumi vagrant cdk serverless sls minikube kind eksctl gcloud az gsutil doctl flyctl fly heroku gh aws", "delete destroy drain uninstall remove rm rb apps:destroy pg:reset terminate-instances delete-bucket delete-stack delete-db-instance delete-table", "", _CLOUD),
+    ("terraform tofu aws", "apply sync", "-destroy --destroy -auto-approve --auto-approve --delete", _CLOUD),
+    ("npm pnpm yarn cargo uv poetry flit hatch bun lerna twine gem pod", "publish unpublish yank upload push trunk", "", "publishes, which cannot be taken back"),
     ("dropdb dropuser", "", "", _SCHEMA),
-    ("redis-cli", "flushall flushdb FLUSHALL FLUSHDB", "", _SCHEMA),
-    ("rails rake", "db:drop db:reset db:purge db:schema:load", "", _SCHEMA),
-    ("manage django-admin", "flush reset_db sqlflush", "", _SCHEMA),
-    ("prisma artisan mix alembic sequelize knex", "reset migrate:fresh migrate:reset db:wipe ecto.drop ecto.reset downgrade db:drop migrate:rollback", "", _SCHEMA),
-    ("apt apt-get aptitude dnf yum zypper brew snap flatpak apk", _REMOVED, "", "removes packages"),
-    ("pip uv npm pnpm yarn", _REMOVED, "", "removes packages"),
+    ("redis-cli rails rake manage django-admin prisma artisan mix alembic sequelize knex", "flushall flushdb FLUSHALL FLUSHDB flush reset reset_db sqlflush db:drop db:reset db:purge db:schema:load db:wipe migrate:fresh migrate:reset migrate:rollback ecto.drop ecto.reset downgrade", "", _SCHEMA),
+    ("apt apt-get aptitude dnf yum zypper brew snap flatpak apk pip uv npm pnpm yarn", "remove purge autoremove erase uninstall del", "", "removes packages"),
     ("dpkg rpm", "", "-r -P -e --remove --purge --erase", "removes packages"),
     ("pacman", "", "-R --remove", "removes packages"),
-    ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", _FAR_HISTORY),
+    ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", "overwrites or deletes history at the other end"),
     ("git", "reset", "--hard --merge", _UNSAVED),
-    ("git", "checkout", "-f -- .", _UNSAVED),
-    ("git", "switch", "-f --discard-changes", _UNSAVED),
+    ("git", "checkout switch", "-f -- . --discard-changes", _UNSAVED),
     ("git", "restore", "!--staged", _UNSAVED),
     ("git", "clean", "-f", "deletes files that are not committed"),
     ("git", "branch", "-D", "deletes a branch with its commits"),
-    ("git", "tag", "-d --delete", "deletes a tag"),
+    ("git", "tag update-ref", "-d --delete", "deletes a tag or reference"),
     ("git", "stash", "drop clear", "deletes stashed changes"),
     ("git", "worktree", "-f", "deletes a work tree with its changes"),
-    ("git", "gc prune", "--prune --expire", "deletes the way back to old commits"),
-    ("git", "reflog", "expire delete", "deletes the way back to old commits"),
-    ("git", "update-ref", "-d", "deletes a reference"),
+    ("git", "gc prune reflog", "--prune --expire expire delete", "deletes the way back to old commits"),
     ("git", "filter-branch filter-repo", "", "rewrites the whole history"),
 )  # fmt: skip
 #: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`.
-VERB_PLACES = {
-    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "uv", "gh", "helm", "heroku", "az"), 2),
-    **dict.fromkeys(("gcloud", "doctl", "flyctl", "fly", "aws", "pulumi", "kind", "minikube"), 3),
-    **dict.fromkeys(("chmod", "chown"), 9),
-    **dict.fromkeys(("prisma", "zfs", "btrfs"), 2),
+_VERB_PLACES = {
+    **dict.fromkeys(words_in("docker podman kubectl oc uv gh helm heroku az prisma zfs btrfs"), 2),
+    **dict.fromkeys(words_in("gcloud doctl flyctl fly aws pulumi kind minikube"), 3),
+    **dict.fromkeys(words_in("chmod chown"), 9),
 }
 #: Rows by program.
 BY_PROGRAM: dict[str, list[tuple[frozenset[str], tuple[str, ...], str]]] = {}
@@ -108,10 +87,18 @@ _SQL = lazy(
     re.IGNORECASE,
 )
 _CODE_OPTION = lazy(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
+#: The same, also with the code glued to it, or named: programs, and how a word of theirs begins then.
+_CODE_WORDS = (
+    (INTERPRETERS | words_in("pypy luajit R emacs jshell"), r"-\w*[cemprBERl]|--?\w*(?:eval|print|require|import|execute|f\Z)|eval\Z"),
+    (words_in("awk gawk mawk nawk sed gsed"), r"."),
+    (words_in("make gmake just task rake"), r"[\w.-]+\s*[:+?!]*="),
+)  # fmt: skip
 _DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
 )
+#: A program for an interpreter that is no shell can be let run where it can change nothing.
+FED = "runs the program that another command or server sends it"
 _EVERYTHING = words_in("* ./* ../* /* ~/* .* **")
 _WILD = re.compile(r"[*?\[]")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
@@ -298,7 +285,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     name = stem_of(run.words[0]) if run.words else ""
     if name in BY_PROGRAM:
         given = _given(run.words)
-        yield from _rows_for((name,), set(given.operands[: VERB_PLACES.get(name, 1)]), given)
+        yield from _rows_for((name,), set(given.operands[: _VERB_PLACES.get(name, 1)]), given)
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
@@ -308,7 +295,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
         yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
     if run.is_piped_into and is_fed and name in INTERPRETERS:
-        yield f"{name}: runs what another command or server sends it"
+        yield f"{name}: {FED if name in INTERPRETED else 'runs what another command or server sends it'}"
 
 
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
@@ -331,6 +318,12 @@ def codes_in(run: Command) -> list[str]:
         for option, code in zip(run.words[1:], run.words[2:], strict=False)
         if _CODE_OPTION().fullmatch(option)
     ]
+
+
+def takes_code(words: Sequence[str]) -> bool:
+    """Return whether a word behind the program is itself what the program runs, or says so of the next one."""
+    codes = [code for names, code in _CODE_WORDS if stem_of(words[0].rpartition("/")[2]) in names]
+    return any(re.match(code, word) for code in codes for word in words[1:])
 
 
 @lru_cache(1024)

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import words_in
 
@@ -60,23 +58,16 @@ _CHOOSING = {
 }
 
 
-class Option(Struct, frozen=True):
-    """An option as it was written, and its value if it has one."""
-
-    name: str
-    value: str = ""
-
-
-def running(words: list[str]) -> Iterator[Option]:
-    """Yield the options by which a command runs what they say."""
+def running(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options by which a command runs what they say, each with its value, empty where it has none."""
     name = "".join(words[:1])
     yield from _found(words, RUNNING.get(name, ()))
     if name == "git":
         yield from _running_by_git(words)
     elif name in ("tar", "bsdtar") and _OLD_STYLE().fullmatch("".join(words[1:2])):
-        yield Option("-I")
+        yield "-I", ""
     elif name in ("less", "more", "vi", "vim", "nvim", "view"):
-        yield from (Option(word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
+        yield from ((word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
 
 
 def operands_of(words: Sequence[str]) -> list[str]:
@@ -86,7 +77,7 @@ def operands_of(words: Sequence[str]) -> list[str]:
     return [*before, *words[place + 1 :]]
 
 
-def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[Option]:
+def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for place, word in enumerate(words) if names else ():
         if not place or word[:1] != "-" or len(word) < 2:
             continue
@@ -99,7 +90,7 @@ def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[Option]:
                 is_long = name.startswith("--") and len(head) > 2
                 is_meant, given = head == name or (is_long and name.startswith(head)), value
             if is_meant:
-                yield Option(name, given or following)
+                yield name, given or following
 
 
 def git_verb(words: list[str]) -> int:
@@ -110,20 +101,20 @@ def git_verb(words: list[str]) -> int:
     return min(place, len(words))
 
 
-def _running_by_git(words: list[str]) -> Iterator[Option]:
+def _running_by_git(words: list[str]) -> Iterator[tuple[str, str]]:
     place = git_verb(words)
     verb = words[place] if place < len(words) else ""
     for word, following in zip(words[1:place], [*words[2:], ""], strict=False):
         if word == "-c":
-            yield Option("-c", following.partition("=")[2].lstrip("!"))
+            yield "-c", following.partition("=")[2].lstrip("!")
         elif word in ("-p", "--paginate"):
-            yield Option(word)
+            yield word, ""
     yield from _found(words[place:], _GIT_LETTERS.get(verb, "").split())
-    yield from (Option(word) for word in words[place:] if word.startswith("ext::"))
+    yield from ((word, "") for word in words[place:] if word.startswith("ext::"))
     if verb == "config":
         for key, value in zip(words[place + 1 :], words[place + 2 :], strict=False):
             if _GIT_KEYS().match(key):
-                yield Option(key, value.lstrip("!"))
+                yield key, value.lstrip("!")
 
 
 def is_by_goals(words: Sequence[str]) -> bool:

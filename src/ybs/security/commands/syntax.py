@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 #: Longer texts are not parsed, and so not clear; what is nested more deeply is doubted.
 _MOST_CHARACTERS = 30_000
-_MOST_MARKS = 2_000
 _DEEPEST = 40
-_MARKS = "\"'`$(){}[];|&<>\\\n"
 #: Where shells disagree, or the eye does: a pattern, and what is doubted.
 _ODDITIES = (
     (lazy(r"[\0-\x08\x0b-\x1f\x7f]"), "it holds a control character"),
@@ -53,7 +51,7 @@ _ODD = "it is not understood at {!r}"
 
 def parse(text: str, *, is_flat: bool = False) -> Script:
     """Read a text. Never raises; what is not understood is among the doubts. `is_flat`: so it was read, and both will be compared."""
-    if not is_short(text, _MOST_CHARACTERS, _MOST_MARKS, _MARKS):
+    if len(text) > _MOST_CHARACTERS or not is_short(text):
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
 

@@ -45,7 +45,8 @@ _MOST_WORDS = 5_000
 class Reading(Struct):
     """What a text runs: each program, without its folder, with its arguments, those in wrappers included.
 
-    `script` is the flat line; `doubts` say in words why a text is not clear.
+    `script` is the flat line; `doubts` say in words why a text is not clear. `scanned`: all that could be words of a
+    command; empty for a text that is clear.
     """
 
     text: str
@@ -54,20 +55,13 @@ class Reading(Struct):
     is_clear: bool = True
     doubts: dict[str, None] = field(default_factory=dict[str, None])
     word_count: int = 0
-    words: list[str] = field(default_factory=list[str])
+    scanned: list[str] = field(default_factory=list[str])
 
     @property
     def parts(self) -> list[Command]:
         """The commands of a flat line of which nothing is only known when it runs; of any other text none."""
         is_known = self.is_clear and self.script.is_clear and not self.script.has_variables
         return self.script.commands if is_known else []
-
-    @property
-    def scanned(self) -> list[str]:
-        """All that could be words of a command; empty for a text that is clear."""
-        if not self.is_clear and not self.words:
-            self.words = scan(self.text)
-        return [] if self.is_clear else self.words
 
     def doubt(self, reason: str) -> None:
         """Note why the text cannot be judged for certain."""
@@ -92,6 +86,7 @@ def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it."""
     reading = Reading(text=text, script=parse(text), runs=[])
     _follow_text(text, reading, 0, reading.script)
+    reading.scanned = [] if reading.is_clear else scan(text)
     return reading
 
 
@@ -130,7 +125,7 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
         _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
         if _TEXT.search(inner[0]):
             _follow_text(inner[0], reading, depth + 1)
-    texts = [option.value for option in options.running(run.words)]
+    texts = [value for _, value in options.running(run.words)]
     texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
     for text in filter(None, texts):
         _follow_text(text, reading, depth + 1)

@@ -62,7 +62,7 @@ _NOT_IN_GIT = words_in("apply clean clone init")
 #: Programs that write with one of these words.
 _WITH_WORD = {
     **dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), r"-[a-z]{0,3}i|--in-?place"),
-    **dict.fromkeys(("tar", "bsdtar"), r"-?[a-z]{0,3}x[a-zA-Z]*$|--extract|--get"),
+    **dict.fromkeys(("tar", "bsdtar"), r"-?[a-z]{0,3}x(?![a-zA-Z]*O)[a-zA-Z]*$|--extract|--get"),
     **dict.fromkeys(("prettier", "biome"), r"--write|-w"),
     **dict.fromkeys(("eslint", "ruff", "clippy"), r"--fix$"),
     **dict.fromkeys(("gofmt", "goimports"), r"-w"),

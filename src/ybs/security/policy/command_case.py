@@ -45,6 +45,7 @@ class CommandCase:
         self.reading: Reading = read(command)
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
+        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
         self.concerns = concerns_of(command, self.reading)
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
@@ -163,8 +164,8 @@ def _concerns_of_program(name: str, run: Command) -> Iterator[str]:
         yield f"{name} runs the substitution within a subscript"
     if run.given and stem_of(name) in INTERPRETERS:
         yield f"{name} runs the text of a here-document"
-    for option in options.running(words) if name in options.RUNNING else ():
-        yield f"{name} {option.name} runs what it is given"
+    for option, _ in options.running(words) if name in options.RUNNING else ():
+        yield f"{name} {option} runs what it is given"
 
 
 def oddities_of(text: str, reading: Reading) -> Iterator[str]:

@@ -120,9 +120,8 @@ class Gate:
         """Return the permission if the call needs neither a question nor a notice, as most do; else None, and `admit` decides."""
         judge = _judge(call, effect, preview, subject, needs)
         decision = self._decided(call, effect, subject, judge)
-        is_told = (
-            self.policy.standing.warning == self._asking.warned
-        )  # the first decision may find it
+        # The first decision may find a warning.
+        is_told = self.policy.standing.warning == self._asking.warned
         return decision if isinstance(decision, Allow) and is_told else None
 
     async def admit(

@@ -7,6 +7,7 @@ person is asked once it was stopped. So a wrong reading of a command costs nothi
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -36,7 +37,7 @@ LASTS = "every later session will read it"
 NETWORK = "it wants the network: whatever it can read could be sent away"
 #: Why a command that is to run outside is asked about in every mode but `bypass`.
 OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
-CHANGED = "outside the sandbox these files, changed in this session, would act with your keys: {}"
+CHANGED = "outside the sandbox, what this session changed would act with your keys: {}"
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
     "reduced": "the sandbox cannot keep a command from writing",
@@ -97,38 +98,27 @@ class Case:
     """One call on trial; a command in it is read once."""
 
     def __init__(
-        self,
-        call: ToolCall,
-        effect: Effect,
-        preview: Preview,
-        subject: Subject,
-        safety: Safety,
-        *,
-        without_network: "Case | None" = None,
+        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
     ) -> None:
-        """Read the call. `without_network`: the same one, which was read; the person gives this one the network."""
         self.call, self.preview, self.subject = call, preview, subject
-        self._safety = safety
         self.effect: Effect = "read" if subject.only_reads else effect
         self.name = call.name
         #: Whether the person gave it the network, and the model did not ask for it.
-        self.is_given_network = without_network is not None
-        may_want = not safety.sandbox_network
-        self.wants_network = self.is_given_network or (subject.network and may_want)
-        self.offers_network = subject.offers_network and may_want and not self.is_given_network
+        self.is_given_network = False
+        self.wants_network = subject.network and not safety.sandbox_network
+        self.offers_network = subject.offers_network and not safety.sandbox_network
         self.wants_outside = subject.outside and subject.offers_outside
         self.command: CommandCase | None = None
+        #: What may be destroyed; `foreseen`: that of which something is known before the command runs.
         self.dangers: tuple[str, ...] = ()
+        self.foreseen: tuple[str, ...] = ()
         self.blocked = ""
-        if without_network is not None:
-            self.command, self.blocked = without_network.command, without_network.blocked
-            self.dangers = without_network.dangers
-            return
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
         if subject.command or takes_text:
             self._read_commands(safety)
         if subject.destroys:
             self.dangers += (subject.destroys,)
+            self.foreseen += (subject.destroys,)
 
     def _read_commands(self, safety: Safety) -> None:
         # Loaded here: the first request of a session needs none of it.
@@ -139,6 +129,7 @@ class Case:
             command = CommandCase(text, safety)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
+            self.foreseen += command.foreseen
             self.command = command if given else None
 
     @property
@@ -232,9 +223,11 @@ class Case:
         return f"{place} with network" if self.wants_network else place
 
     def with_network(self) -> "Case":
-        """Return the same call with the network open."""
-        given = (self.call, self.effect, self.preview, self.subject, self._safety)
-        return Case(*given, without_network=self)
+        """Return the same call with the network open, given by the person."""
+        case = copy(self)
+        case.is_given_network = case.wants_network = True
+        case.offers_network = False
+        return case
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
         """Put it to the person. A rule that asks is asked anew each time."""
@@ -321,21 +314,19 @@ class Policy:
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
         asks_each_command: bool = False,
         trusts_project: Callable[[], bool] = lambda: False,
-        standing: Standing | None = None,
-        chosen: _Chosen | None = None,
     ) -> None:
-        """Read the rules, unless they are given, as `standing`. Raises ConfigError for an invalid rule.
+        """Read the rules. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
         """
-        self._chosen = chosen or _Chosen(safety.mode, safety.ask_before_edits)
+        self._chosen = _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
         self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
         #: The rules and grants in force.
-        self.standing = standing or Standing(safety, allow=allow, deny=deny, project=project)
+        self.standing = Standing(safety, allow=allow, deny=deny, project=project)
 
     @property
     def mode(self) -> Mode:
@@ -357,7 +348,9 @@ class Policy:
 
     def elsewhere(self, find_sandbox: Callable[[], Sandboxing]) -> "Policy":
         """Return this policy for commands in another sandbox; mode, rules and grants stay in common."""
-        return self._again(self._safety, self.standing, self._chosen, find_sandbox)
+        policy = copy(self)
+        policy.find_sandbox = find_sandbox
+        return policy
 
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
@@ -382,27 +375,12 @@ class Policy:
 
         `without_grants`: nothing is allowed but by the mode.
         """
-        chosen = _Chosen(mode or self.mode, self.asks_before_edits)
-        standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        policy = copy(self)
+        policy._chosen = _Chosen(mode or self.mode, self.asks_before_edits)
+        policy.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
         network = network or self._safety.sandbox_network
-        safety = replace(self._safety, sandbox_network=network)
-        return self._again(safety, standing, chosen, self.find_sandbox)
-
-    def _again(
-        self,
-        safety: Safety,
-        standing: Standing,
-        chosen: _Chosen,
-        find_sandbox: Callable[[], Sandboxing],
-    ) -> "Policy":
-        return Policy(
-            safety,
-            find_sandbox=find_sandbox,
-            asks_each_command=self._asks_each_command,
-            trusts_project=self._trusts_project,
-            standing=standing,
-            chosen=chosen,
-        )
+        policy._safety = replace(self._safety, sandbox_network=network)
+        return policy
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
@@ -429,9 +407,9 @@ class Policy:
         return self._verdict(case, needs)
 
     def _verdict(self, case: Case, needs: str) -> Decision:
-        for rule in self.standing.ask:
+        for standing, rule in self.standing.of("ask").items():
             if case.is_touched_by(rule):
-                reason = f"the rule {rule.text} in safety.ask says to ask"
+                reason = f"the rule {standing.text} in safety.ask says to ask"
                 return self._asked(case, reason, by_rule=True)
         if self._may_leave(case):
             return Allow("grant", is_outside=True)
@@ -453,10 +431,10 @@ class Policy:
         return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
-        for rule, standing in self.standing.deny:
+        for standing, rule in self.standing.of("deny").items():
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {rule.text}{WHERE[standing.origin]} forbids this call. "
+                    f"The rule {standing.text}{WHERE[standing.origin]} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:
@@ -468,8 +446,8 @@ class Policy:
 
     def _planned(self, case: Case, needs: str) -> Decision:
         """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
-        is_ruled = any(case.is_touched_by(rule) for rule in self.standing.ask)
-        if not (needs or is_ruled or case.dangers or self._writes(case)) and self._is_held(case):
+        is_ruled = any(map(case.is_touched_by, self.standing.of("ask").values()))
+        if not (needs or is_ruled or case.foreseen or self._writes(case)) and self._is_held(case):
             return Allow("reading")
         because = f" The command was stopped: {needs}." if needs else ""
         return Deny(
@@ -509,7 +487,7 @@ class Policy:
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
             return f"your settings say to ask about {case.name}" if asks else ""
-        if warnings := case.dangers if self._runs_held(case) else case.warnings:
+        if warnings := case.foreseen if self._runs_held(case) else case.warnings:
             return warnings[0]
         if case.wants_outside:
             return OUTSIDE
@@ -530,7 +508,7 @@ class Policy:
 
     def _is_granted(self, case: Case) -> bool:
         """Return whether rules or grants cover the call. Where something speaks against it only a rule for exactly this does."""
-        allow, grants = self.standing.allow, self.standing.grants
+        allow, grants = list(self.standing.of("allow").values()), self.standing.grants
         if not allow and not grants:
             return False
         warns = bool(case.warnings)

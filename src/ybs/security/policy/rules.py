@@ -5,7 +5,9 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from copy import copy
+from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -20,23 +22,6 @@ if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
-#: Words by which a program runs what the command itself says, by the program: outside the sandbox a star stands for none of these.
-_CODE = {
-    program: words
-    for programs, words in (
-        ("python pypy", r"-\w*[cm]"),
-        ("node bun deno nodejs", r"-\w*[epr]|--(?:eval|print|require|import)|eval\Z"),
-        (
-            "perl ruby php lua luajit julia Rscript R osascript elixir groovy",
-            r"-\w*[eErRBl]|--eval",
-        ),
-        ("emacs jshell", r"--?\w*(?:eval|execute|f\Z)|-R"),
-        ("sh bash dash zsh ksh ash fish", r"-\w*c"),
-        ("awk gawk mawk nawk sed gsed", r"."),
-        ("make gmake just task rake", r"[\w.-]+\s*[:+?!]*="),
-    )
-    for program in programs.split()
-}
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -51,6 +36,7 @@ WHERE: dict[RuleOrigin, str] = {
     "project": " kept for this project",
     "session": " of this session",
 }
+#: What can be kept for a project, and the name that it has there.
 _KEPT_AS: dict[RuleKind, KeptKind] = {"always": "grants", "allow": "allow", "deny": "deny"}
 
 
@@ -59,11 +45,6 @@ class Rule(Struct, frozen=True):
 
     tool: str
     pattern: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The rule as it is written."""
-        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     def names(self, tool: str) -> bool:
         """Return whether the rule is about the tool."""
@@ -103,17 +84,15 @@ class Rule(Struct, frozen=True):
 
         So no file of the person's is read into a commit, and no other repository's settings and hooks count.
         """
-        from ybs.security.commands.options import git_verb
+        from ybs.security.commands import dangers, options
 
         words = part.words
         named = (self.pattern or "").split()
-        if not self.allows_part(part) or (words[0] == "git" and git_verb(words) != 1):
+        if not self.allows_part(part) or (words[0] == "git" and options.git_verb(words) != 1):
             return False
-        if len(named) < 2 or "*" in named[1]:  # it names no script
-            for place, word in enumerate(words):
-                code = _CODE.get(re.sub(r"[\d.]+\Z", "", word.rpartition("/")[2]), "")
-                if code and any(re.match(code, each) for each in words[place + 1 :]):
-                    return False
+        names_script = len(named) > 1 and "*" not in named[1]
+        if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
+            return False
         return not any(
             word in ("--global", "--system") or ELSEWHERE().search(word)
             for word in words[1:]
@@ -128,7 +107,7 @@ class Rule(Struct, frozen=True):
         from ybs.security.commands import options, wrappers  # only shell calls need them
 
         words = part.words
-        names = [option.name for option in options.running(words)]
+        names = [name for name, _ in options.running(words)]
         names += [*wrappers.words_that_run(words), *options.goals_beyond(words, self.pattern or "")]
         return any(name and name not in (self.pattern or "") for name in names)
 
@@ -179,11 +158,7 @@ def outside_rules(patterns: Sequence[str]) -> list[Rule]:
 @lru_cache(1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in which each star stands for any text; a match takes time in proportion to the text."""
-    first, *middle = map(re.escape, pattern.split("*"))
-    if not middle:
-        return re.compile(first)
-    pieces = "".join(f"(?>.*?{piece})" for piece in middle[:-1])
-    return re.compile(f"{first}{pieces}.*{middle[-1]}", re.DOTALL)
+    return re.compile(translate(re.sub(r"[?[]", r"[\g<0>]", pattern)))
 
 
 def _fits(pattern: str, text: str) -> bool:
@@ -220,36 +195,20 @@ class Standing:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
-        rules: Mapping[StandingRule, Rule | None] | None = None,
     ) -> None:
-        """Read the rules. `rules` were read before, those of the project among them."""
-        self._project, self._is_project_read = project, rules is not None
-        self._rules = dict(rules or {})
+        self._project, self._is_project_read = project, False
+        self._rules: dict[StandingRule, Rule | None] = {}
         self._put("allow", "settings", safety.allow)
         self._put("allow", "start", allow)
         self._put("ask", "settings", safety.ask)
         self._put("deny", "start", deny)
         self._put("deny", "settings", safety.deny)
 
-    def _of(self, kind: RuleKind) -> list[tuple[Rule, StandingRule]]:
+    def of(self, kind: Literal["allow", "ask", "deny"]) -> dict[StandingRule, Rule]:
+        """Return the rules of one kind, read."""
         self._read_project()
         rules = self._rules.items()
-        return [(rule, key) for key, rule in rules if key.kind == kind and rule is not None]
-
-    @property
-    def allow(self) -> list[Rule]:
-        """The rules that allow."""
-        return [rule for rule, _ in self._of("allow")]
-
-    @property
-    def ask(self) -> list[Rule]:
-        """The rules that ask, whatever allows."""
-        return [rule for rule, _ in self._of("ask")]
-
-    @property
-    def deny(self) -> list[tuple[Rule, StandingRule]]:
-        """The rules that deny."""
-        return self._of("deny")
+        return {key: rule for key, rule in rules if key.kind == kind and rule is not None}
 
     @property
     def grants(self) -> set[str]:
@@ -278,20 +237,20 @@ class Standing:
         """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
         self._put(rule.kind, rule.origin, (rule.text,))
         if rule.origin == "project" and self._project is not None:
-            self._project.add(_kept_as(rule.kind), rule.text)
+            self._project.add(_KEPT_AS[rule.kind], rule.text)
 
     def remove(self, rule: StandingRule) -> None:
         """Forget a rule, for good where it was kept. Raises ConfigError and OSError."""
         if rule.origin == "project" and self._project is not None:
-            self._project.remove(_kept_as(rule.kind), rule.text)
+            self._project.remove(_KEPT_AS[rule.kind], rule.text)
         self._rules.pop(rule, None)
 
     def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
-        rules = self._rules.items()
-        kept = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
-        other = Standing(Safety(), allow=allow, project=self._project, rules=kept)
+        other, rules = copy(self), self._rules.items()
+        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
+        other._put("allow", "start", allow)
         other._put("ask", "start", ask)
         return other
 
@@ -311,9 +270,3 @@ class Standing:
                     self._put(kind, "project", (text,))
                 except ConfigError as error:
                     self._project.ignore(error)
-
-
-def _kept_as(kind: RuleKind) -> KeptKind:
-    if kind not in _KEPT_AS:
-        raise ConfigError("Only what is allowed or denied can be kept for a project.")
-    return _KEPT_AS[kind]

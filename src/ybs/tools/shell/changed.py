@@ -84,7 +84,7 @@ def changed_files(
     found |= dict.fromkeys(_named_repositories(command, folder, roots))
     names = [roots.show(path) for path in found]
     if jobs and any(".git" not in path.parts for path in files):
-        names.insert(0, f"what {jobs[0]} changes meanwhile")
+        names.insert(0, f"whatever {jobs[0]} writes")
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
 

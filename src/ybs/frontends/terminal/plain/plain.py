@@ -241,8 +241,7 @@ class PlainTerminal(Sender):
             self._tell(fold_line(f"Your words were: {printable(reply.terminal.draft)}"))
 
     async def _run_doctor(self) -> str:
-        folder = Path(self.session.status().folder)
-        await run_subcommand("doctor", self.session.host, folder, has_input=False)
+        await run_subcommand("doctor", self.session, has_input=False)
         return ""
 
     async def _choose(self, menu: Menu) -> str:
