@@ -244,6 +244,18 @@ async def test_a_token_that_the_platform_does_not_know_is_a_wrong_setting(platfo
     assert not [each for each in secrets if len(str(each)) > 8 and str(each) in str(raised.value)]
 
 
+async def test_a_channel_that_nobody_runs_says_whether_the_platform_knows_it(platform):
+    for is_wrong in (False, True):
+        channel = channel_of(platform, wrong=is_wrong)
+        try:
+            await channel.probe()
+            assert not is_wrong
+        except BadSettingsError:
+            assert is_wrong
+        finally:
+            await channel.close()
+
+
 @pytest.mark.parametrize("section", [{}, {"token": " "}, {"token": 5}, {"token": None}])
 def test_an_entry_without_what_is_needed_is_refused(section):
     for kind in PLATFORMS:

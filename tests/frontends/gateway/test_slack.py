@@ -187,6 +187,8 @@ async def test_an_app_without_socket_mode_is_a_wrong_setting(platform):
 async def test_a_wrong_app_token_is_a_wrong_setting(platform):
     wrong = f"{APP_TOKEN}-wrong"
     channel = make_channel("slack", platform.settings() | {"app_token": wrong})
+    with pytest.raises(BadSettingsError):
+        await channel.probe()
     with pytest.raises(BadSettingsError) as raised:
         await channel.run(Taken(), lambda: None)
     await channel.close()

@@ -327,7 +327,14 @@ class Discord:
     # Sending
 
     async def probe(self) -> None:
-        """Ask for a sign of life."""
+        """Ask for a sign of life; without `run`, whether Discord knows the token."""
+        if not self.account:
+            client = _Client(lambda _: None)
+            try:
+                await _asked(client.login(self._settings.token.strip()))
+            finally:
+                await client.close()
+            return
         client = self._connected
         if not (cast(DiscordWebSocket | None, client.ws) and client.ws.open):
             raise UnreachableError("Discord sends no events.")

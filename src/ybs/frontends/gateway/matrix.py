@@ -295,8 +295,14 @@ class Matrix:
     # Sending
 
     async def probe(self) -> None:
-        """Ask whose token it is."""
-        await _asked(self._connected.whoami())
+        """Ask whose token it is, also where nobody runs the channel."""
+        client = self._client or nio.AsyncClient(self._url)
+        client.access_token = self._token
+        try:
+            await _asked(client.whoami())
+        finally:
+            if client is not self._client:
+                await client.close()
 
     async def send(self, place: Place, message: Outgoing) -> str:
         """Send a message and return its id. Once more with the same nonce is once."""

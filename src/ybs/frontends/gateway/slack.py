@@ -246,10 +246,13 @@ class Slack:
     # Sending
 
     async def probe(self) -> None:
-        """Ask for a sign of life."""
-        if self._socket is None or self._socket.closed:
+        """Ask for a sign of life; without `run`, whether Slack knows the tokens."""
+        web, token = self._client(), self._settings.app_token.strip()
+        await _asked(web.auth_test())
+        if not self.account:
+            await _asked(web.apps_connections_open(app_token=token))
+        elif self._socket is None or self._socket.closed:
             raise UnreachableError("Slack sends no events.")
-        await _asked(self._client().auth_test())
 
     async def send(self, place: Place, message: Outgoing) -> str:
         """Send a message and return its id; that of a file is the file's."""
