@@ -24,8 +24,7 @@ from chat_parts import (
 )
 from ybs.core.errors import YbsError
 from ybs.core.open_question import OpenQuestion
-from ybs.frontends.gateway.asking import NO_LONGER, OWNER_ONLY, plain, reduced
-from ybs.frontends.gateway.buttons import Buttons
+from ybs.frontends.gateway.asking import NO_LONGER, OWNER_ONLY, Buttons, plain, reduced
 from ybs.security.unicode import printable
 from ybs.session.reply import Outcome
 from ybs.testing import call
@@ -319,7 +318,7 @@ def test_no_button_hides_what_it_is():
 
 
 def test_buttons_are_bounded_and_the_newest_stay(monkeypatch: Any):
-    monkeypatch.setattr("ybs.frontends.gateway.buttons._MOST", 10)
+    monkeypatch.setattr("ybs.frontends.gateway.asking._MOST_BUTTONS", 10)
     buttons, chat = Buttons(), Chatting.place(None, OWNER)  # pyright: ignore[reportArgumentType]
     rows = [buttons.show(object(), chat, ["a", "b"]) for _ in range(50)]
     assert len(buttons._shown) == 10

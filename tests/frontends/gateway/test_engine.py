@@ -9,7 +9,7 @@ from ybs.frontends.gateway.store import StoreError
 
 @pytest.mark.slow
 async def test_a_damaged_file_of_turns_is_kept_and_the_gateway_does_not_start(tmp_path: Path):
-    from ybs.frontends.gateway.engine import Engine
+    from ybs.frontends.gateway.turns import Engine
 
     async def run(turn_id: str) -> None:
         del turn_id

@@ -7,14 +7,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from chat_platform import BOT, TOKEN, ChatPlatform
 from ybs.frontends.gateway.channel import Button, MaybeSentError, OutgoingFile, Place
 from ybs.frontends.gateway.outbox import MARK, MOST_AGE_SECONDS, MOST_TRIES, Outbox
-from ybs.frontends.gateway.store import Store, chats, ledger, sqlite_engine
+from ybs.frontends.gateway.store import Store, ledger, sqlite_engine
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
 pytestmark = pytest.mark.integration
@@ -362,8 +361,6 @@ async def test_progress_that_may_have_arrived_is_not_shown_twice(chat: Chat) -> 
 
 async def test_the_owner_is_told_once_of_a_chat_that_is_dead(chat: Chat) -> None:
     chat.owners = [place(9)]
-    body = msgspec.json.encode(place(1))
-    await chat.store.do(lambda c: c.execute(insert(chats).values(key="k", place=body, used_at=0.0)))
     words = "Forbidden: bot was blocked by the user"
     chat.platform.knob("error", chat=1, code=403, description=words, times=100)
     for key in ("a", "b"):
@@ -373,7 +370,6 @@ async def test_the_owner_is_told_once_of_a_chat_that_is_dead(chat: Chat) -> None
     assert chat.platform.texts(1) == []
     (told,) = chat.platform.texts(9)
     assert "blocked by the user" in told
-    assert (await chat.store.do(lambda c: c.execute(select(chats.c.is_dead)).scalar())) is True
 
 
 async def test_an_owner_whose_own_chat_is_dead_is_not_told_there(chat: Chat) -> None:

@@ -56,13 +56,13 @@ def test_what_others_send_does_not_hold_up_an_owner():
 
 
 def test_the_buckets_of_many_people_are_bounded(monkeypatch):
-    monkeypatch.setattr("ybs.frontends.gateway.rates._MOST_BUCKETS", 20)
+    monkeypatch.setattr("ybs.frontends.gateway.rates._MOST_REMEMBERED", 20)
     clock = Clock()
     rates = Rates(1, clock)
     for who in range(100):
         clock.now += 60
         rates.allow(message(f"{who}", f"-{who}"))
-        assert len(rates._buckets) <= 21
+        assert len(rates._paid) <= 21
     assert rates.allow(message("99", "-99")) > 0
 
 

@@ -200,8 +200,8 @@ async def test_other_bots_channels_and_service_messages_are_left_alone() -> None
     ("field", "value", "named"),
     [
         ("voice", {"file_id": "v", "file_unique_id": "v", "duration": 2}, "a voice message"),
-        ("contact", {"phone_number": "1", "first_name": "x"}, "a contact"),
-        ("location", {"longitude": 1.0, "latitude": 1.0}, "a location"),
+        ("contact", {"phone_number": "1", "first_name": "x"}, "a contact message"),
+        ("location", {"longitude": 1.0, "latitude": 1.0}, "a location message"),
     ],
 )
 async def test_what_cannot_be_read_is_named(field: str, value: Any, named: str) -> None:

@@ -3,5 +3,5 @@
 A message goes through these, in this order: a channel (`telegram.py`) hands it to the inbox (`store.py`), and only then says to its
 platform that it has it; `reception.py` decides who may speak (`people.py`) and how often (`rates.py`), answers commands and buttons
 (`chat_commands.py`, `asking.py`), and finds the session (`chats.py`); all else is a turn (`turns.py`), one workflow of the engine
-(`engine.py`); what is said in the chat goes through the ledger of `outbox.py`, formatted by `formatting.py`.
+DBOS; what is said in the chat goes through the ledger of `outbox.py`, formatted by `formatting.py`.
 """

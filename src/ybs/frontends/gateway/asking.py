@@ -16,8 +16,8 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
-from ybs.frontends.gateway.buttons import Buttons
-from ybs.frontends.gateway.channel import Incoming, OutgoingFile, Place
+from ybs.core.wording import first_words
+from ybs.frontends.gateway.channel import Button, Incoming, OutgoingFile, Place
 from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
@@ -38,6 +38,9 @@ NOBODY: Final = Answer(
     is_allowed=False, reason="no owner of this chat can be asked", is_unattended=True
 )
 _USAGE: Final = "Usage: `/approve ID yes`, `no` or `always`. The ID stands in the question."
+#: So many are kept, the newest.
+_MOST_BUTTONS: Final = 5_000
+_LONGEST_LABEL: Final = 60
 _log = logging.getLogger(__name__)
 
 
@@ -92,6 +95,36 @@ def reduced(question: OpenQuestion) -> tuple[Choice, ...]:
         for each in choices_of(question)
         if not (each.answer.is_for_project or each.answer.is_outside)
     )
+
+
+class Buttons:
+    """The buttons that may still be pressed: a token stands for a choice, in one chat, once. They live as long as the process.
+
+    What a button is for does not outlive the process either: a question is asked anew when its turn is taken up, with new buttons.
+    """
+
+    def __init__(self) -> None:
+        self._shown = dict[str, tuple[Place, Any, int]]()
+
+    def show(self, of: object, place: Place, labels: Sequence[str]) -> tuple[tuple[Button], ...]:
+        """Return buttons for a chat, each in a row of its own, by which one of the labels is chosen. `of` is what `pressed` gives back."""
+        rows = list[tuple[Button]]()
+        for number, label in enumerate(labels):
+            token = secrets.token_urlsafe(16)
+            self._shown[token] = place, of, number
+            rows.append((Button(first_words(printable(label), _LONGEST_LABEL), token),))
+        for token in list(self._shown)[: max(0, len(self._shown) - _MOST_BUTTONS)]:
+            del self._shown[token]
+        return tuple(rows)
+
+    def pressed(self, incoming: Incoming) -> tuple[Any, int] | None:
+        """Return what a button is of, and its place among the labels; None where no such button can be pressed in this chat."""
+        place, of, number = self._shown.get(incoming.button, (None, None, 0))
+        return (of, number) if place is not None and _is_same(place, incoming.place) else None
+
+    def withdraw(self, of: object) -> None:
+        """Have no button of this pressed any more."""
+        self._shown = {token: each for token, each in self._shown.items() if each[1] is not of}
 
 
 class Asking:

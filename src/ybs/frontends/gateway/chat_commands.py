@@ -1,6 +1,6 @@
 """The commands of a chat. What a session has a command for is that command; its tables become text, and its menus buttons."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -76,23 +76,45 @@ class ChatCommands:
         elif name in FOR_OWNERS and not is_owner:
             await self.say(incoming, _ONLY_OWNER.format(name))
         else:
-            own: Mapping[str, Callable[[Incoming, str, str], Awaitable[None]]] = {
-                "new": self._new,
-                "stop": self._stop,
-                "project": self._project,
-                "approve": self._approve,
-            }
-            try:
-                if name == "help":
-                    await self._help(incoming, is_owner=is_owner)
-                elif name == "status" and not is_owner:
-                    await self._brief_status(incoming, key)
-                elif name in own:
-                    await own[name](incoming, key, argument)
-                else:
-                    await self._of_session(incoming, key, f"/{name} {argument}".strip())
-            except YbsError as error:
-                await self.say(incoming, told(error))
+            await self._tried(incoming, key, name, argument, is_owner=is_owner)
+
+    async def _tried(
+        self, incoming: Incoming, key: str, name: str, argument: str, *, is_owner: bool = True
+    ) -> None:
+        try:
+            await self._carry_out(incoming, key, name, argument, is_owner=is_owner)
+        except YbsError as error:
+            await self.say(incoming, told(error))
+
+    async def _carry_out(
+        self, incoming: Incoming, key: str, name: str, argument: str, *, is_owner: bool
+    ) -> None:
+        match name:
+            case "help":
+                known = {**FOR_ALL, **(FOR_OWNERS if is_owner else {})}
+                lines = [f"- /{name} {what}" for name, what in known.items()]
+                first = "Write what you want done. Files and pictures may come with it."
+                await self.say(incoming, "\n".join([first, "", *lines]))
+            case "new":
+                await self._turns.stop(key)
+                await self._chats.begin_anew(key)
+                await self.say(incoming, "A new conversation begins with your next message.")
+            case "stop":
+                was_running = await self._turns.stop(key)
+                await self.say(incoming, "Stopped." if was_running else "Nothing is running here.")
+            case "status" if not is_owner:
+                status = (await self._chats.session(key)).status()
+                runs = "A turn" if self._turns.running(key) else "Nothing"
+                words = (
+                    f"Model: {plain(status.shown_model)}. Mode: {status.mode}. {runs} is running."
+                )
+                await self.say(incoming, words)
+            case "project":
+                await self._project(incoming, key, argument)
+            case "approve":
+                await self.say(incoming, await self._asking.approve(incoming, argument))
+            case _:
+                await self._of_session(incoming, key, f"/{name} {argument}".strip())
 
     async def say(
         self, incoming: Incoming, text: str, buttons: tuple[tuple[Button], ...] = ()
@@ -111,37 +133,7 @@ class ChatCommands:
             await self.say(incoming, "Only the owner of this assistant may choose here.")
             return
         self._buttons.withdraw(offered)
-        name, argument = command_in(offered.menu.items[number].line)
-        try:
-            if name == "project":
-                await self._project(incoming, offered.key, argument)
-            elif name in _OF_SESSIONS:
-                await self._of_session(incoming, offered.key, f"/{name} {argument}".strip())
-        except YbsError as error:
-            await self.say(incoming, told(error))
-
-    async def _help(self, incoming: Incoming, *, is_owner: bool) -> None:
-        known = {**FOR_ALL, **(FOR_OWNERS if is_owner else {})}
-        lines = [f"- /{name} {what}" for name, what in known.items()]
-        first = "Write what you want done. Files and pictures may come with it."
-        await self.say(incoming, "\n".join([first, "", *lines]))
-
-    async def _new(self, incoming: Incoming, key: str, _argument: str) -> None:
-        await self._turns.stop(key)
-        await self._chats.begin_anew(key)
-        await self.say(incoming, "A new conversation begins with your next message.")
-
-    async def _stop(self, incoming: Incoming, key: str, _argument: str) -> None:
-        was_running = await self._turns.stop(key)
-        await self.say(incoming, "Stopped." if was_running else "Nothing is running here.")
-
-    async def _approve(self, incoming: Incoming, _key: str, argument: str) -> None:
-        await self.say(incoming, await self._asking.approve(incoming, argument))
-
-    async def _brief_status(self, incoming: Incoming, key: str) -> None:
-        status = (await self._chats.session(key)).status()
-        runs = "A turn is running." if self._turns.running(key) else "Nothing is running."
-        await self.say(incoming, f"Model: {plain(status.shown_model)}. Mode: {status.mode}. {runs}")
+        await self._tried(incoming, offered.key, *command_in(offered.menu.items[number].line))
 
     async def _project(self, incoming: Incoming, key: str, argument: str) -> None:
         if not argument:
@@ -153,12 +145,8 @@ class ChatCommands:
         if self._turns.running(key):
             raise YbsError("A turn is running: /stop ends it.")
         await self._chats.bind(key, "" if argument == _OWN_FOLDER else argument)
-        await self.say(
-            incoming,
-            f"This chat works in {plain(argument)} now."
-            if argument != _OWN_FOLDER
-            else "This chat works in its own folder now.",
-        )
+        where = "its own folder" if argument == _OWN_FOLDER else plain(argument)
+        await self.say(incoming, f"This chat works in {where} now.")
 
     async def _of_session(self, incoming: Incoming, key: str, line: str) -> None:
         """Have the session carry a command out. Raises YbsError."""
@@ -179,9 +167,8 @@ class ChatCommands:
         menu = reply.menu
         if menu is None:
             if name == "status" and (left := await self._budget.left()) is not None:
-                reply = replace(
-                    reply, notes=(*reply.notes, f"Left to spend today: ${max(0.0, left):.2f}")
-                )
+                note = f"Left to spend today: ${max(0.0, left):.2f}"
+                reply = replace(reply, notes=(*reply.notes, note))
             await self.say(incoming, markdown_of(reply) or "Done.")
             return
         items = tuple(each for each in menu.items if _may_be_sent(each.line))[:_MOST_BUTTONS]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, insert, select, update
@@ -67,7 +66,6 @@ class Opened(Struct, eq=False):
     """An open session of a chat. `lost` is the name of one that another machine had begun and kept nothing of."""
 
     key: str
-    place: Place
     shared: Shared
     beginning: "Beginning"
     used_at: float
@@ -141,7 +139,7 @@ class Chats:
         row = await self._row(key)
         if hours is not None and row.session and now - row.used_at > hours * 3_600:
             await self.begin_anew(key)
-        await self._save(key, used_at=now, is_dead=False)
+        await self._save(key, used_at=now)
         return key
 
     def opened(self, key: str) -> Session | None:
@@ -168,16 +166,14 @@ class Chats:
         def work(connection: Connection) -> "Row[Any]":
             rows = select(chats).where(chats.c.key == key)
             if (row := connection.execute(rows).first()) is None:
-                place = msgspec.json.encode(place_of(key))
-                values = {"key": key, "place": place, "used_at": time.time()}
-                connection.execute(insert(chats).values(**values))
+                connection.execute(insert(chats).values(key=key, used_at=time.time()))
                 row = connection.execute(rows).one()
             return row
 
         return await self._store.do(work)
 
     async def _open(self, row: "Row[Any]") -> Opened:
-        place, beginning = msgspec.json.decode(row.place, type=Place), Beginning()
+        place, beginning = place_of(row.key), Beginning()
         options = self._options_of(row.key, self._folder(row), place, beginning)
         options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
@@ -203,7 +199,7 @@ class Chats:
             leave()
             forget()
 
-        opened = Opened(row.key, place, shared, beginning, time.monotonic(), left, lost)
+        opened = Opened(row.key, shared, beginning, time.monotonic(), left, lost)
         if (kept := self._kept) is not None:
             beginning.keep = lambda: kept.must_put(Path(opened.session.journal.path))
         return opened
@@ -293,9 +289,7 @@ class Chats:
         await self.close(key)
 
     async def _save(self, key: str, **values: Any) -> None:
-        await self._store.do(
-            lambda c: c.execute(update(chats).where(chats.c.key == key).values(**values))
-        )
+        await self._store.change(update(chats).where(chats.c.key == key).values(**values))
 
     async def close(self, key: str) -> None:
         """Close the session of a chat; its transcript stays."""

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
 from socket import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import select
 
@@ -17,10 +17,10 @@ from ybs.config import private_file
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
-from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels
+from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
 from ybs.frontends.gateway.lease import Lease, is_served
 from ybs.frontends.gateway.outbox import Outbox
-from ybs.frontends.gateway.people import People, Person, Policy, welcome
+from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.prompt import UsageError
@@ -42,6 +42,7 @@ _NO_CHANNELS: Final = (
 _STARTED: Final = (
     "ybs: the gateway serves {names}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
 )
+_RUNS, _RUNS_NOT = "runs", "does not run: ybs gateway start"
 _LOG_BYTES: Final = 2_000_000
 _LOG_LINES: Final = 40
 
@@ -60,10 +61,19 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         return _logs(folder)
     store = folder.store(settings)
     try:
-        actions = {"status": _status, "channels": _channels, "pair": _pair, "doctor": _doctor}
-        return asyncio.run(actions[arguments.action](arguments, options, settings, store))
+        if arguments.action == "pair":
+            return asyncio.run(_pair(arguments, settings, store))
+        looks = {"status": _status, "channels": _channels, "doctor": _doctor}
+        facts, rows = asyncio.run(looks[arguments.action](options, settings, store))
     finally:
         store.close()
+    if not settings.channels:
+        tell(_NO_CHANNELS)
+    if arguments.format == "json":
+        write_json(facts)
+    else:
+        write_table(rows)
+    return 1 if any(row[0] == "no" for row in rows) else 0
 
 
 def _start(
@@ -180,54 +190,34 @@ async def _is_running(options: Options, settings: Settings, store: Store) -> boo
     return False
 
 
-async def _status(
-    arguments: "Namespace", options: Options, settings: Settings, store: Store
-) -> int:
+#: What an action says: as JSON, and as a table.
+_Said: TypeAlias = tuple[Any, list[tuple[str, ...]]]
+
+
+async def _status(options: Options, settings: Settings, store: Store) -> _Said:
+    channels, rows = await _channels(options, settings, store)
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
-        "running": await _is_running(options, settings, store),
-        "channels": await _states(settings, store),
         "turns_waiting": came["waiting"] + came["new"],
         "messages_waiting": sent["pending"] + sent["attempting"],
         "messages_failed": sent["failed"],
         "people_waiting": len(await _people(settings, store).waiting()),
     }
-    if arguments.format == "json":
-        write_json(facts)
-        return 0
-    write(f"The gateway {'runs' if facts['running'] else 'does not run: ybs gateway start'}.")
-    states = [(each["name"], each["state"], each["error"]) for each in facts["channels"]]
-    write_table([("channel", "state", ""), *states])
-    for name in ("turns_waiting", "messages_waiting", "messages_failed", "people_waiting"):
-        write(f"{name.replace('_', ' ')}: {facts[name]}")
-    return 0
+    is_running = await _is_running(options, settings, store)
+    rows += [(name.replace("_", " "), str(count)) for name, count in facts.items()]
+    rows = [("gateway", _RUNS if is_running else _RUNS_NOT), *rows]
+    return {"running": is_running, "channels": channels, **facts}, rows
 
 
-async def _states(settings: Settings, store: Store) -> list[dict[str, str]]:
-    rows = await store.do(lambda c: c.execute(select(channel_states)).all())
-    known = {row.name: row for row in rows}
-    return [
-        {
-            "name": name,
-            "state": known[name].state if name in known else "never started",
-            "error": printable(known[name].error) if name in known else "",
-        }
+async def _channels(_options: Options, settings: Settings, store: Store) -> _Said:
+    known = {row.name: row for row in await store.rows(select(channel_states))}
+    rows: list[tuple[str, ...]] = [
+        (name, known[name].state, printable(known[name].error))
+        if name in known
+        else (name, "never started", "")
         for name in settings.channels
     ]
-
-
-async def _channels(
-    arguments: "Namespace", options: Options, settings: Settings, store: Store
-) -> int:
-    del options
-    states = await _states(settings, store)
-    if arguments.format == "json":
-        write_json(states)
-    elif not states:
-        tell(_NO_CHANNELS)
-    else:
-        write_table([(each["name"], each["state"], each["error"]) for each in states])
-    return 0
+    return [dict(zip(("name", "state", "error"), row, strict=True)) for row in rows], rows
 
 
 def _people(settings: Settings, store: Store) -> People:
@@ -236,49 +226,34 @@ def _people(settings: Settings, store: Store) -> People:
     )
 
 
-async def _pair(arguments: "Namespace", options: Options, settings: Settings, store: Store) -> int:
-    del options
+async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int:
     people = _people(settings, store)
     if arguments.code:
         person = await people.pair(arguments.code, arguments.role)
-        await _welcome(person, store)
-        write(
-            f"{person.name} may speak on {person.channel} now, as {'the owner' if person.role == 'owner' else 'a guest'}."
-        )
+        await welcome(person, Outbox(store, {}))
+        role = "the owner" if person.role == "owner" else "a guest"
+        write(f"{person.name} may speak on {person.channel} now, as {role}.")
         return 0
     waiting = await people.waiting()
     if arguments.format == "json":
         write_json([{"code": w.code, "channel": w.channel, "who": w.who} for w in waiting])
     elif waiting:
-        write_table(
-            [
-                ("code", "channel", "who", ""),
-                *((w.code, w.channel, w.who, age(w.at)) for w in waiting),
-            ]
-        )
+        rows = [(each.code, each.channel, each.who, age(each.at)) for each in waiting]
+        write_table([("code", "channel", "who", ""), *rows])
         tell("Let somebody in: ybs gateway pair CODE [--owner|--guest]")
     else:
         write("Nobody waits to be let in. Write to the bot first; then the code is shown here.")
     return 0
 
 
-async def _welcome(person: Person, store: Store) -> None:
-    """Have the gateway tell somebody that they were let in."""
-    if words := welcome(person.role):
-        post_id = f"paired:{person.channel}:{person.account}:{person.person}:{person.role}"
-        await Outbox(store, {}).post(person.place, words, id=post_id)
-
-
-async def _doctor(
-    arguments: "Namespace", options: Options, settings: Settings, store: Store
-) -> int:
-    """Look at the settings, the database, the channels and the sandbox; exit code 1 where something is wrong."""
+async def _doctor(options: Options, settings: Settings, store: Store) -> _Said:
+    """Look at the settings, the database, the channels and the sandbox."""
     rows: list[tuple[str, bool, str]] = []
     rows.append(("settings", bool(settings.channels), ", ".join(settings.channels) or _NO_CHANNELS))
     for name, folder in settings.projects.items():
         path = options.host.expand(folder, options.host.home)
         rows.append((f"project {name}", path.is_dir(), str(path)))
-    await store.do(lambda c: c.execute(select(inbox.c.id).limit(1)).all())
+    await store.rows(select(inbox.c.id).limit(1))
     rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
     try:
         channels = make_channels(settings, options.host)
@@ -286,7 +261,7 @@ async def _doctor(
         channels = {}
         rows.append(("channels", False, str(error)))
     is_running = await _is_running(options, settings, store)
-    rows.append(("gateway", True, "runs" if is_running else "does not run: ybs gateway start"))
+    rows.append(("gateway", True, _RUNS if is_running else _RUNS_NOT))
     for name, channel in channels.items():
         try:
             await asyncio.wait_for(channel.probe(), 15)
@@ -294,8 +269,5 @@ async def _doctor(
         except (YbsError, TimeoutError) as error:
             rows.append((name, False, str(error) or "the platform does not answer"))
         await channel.close()
-    if arguments.format == "json":
-        write_json([{"what": what, "ok": is_ok, "detail": detail} for what, is_ok, detail in rows])
-    else:
-        write_table([("ok" if is_ok else "no", what, detail) for what, is_ok, detail in rows])
-    return 0 if all(is_ok for _, is_ok, _ in rows) else 1
+    facts = [{"what": what, "ok": is_ok, "detail": detail} for what, is_ok, detail in rows]
+    return facts, [("ok" if is_ok else "no", what, detail) for what, is_ok, detail in rows]

@@ -1,16 +1,28 @@
-"""The files that come with a message: pictures go to the model, all else is saved in the chat's folder and named in the words."""
+"""Files of chats: those that come with a message, and the tool `send_file`, which sends one of the project to the chat.
+
+Pictures that come go to the model; all else is saved in the chat's folder and named in the words. The person is asked each time one is sent.
+"""
 
 import asyncio
+import hashlib
 import os
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, ClassVar, Final
+
+from msgspec import Meta, Raw, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
-from ybs.frontends.gateway.channel import Channel, ChannelError, Incoming
+from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.core.schema import schema_of
+from ybs.core.threads import in_thread
+from ybs.frontends.gateway.channel import Channel, ChannelError, Incoming, OutgoingFile
+from ybs.security.paths.roots import Roots
 from ybs.security.unicode import printable
+from ybs.tools.reading.files import read_bytes
 from ybs.tools.reading.images import image_of, media_type_of
 
 #: Where files are saved. What agents read of their own accord, such as AGENTS.md, lies elsewhere.
@@ -113,3 +125,61 @@ def _is_saved(folder: int, name: str, data: bytes) -> bool:
     with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
         file.write(data)
     return True
+
+
+# To the chat
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What send_file takes."""
+
+    path: Annotated[str, Meta(description="the file, as read_file takes it")]
+
+
+class SendFile:
+    """Sends a file. `roots` are those of the session; `send` takes the file and an id that is the same for the same content."""
+
+    name = "send_file"
+    effect: Effect = "execute"  # it leaves the machine
+    description = (
+        "Send a file of the project to the chat, as an attachment, when the person asks for it."
+    )
+    arguments: ClassVar[type[Struct]] = Arguments
+
+    def __init__(
+        self,
+        roots: Callable[[], Roots],
+        most_bytes: int,
+        send: Callable[[OutgoingFile, str], Awaitable[None]],
+    ) -> None:
+        self._roots, self._most_bytes, self._send = roots, most_bytes, send
+
+    @property
+    def parameters(self) -> Raw:
+        """The JSON Schema of its arguments."""
+        return schema_of(Arguments)
+
+    def preview(self, arguments: Arguments) -> Preview:
+        """Name the file."""
+        path = self._roots().resolve(arguments.path)
+        return Preview(title=f"Send {self._roots().show(path)} to the chat", paths=(str(path),))
+
+    async def run(self, arguments: Arguments, print_live: Any) -> ToolOutput:
+        """Hand the file to the chat. Raises ToolError for one that cannot be read or is too large."""
+        del print_live
+        roots = self._roots()
+        path = roots.resolve(arguments.path)
+        data = await in_thread(lambda: _content(roots, path))
+        if not 0 < len(data) <= self._most_bytes:
+            most = f"{self._most_bytes / 1_000_000:.0f} MB"
+            raise ToolError(
+                f"{roots.show(path)} is empty, or larger than the {most} that may be sent"
+            )
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        await self._send(OutgoingFile(name=path.name, data=data), digest)
+        return ToolOutput(output=f"{roots.show(path)} is on its way to the chat.", summary="sent")
+
+
+def _content(roots: Roots, path: Path) -> bytes:
+    with roots.held(path) as place:
+        return read_bytes(place, roots.show(path))[0]

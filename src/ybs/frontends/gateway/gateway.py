@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-from sqlalchemy import Connection, select, update
 from sqlalchemy import Engine as SqlEngine
+from sqlalchemy import select, update
 
 from ybs.config.host import Host
 from ybs.config.installed import installed
@@ -28,18 +28,17 @@ from ybs.frontends.gateway.channel import (
     Place,
 )
 from ybs.frontends.gateway.chats import Chats, key_of
+from ybs.frontends.gateway.files import SendFile
 from ybs.frontends.gateway.lease import Lease
 from ybs.frontends.gateway.outbox import Outbox
-from ybs.frontends.gateway.people import People, Policy
+from ybs.frontends.gateway.people import WELCOME, People, Person, Policy
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
 from ybs.frontends.gateway.scheduled import ScheduledRuns
-from ybs.frontends.gateway.sending import SendFile
 from ybs.frontends.gateway.store import (
     Store,
     channel_states,
     inbox,
-    insert_into,
     ledger,
     shared_engine,
     sqlite_engine,
@@ -110,7 +109,7 @@ class Gateway:
         self.turns = Turns(store, turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._scheduled = ScheduledRuns(options, self._tell_owner)
-        self._receiving = set[asyncio.Task[None]]()
+        self._doing = set[asyncio.Task[Any]]()
         self._taking = set[str]()
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
@@ -134,31 +133,26 @@ class Gateway:
         key = key_of(incoming.place, incoming.person)
         body = msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
-
-        def work(connection: Connection) -> bool:
-            row = insert_into(connection, inbox).values(**values).on_conflict_do_nothing()
-            return connection.execute(row.returning(inbox.c.id)).first() is not None
-
-        if await self._store.do(work):
+        row = self._store.insert(inbox).values(**values).on_conflict_do_nothing()
+        if await self._store.change(row):
             self._receive(incoming)
 
     async def _receive_new(self) -> None:
         """Take the events that an earlier process left, or that a database which failed for a while has left."""
-        rows = await self._store.do(
-            lambda c: c.execute(
-                select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
-            ).all()
-        )
-        for row in rows:
+        new = select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
+        for row in await self._store.rows(new):
             incoming = msgspec.json.decode(row.body, type=Incoming)
             if incoming.id not in self._taking:
                 self._receive(incoming)
 
     def _receive(self, incoming: Incoming) -> None:
         self._taking.add(incoming.id)
-        task = asyncio.create_task(self._received(incoming))
-        self._receiving.add(task)
-        task.add_done_callback(self._receiving.discard)
+        self._do(self._received(incoming))
+
+    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._doing.add(task)
+        task.add_done_callback(self._doing.discard)
 
     async def _received(self, incoming: Incoming) -> None:
         try:
@@ -203,14 +197,9 @@ class Gateway:
             if error:
                 self._say(f"{name}: {error}")
             values = {"account": channel.account, "state": state, "error": error, "at": time.time()}
-
-            def work(c: Connection) -> None:
-                row = insert_into(c, channel_states).values(name=name, **values)
-                c.execute(row.on_conflict_do_update(index_elements=["name"], set_=values))
-
-            task = asyncio.create_task(self._store.do(work))
-            self._receiving.add(task)  # pyright: ignore[reportArgumentType] - it is held, not read
-            task.add_done_callback(self._receiving.discard)  # pyright: ignore[reportArgumentType]
+            row = self._store.insert(channel_states).values(name=name, **values)
+            row = row.on_conflict_do_update(index_elements=["name"], set_=values)
+            self._do(self._store.change(row))
 
         return said
 
@@ -223,7 +212,7 @@ class Gateway:
 
     async def health(self) -> list[tuple[str, str, bool]]:
         """Return facts for the page: channels, what waits and what failed, and who waits to be let in, with their codes."""
-        states = await self._store.do(lambda c: c.execute(select(channel_states)).all())
+        states = await self._store.rows(select(channel_states))
         came, sent = [await self._store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
         facts = [
             (f"chats: {row.name}", printable(row.error) or row.state, row.state == "connected")
@@ -242,7 +231,8 @@ class Gateway:
         while True:
             await self.chats.close_idle()
             await self.outbox.forget(_KEPT_SECONDS)
-            await self._store.do(_forget_done)
+            is_old = (inbox.c.state == "done") & (inbox.c.at < time.time() - _KEPT_SECONDS)
+            await self._store.change(inbox.delete().where(is_old))
             await asyncio.sleep(_LOOK_SECONDS)
             await self._receive_new()
 
@@ -253,7 +243,7 @@ class Gateway:
         await asyncio.gather(*running, return_exceptions=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.turns.idle.wait(), _GRACE_SECONDS)
-        await self._store.do(lambda c: c.execute(update(channel_states).values(state="ended")))
+        await self._store.change(update(channel_states).values(state="ended"))
         for channel in self._channels.values():
             with suppress(YbsError):
                 await channel.close()
@@ -263,9 +253,11 @@ class Gateway:
         self._store.close()
 
 
-def _forget_done(connection: Connection) -> None:
-    is_old = (inbox.c.state == "done") & (inbox.c.at < time.time() - _KEPT_SECONDS)
-    connection.execute(inbox.delete().where(is_old))
+async def welcome(person: Person, outbox: Outbox) -> None:
+    """Tell somebody that they were let in; who was refused is told nothing."""
+    if person.role:
+        post_id = f"paired:{person.channel}:{person.account}:{person.person}:{person.role}"
+        await outbox.post(person.place, WELCOME[person.role], id=post_id)
 
 
 def make_channels(settings: Settings, host: Host) -> dict[str, Channel]:

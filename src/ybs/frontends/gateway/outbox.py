@@ -33,7 +33,7 @@ from ybs.frontends.gateway.channel import (
     WaitError,
 )
 from ybs.frontends.gateway.formatting import Formatted, formatted, literal
-from ybs.frontends.gateway.store import Store, chats, insert_into, ledger
+from ybs.frontends.gateway.store import Store, ledger
 
 T = TypeVar("T")
 #: What a message ends with that may have arrived before.
@@ -142,22 +142,18 @@ class Outbox:
             row = {"id": row_id, "chat": _chat(place), "state": "pending", "at": self._now()}
             row |= {"place": msgspec.json.encode(place), "body": msgspec.json.encode(body)}
             rows.append({**row, "edits": "" if number else edits})
-        await self._store.do(
-            lambda c: c.execute(insert_into(c, ledger).values(rows).on_conflict_do_nothing())
-        )
+        new = self._store.insert(ledger).values(rows)
+        await self._store.change(new.on_conflict_do_nothing())
         self._wake.set()
 
     async def message_of(self, id: str) -> str:
         """Return the platform's id of a delivered message; "" where it is not (yet)."""
-        row = await self._store.do(
-            lambda c: c.execute(select(ledger.c.message).where(ledger.c.id == id)).first()
-        )
-        return "" if row is None else row.message
+        found = await self._store.rows(select(ledger.c.message).where(ledger.c.id == id))
+        return found[0].message if found else ""
 
     async def forget(self, seconds: float) -> None:
         """Forget messages that were posted so long ago."""
-        is_old = ledger.c.at < self._now() - seconds
-        await self._store.do(lambda c: c.execute(ledger.delete().where(is_old)))
+        await self._store.change(ledger.delete().where(ledger.c.at < self._now() - seconds))
 
     # What is only shown
 
@@ -311,11 +307,7 @@ class Outbox:
                 await self._set(row, **values, body=_marked(row) if is_maybe else row.body)
 
     async def _gone(self, place: Place, error: ChannelError) -> None:
-        """Note that a chat is dead, and tell the owners once."""
-        data = msgspec.json.encode(place)
-        await self._store.do(
-            lambda c: c.execute(update(chats).where(chats.c.place == data).values(is_dead=True))
-        )
+        """Tell the owners once that a chat is dead."""
         owners = await self._owners(place.channel, place.account) if self._owners else []
         words = f"A chat ({literal(place.chat)}) can no longer be written to, and what was to be said there is lost. {literal(str(error))}"
         for owner in owners:
@@ -323,8 +315,9 @@ class Outbox:
                 await self.post(owner, words, id=f"gone:{_chat(place)}:{owner.chat}")
 
     async def _set(self, row: "Row[Any]", **values: Any) -> None:
-        statement = update(ledger).where(ledger.c.number == row.number).values(**values)
-        await self._store.do(lambda c: c.execute(statement))
+        await self._store.change(
+            update(ledger).where(ledger.c.number == row.number).values(**values)
+        )
 
 
 def _chat(place: Place) -> str:

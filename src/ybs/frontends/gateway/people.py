@@ -12,12 +12,12 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from ybs.config.tree import is_list
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.channel import Incoming, Place
-from ybs.frontends.gateway.store import Store, pairings, people
+from ybs.frontends.gateway.store import Store, insert_into, people
 from ybs.security.unicode import printable
 
 #: Letters and digits that are not taken for one another.
@@ -27,10 +27,15 @@ CODE_LENGTH: Final = 8
 CODE_SECONDS: Final = 3_600.0
 MOST_WAITING: Final = 3
 MOST_TRIES: Final = 5
+#: What somebody reads who was let in.
+WELCOME: Final = {
+    "owner": "You are the owner of this assistant: you alone approve what it asks for. /help lists the commands.",
+    "guest": "You were let in. /help lists the commands.",
+}
 PRIVATE: Final = "This assistant is private; its owner can let you in."
-#: So many groups are remembered in which the owner was told that they are not allowed.
-_MOST_TOLD: Final = 1_000
 _LONGEST_NAME: Final = 80
+#: The role of somebody who asked to be let in.
+_WAITS: Final = "waiting"
 
 Openness: TypeAlias = Literal["pairing", "allow", "open", "off"]
 #: "": not let in.
@@ -91,14 +96,14 @@ class Admission(Struct, frozen=True):
     say: str = ""
 
 
-def _at(table: Any, of: Any) -> Any:
-    """Return the condition that a row is of the same bot as a place, a row or a person."""
-    return (table.c.channel == of.channel) & (table.c.account == of.account)
+def _at(of: Any) -> ColumnElement[bool]:
+    """Return the condition that a row is of the same bot as a place or a row."""
+    return (people.c.channel == of.channel) & (people.c.account == of.account)
 
 
-def _of(table: Any, incoming: Incoming) -> Any:
+def _of(incoming: Incoming) -> ColumnElement[bool]:
     """Return the condition that a row is the sender's."""
-    return _at(table, incoming.place) & (table.c.person == incoming.person)
+    return _at(incoming.place) & (people.c.person == incoming.person)
 
 
 class People:
@@ -111,7 +116,6 @@ class People:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._policies, self._now = store, policies, now
-        self._told = dict[Place, float]()
 
     async def admit(self, incoming: Incoming) -> Admission:
         """Return as whom the sender may speak, and what to answer where they may not. Raises YbsError where the database fails."""
@@ -128,7 +132,7 @@ class People:
     def _admitted(
         self, connection: Connection, policy: Policy, kind: Openness, incoming: Incoming
     ) -> Admission:
-        row = connection.execute(select(people).where(_of(people, incoming))).one_or_none()
+        row = connection.execute(select(people).where(_of(incoming))).one_or_none()
         role = self._role(policy, incoming.person, row)
         is_private = incoming.place.kind == "private"
         if role == "refused":
@@ -138,7 +142,7 @@ class People:
         if not (is_known or kind == "open" or named in policy.allow):
             if kind == "pairing" and is_private and not incoming.button:
                 return self._asked(connection, policy, incoming)
-            return Admission("", self._strange_group(incoming) if role == "owner" else "")
+            return Admission("", _strange_group(incoming.place) if role == "owner" else "")
         if role == "owner" and is_private:
             self._note_place(connection, incoming, row)
         return Admission("owner" if role == "owner" else "guest")
@@ -148,39 +152,21 @@ class People:
             return "owner"
         return row.role if row is not None and row.role in ("owner", "guest", "refused") else ""
 
-    def _strange_group(self, incoming: Incoming) -> str:
-        """Tell the owner, once in an hour, how a group is allowed: its id is hard to find out."""
-        place, now = incoming.place, self._now()
-        if now - self._told.get(place, -CODE_SECONDS) < CODE_SECONDS:
-            return ""
-        if len(self._told) >= _MOST_TOLD:
-            self._told.clear()
-        self._told[place] = now
-        where = f"gateway.channels.{place.channel}.allow"
-        return f"I may not speak in this group. Its id is `{place.chat}`: add it to `{where}` in the settings."
-
     # Pairing
 
     def _asked(self, connection: Connection, policy: Policy, incoming: Incoming) -> Admission:
         """Keep that somebody wants to be let in, or look at the code that they typed."""
-        now, place = self._now(), incoming.place
-        connection.execute(delete(pairings).where(pairings.c.at < now - CODE_SECONDS))
-        row = connection.execute(select(pairings).where(_of(pairings, incoming))).one_or_none()
-        if row is not None:
-            return self._tried(connection, policy, incoming, row)
-        is_open = _at(pairings, place) & (pairings.c.tries < MOST_TRIES)
-        if len(connection.execute(select(pairings.c.person).where(is_open)).all()) >= MOST_WAITING:
+        old = (people.c.role == _WAITS) & (people.c.at < self._now() - CODE_SECONDS)
+        connection.execute(delete(people).where(old))
+        waits = _at(incoming.place) & (people.c.role == _WAITS)
+        rows = connection.execute(select(people).where(waits)).all()
+        for row in rows:
+            if row.person == incoming.person:
+                return self._tried(connection, policy, incoming, row)
+        if sum(row.tries < MOST_TRIES for row in rows) >= MOST_WAITING:
             return Admission("")
-        values = {
-            "channel": place.channel,
-            "account": place.account,
-            "person": incoming.person,
-            "name": _name(incoming),
-            "code": "".join(choice(ALPHABET) for _ in range(CODE_LENGTH)),
-            "place": msgspec.json.encode(place),
-            "at": now,
-        }
-        connection.execute(insert(pairings).values(**values))
+        code = "".join(choice(ALPHABET) for _ in range(CODE_LENGTH))
+        self._keep(connection, incoming, role=_WAITS, code=code)
         return Admission("", PRIVATE)
 
     def _tried(
@@ -191,9 +177,8 @@ class People:
             return Admission("")
         if hmac.compare_digest(code.encode(), row.code.encode()):
             person = self._let_in(connection, policy, row, None)
-            return Admission(person.role, welcome(person.role))
-        tries = pairings.c.tries + 1
-        connection.execute(update(pairings).where(_of(pairings, incoming)).values(tries=tries))
+            return Admission(person.role, WELCOME[person.role])
+        connection.execute(update(people).where(_of(incoming)).values(tries=row.tries + 1))
         last = row.tries + 1 == MOST_TRIES
         return Admission("", "Too many wrong codes. Try again in an hour." if last else "")
 
@@ -213,8 +198,8 @@ class People:
 
     def _open(self, connection: Connection) -> Iterator[Any]:
         since = self._now() - CODE_SECONDS
-        is_open = (pairings.c.at >= since) & (pairings.c.tries < MOST_TRIES)
-        yield from connection.execute(select(pairings).where(is_open).order_by(pairings.c.at)).all()
+        is_open = (people.c.role == _WAITS) & (people.c.at >= since) & (people.c.tries < MOST_TRIES)
+        yield from connection.execute(select(people).where(is_open).order_by(people.c.at)).all()
 
     async def pair(
         self, code: str, role: Literal["owner", "guest", "refused"] | None = None
@@ -236,15 +221,13 @@ class People:
         return self._let_in(connection, policy, found[0], role)
 
     def _let_in(self, connection: Connection, policy: Policy, row: Any, role: str | None) -> Person:
-        owners = select(people.c.person).where(_at(people, row) & (people.c.role == "owner"))
+        owners = select(people.c.person).where(_at(row) & (people.c.role == "owner"))
         has_owner = bool(policy.owners) or connection.execute(owners).first() is not None
         role = role or ("guest" if has_owner else "owner")
-        for table in (people, pairings):
-            is_row = _at(table, row) & (table.c.person == row.person)
-            connection.execute(delete(table).where(is_row))
+        values = {"role": role, "at": self._now(), "code": ""}
+        is_row = _at(row) & (people.c.person == row.person)
+        connection.execute(update(people).where(is_row).values(**values))
         named = {key: getattr(row, key) for key in ("channel", "account", "person", "name")}
-        place = row.place if role == "owner" else b""
-        connection.execute(insert(people).values(**named, role=role, at=self._now(), place=place))
         let_in = cast(Role, role if role in get_args(Role) else "")
         return Person(**named, role=let_in, place=msgspec.json.decode(row.place, type=Place))
 
@@ -252,11 +235,11 @@ class People:
 
     async def is_owner(self, incoming: Incoming) -> bool:
         """Return whether the sender approves: paired as the owner, or named in the settings."""
-        policy, query = self._policies.get(incoming.place.channel), _of(people, incoming)
+        policy = self._policies.get(incoming.place.channel)
         if policy is None or not incoming.person:
             return False
-        found = await self._store.do(lambda c: c.execute(select(people).where(query)).one_or_none())
-        return self._role(policy, incoming.person, found) == "owner"
+        found = await self._store.rows(select(people).where(_of(incoming)))
+        return self._role(policy, incoming.person, next(iter(found), None)) == "owner"
 
     async def places_of_owners(self, channel: str, account: str) -> list[Place]:
         """Return the private chats of the owners, as far as they have written there."""
@@ -264,10 +247,9 @@ class People:
         if policy is None:
             return []
         is_row = (people.c.channel == channel) & (people.c.account == account)
-        rows = await self._store.do(lambda c: c.execute(select(people).where(is_row)).all())
         return [
             msgspec.json.decode(row.place, type=Place)
-            for row in rows
+            for row in await self._store.rows(select(people).where(is_row))
             if row.place and self._role(policy, row.person, row) == "owner"
         ]
 
@@ -277,15 +259,20 @@ class People:
 
     def _note_place(self, connection: Connection, incoming: Incoming, row: Any) -> None:
         """Remember where an owner is reached; a row without a role is one whose role stands in the settings."""
-        place = msgspec.json.encode(incoming.place)
-        if row is not None and row.place == place:
-            return
-        if row is not None:
-            connection.execute(update(people).where(_of(people, incoming)).values(place=place))
-            return
-        values = {"channel": incoming.place.channel, "account": incoming.place.account}
-        values |= {"person": incoming.person, "name": _name(incoming), "role": ""}
-        connection.execute(insert(people).values(**values, at=self._now(), place=place))
+        if row is None or row.role == _WAITS:
+            self._keep(connection, incoming, role="")
+        elif row.place != (place := msgspec.json.encode(incoming.place)):
+            connection.execute(update(people).where(_of(incoming)).values(place=place))
+
+    def _keep(
+        self, connection: Connection, incoming: Incoming, *, role: str, code: str = ""
+    ) -> None:
+        place = incoming.place
+        values = {"name": _name(incoming), "role": role, "code": code, "at": self._now()}
+        values |= {"place": msgspec.json.encode(place), "tries": 0}
+        keys = {"channel": place.channel, "account": place.account, "person": incoming.person}
+        kept = insert_into(connection, people).values(**keys, **values)
+        connection.execute(kept.on_conflict_do_update(index_elements=[*keys], set_=values))
 
 
 def _name(incoming: Incoming) -> str:
@@ -293,13 +280,12 @@ def _name(incoming: Incoming) -> str:
     return " ".join(printable(incoming.name).split())[:_LONGEST_NAME]
 
 
+def _strange_group(place: Place) -> str:
+    """Return what an owner reads in a group that is not allowed: its id is hard to find out."""
+    where = f"gateway.channels.{place.channel}.allow"
+    return f"I may not speak in this group. Its id is `{place.chat}`: add it to `{where}` in the settings."
+
+
 def normal(code: str) -> str:
     """Return a code as it is kept, however it was typed."""
     return code[:40].upper().replace("-", "").replace(" ", "").strip()
-
-
-def welcome(role: str) -> str:
-    """Return what somebody reads who was let in."""
-    if role == "owner":
-        return "You are the owner of this assistant: you alone approve what it asks for. /help lists the commands."
-    return "You were let in. /help lists the commands."

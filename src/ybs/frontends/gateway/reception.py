@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, Delete, Update, delete, update
+from sqlalchemy import Delete, Update, delete, update
 
 from ybs.config.schema import Gateway
 from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
@@ -121,8 +121,8 @@ class Reception:
         self, incoming: Incoming, key: str, name: str, argument: str, *, is_owner: bool
     ) -> None:
         """Carry a command out, unless ybs ended in the midst of that: it may have been done."""
-        is_first = await self._store.do(lambda connection: _begin(connection, incoming))
-        if is_first:
+        is_new = (inbox.c.id == incoming.id) & (inbox.c.session == "")
+        if await self._store.change(update(inbox).where(is_new).values(session=_BEGUN)):
             await self._commands.run(incoming, key, name, argument, is_owner=is_owner)
             return
         text = f"ybs ended while it carried out /{plain(name)}; it may have been done or not. /status shows where things stand."
@@ -139,11 +139,4 @@ class Reception:
     async def _settle(self, incoming: Incoming, statement: Update | Delete) -> None:
         """Do something with the row of a message, unless that has become a turn."""
         is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
-        await self._store.do(lambda connection: connection.execute(statement.where(is_new)))
-
-
-def _begin(connection: Connection, incoming: Incoming) -> bool:
-    """Write down that a command begins; return whether it is the first time."""
-    is_new = (inbox.c.id == incoming.id) & (inbox.c.session == "")
-    done = connection.execute(update(inbox).where(is_new).values(session=_BEGUN))
-    return done.rowcount > 0
+        await self._store.change(statement.where(is_new))

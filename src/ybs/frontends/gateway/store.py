@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
-    Boolean,
     Column,
     Connection,
     Engine,
+    Executable,
     Float,
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     String,
     Table,
     Text,
@@ -73,7 +74,8 @@ ledger: Final = Table(
     Column("error", Text, nullable=False, default=""),
 )
 
-#: Who was let in. `role`: owner, guest, refused, or "" where the settings say it. `place` is where an owner is reached, as JSON.
+#: Who was let in, and who asks for it. `role`: owner, guest, refused, waiting (with the `code` that lets them in; `tries` counts wrong
+#: ones), or "" where the settings say it. `place` is where they asked, and where an owner is reached, as JSON.
 people: Final = Table(
     "people",
     metadata,
@@ -84,19 +86,7 @@ people: Final = Table(
     Column("role", String, nullable=False),
     Column("at", Float, nullable=False),
     Column("place", LargeBinary, nullable=False, default=b""),
-)
-
-#: Who asked to be let in. `tries` counts wrong codes.
-pairings: Final = Table(
-    "pairings",
-    metadata,
-    Column("channel", String, primary_key=True),
-    Column("account", String, primary_key=True),
-    Column("person", String, primary_key=True),
-    Column("name", String, nullable=False),
-    Column("code", String, nullable=False),
-    Column("place", LargeBinary, nullable=False),
-    Column("at", Float, nullable=False),
+    Column("code", String, nullable=False, default=""),
     Column("tries", Integer, nullable=False, default=0),
 )
 
@@ -105,11 +95,9 @@ chats: Final = Table(
     "chats",
     metadata,
     Column("key", String, primary_key=True),
-    Column("place", LargeBinary, nullable=False),
     Column("session", String, nullable=False, default=""),
     Column("project", String, nullable=False, default=""),
     Column("used_at", Float, nullable=False),
-    Column("is_dead", Boolean, nullable=False, default=False),
 )
 
 #: What the channels of the running gateway do. `state` is a word of `supervisor.py`, `error` says why in a sentence.
@@ -150,9 +138,9 @@ transcripts: Final = Table(
 )
 
 
-def insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
+def insert_into(where: Connection | Engine, table: Table) -> "sqlite.Insert | postgresql.Insert":
     """Return an insertion that can say what is done where the row is there already."""
-    is_shared = connection.dialect.name == "postgresql"
+    is_shared = where.dialect.name == "postgresql"
     return postgresql.insert(table) if is_shared else sqlite.insert(table)
 
 
@@ -227,6 +215,19 @@ class Store:
     async def do(self, work: Callable[[Connection], T]) -> T:
         """Run statements in one transaction and return what `work` does. Raises what it does, and StoreError; then nothing has changed."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
+
+    async def rows(self, query: Executable) -> "list[Row[Any]]":
+        """Return what a query finds."""
+        return await self.do(lambda connection: [*connection.execute(query).all()])
+
+    async def change(self, statement: Executable) -> int:
+        """Carry one statement out, and return how many rows it changed."""
+        counting = {"preserve_rowcount": True}
+        return await self.do(lambda c: c.execute(statement, execution_options=counting).rowcount)
+
+    def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
+        """Return an insertion that can say what is done where the row is there already."""
+        return insert_into(self._engine, table)
 
     def _done(self, work: Callable[[Connection], T]) -> T:
         try:

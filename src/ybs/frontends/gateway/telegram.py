@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import os
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar, cast
@@ -19,7 +20,10 @@ import httpx
 import msgspec
 from msgspec import Struct
 from telegram import (
+    Animation,
+    Audio,
     Bot,
+    Document,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     InputFile,
@@ -27,6 +31,7 @@ from telegram import (
     Message,
     MessageEntity,
     Update,
+    Video,
 )
 from telegram.constants import ChatAction, ChatType, ParseMode
 from telegram.error import (
@@ -78,20 +83,6 @@ _SHORTEST_POLL: Final = 0.3
 _TIMEOUT: Final = 20.0
 #: Kinds of updates that are asked for.
 _UPDATES: Final = ("message", "callback_query")
-#: What cannot be read, by the name of the message's field.
-_UNSUPPORTED: Final = {
-    "voice": "a voice message",
-    "video_note": "a video message",
-    "sticker": "a sticker",
-    "location": "a location",
-    "venue": "a location",
-    "contact": "a contact",
-    "poll": "a poll",
-    "dice": "a dice",
-    "story": "a story",
-    "game": "a game",
-}
-_FILES: Final = ("animation", "document", "audio", "video")  # an animation is a document too
 #: What the platform says about a bad request, in lower case, and the error that it is.
 _BAD_REQUESTS: Final[tuple[tuple[str, type[ChannelError]], ...]] = (
     ("message to edit not found", MessageGoneError),
@@ -280,8 +271,7 @@ class Telegram:
         if user is None or (user.is_bot and message.sender_chat is None):
             return None  # two bots could talk with each other for ever
         text, is_meant = self._text(message)
-        files = tuple(_files(message))
-        unsupported = next((_UNSUPPORTED[k] for k in _UNSUPPORTED if getattr(message, k)), "")
+        files, unsupported = _attached(message)
         if not text and not files and not unsupported and not is_meant:
             return None  # somebody joined, a title changed
         is_addressed = is_meant or place.kind == "private" or self._is_answer(message)
@@ -395,10 +385,8 @@ class Telegram:
         """Return the content of a file."""
         most = min(most_bytes, MOST_FETCHED)
         too_large = ChannelError(f"The file is larger than the {most / 1_000_000:.0f} MB allowed.")
-        if file.size > most:
-            raise too_large
         found = await self._asked(self._bot.get_file(file.ref))
-        if (found.file_size or 0) > most:
+        if max(file.size, found.file_size or 0) > most:
             raise too_large
         data = bytes(await self._asked(found.download_as_bytearray(read_timeout=60)))
         if len(data) > most:
@@ -470,15 +458,14 @@ def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
     return InlineKeyboardMarkup(rows) if rows else None
 
 
-def _files(message: Message) -> Iterator[IncomingFile]:
-    found = next((each for each in (getattr(message, k) for k in _FILES) if each), None)
-    if found is not None:
-        name = _encodable(getattr(found, "file_name", None) or "file")
-        media_type = getattr(found, "mime_type", None) or ""
-    elif message.photo:
+def _attached(message: Message) -> tuple[tuple[IncomingFile, ...], str]:
+    """Return the file that came with a message, or the name of what came with it and cannot be read."""
+    if message.photo:
         found, name, media_type = message.photo[-1], f"photo-{message.message_id}.jpg", "image/jpeg"
+    elif isinstance(found := message.effective_attachment, Animation | Audio | Document | Video):
+        name, media_type = _encodable(found.file_name or "file"), found.mime_type or ""
     else:
-        return
-    yield IncomingFile(
-        ref=found.file_id, name=name, media_type=media_type, size=found.file_size or 0
-    )
+        kind = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
+        return (), f"a {kind} message" if found else ""
+    size = found.file_size or 0
+    return (IncomingFile(ref=found.file_id, name=name, media_type=media_type, size=size),), ""

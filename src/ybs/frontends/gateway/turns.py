@@ -7,22 +7,24 @@ sent now), had ended (else `Session.take_up` goes on with it), and what its answ
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
+from dbos import DBOS, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import Row, select, update
+from sqlalchemy.exc import DBAPIError
 
 from ybs.core.errors import YbsError
 from ybs.core.messages import AssistantMessage, Image
 from ybs.frontends.gateway.channel import Incoming
 from ybs.frontends.gateway.chats import Chats, Opened
-from ybs.frontends.gateway.engine import Engine
 from ybs.frontends.gateway.files import prepared
 from ybs.frontends.gateway.live import Live
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.rates import Budget
-from ybs.frontends.gateway.store import Store, inbox
+from ybs.frontends.gateway.store import Store, StoreError, inbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.session.session import Session
@@ -31,8 +33,87 @@ from ybs.session.session import Session
 AT_ONCE: Final = 64
 GIVEN_UP: Final = "This was given up: ybs ended {tries} times in the midst of it. Look at what it did before you ask for it again."
 STOPPED: Final = "Stopped."
+#: Turns of another version cannot be gone on with: it changes where a recovered turn could not be understood any more.
+VERSION: Final = "turn-1"
+QUEUE: Final = "turns"
+#: A turn in which the gateway died so often is not begun again.
+MOST_RECOVERIES: Final = 3
+_POLL_SECONDS: Final = 0.1
 _NOTHING: Final = "(The model said nothing.)"
 _log = logging.getLogger("ybs.gateway.turns")
+
+
+class Engine:
+    """Runs `run` with the id of each turn, as a workflow of DBOS; after a kill it goes on with those that had not ended.
+
+    A workflow's id is the platform's id of the event, so the same event twice is one turn; its partition is the chat, so turns of one
+    chat come one after the other. What a workflow has done is written in the session's transcript and in the inbox: the engine keeps
+    only the id. One of these at a time in a process, and one process at a time with the database.
+    """
+
+    def __init__(
+        self, database: SqlEngine, run: Callable[[str], Awaitable[None]], *, at_once: int
+    ) -> None:
+        self._database, self._run, self._at_once = database, run, at_once
+
+    async def start(self) -> None:
+        """Connect, and go on with the turns that a killed process left. Raises StoreError."""
+        try:
+            await self._launch()
+        except DBAPIError as error:
+            raise StoreError(self._database, error) from error
+
+    async def _launch(self) -> None:
+        logging.getLogger("dbos").propagate = True
+        config: Any = {
+            "name": "ybs-gateway",
+            "system_database_url": self._database.url.render_as_string(hide_password=False),
+            "system_database_engine": self._database,
+            "executor_id": "gateway",  # the lock of the folder, or the lease, lets one run
+            "application_version": VERSION,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "WARNING",
+            "notification_listener_polling_interval_sec": _POLL_SECONDS,
+        }
+        await asyncio.to_thread(_forget_registered)
+        DBOS(config=config)
+
+        @DBOS.workflow(name="turn", max_recovery_attempts=MOST_RECOVERIES + 1)
+        async def turn(turn_id: str) -> None:
+            await self._run(turn_id)
+
+        self._turn = turn
+        DBOS.launch()
+        await DBOS.register_queue_async(
+            QUEUE,
+            partition_concurrency=1,
+            worker_concurrency=self._at_once,
+            polling_interval_sec=_POLL_SECONDS,
+        )
+
+    async def enqueue(self, turn_id: str, partition: str) -> None:
+        """Have a turn run when those before it in its partition have ended; one that is known already is left as it is."""
+        with SetWorkflowID(turn_id), SetEnqueueOptions(queue_partition_key=partition):
+            await DBOS.enqueue_workflow_async(QUEUE, self._turn, turn_id)
+
+    async def cancel(self, turn_id: str) -> None:
+        """Keep a turn from beginning, or from being begun again."""
+        await DBOS.cancel_workflow_async(turn_id)
+
+    async def given_up(self) -> list[str]:
+        """Return the turns in which the gateway died too often."""
+        found = await DBOS.list_workflows_async(
+            status="MAX_RECOVERY_ATTEMPTS_EXCEEDED", load_input=False, load_output=False
+        )
+        return [each.workflow_id for each in found]
+
+    async def close(self) -> None:
+        """End; what runs goes on with the next start."""
+        await asyncio.to_thread(_forget_registered)
+
+
+def _forget_registered() -> None:
+    DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=0)
 
 
 class Turns:
@@ -57,12 +138,10 @@ class Turns:
             row = await self._row(turn_id)
             if row is not None and row.state != "done":
                 await self._finish(row, GIVEN_UP.format(tries=row.tries))
-        rows = await self._store.do(
-            lambda c: c.execute(
-                select(inbox).where(inbox.c.state == "waiting").order_by(inbox.c.at)
-            ).all()
-        )
-        for row in rows:  # killed between the two: to the engine those that it has are known
+        waiting = select(inbox).where(inbox.c.state == "waiting").order_by(inbox.c.at)
+        for row in await self._store.rows(
+            waiting
+        ):  # killed between the two: to the engine those that it has are known
             await self._engine.enqueue(row.id, row.key)
 
     def leave(self) -> None:
@@ -76,13 +155,8 @@ class Turns:
 
     async def enqueue(self, incoming: Incoming, key: str) -> None:
         """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
-        values = {"state": "waiting", "key": key}
-        is_new = inbox.c.state == "new"
-        await self._store.do(
-            lambda c: c.execute(
-                update(inbox).where(inbox.c.id == incoming.id, is_new).values(**values)
-            )
-        )
+        is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
+        await self._store.change(update(inbox).where(is_new).values(state="waiting", key=key))
         await self._engine.enqueue(incoming.id, key)
 
     def running(self, key: str) -> bool:
@@ -97,12 +171,8 @@ class Turns:
     async def stop(self, key: str) -> bool:
         """Stop the turn of a chat that runs, and forget those that wait; return whether there was one."""
         running = self._running.get(key, "")
-        rows = await self._store.do(
-            lambda c: c.execute(
-                select(inbox.c.id).where(inbox.c.key == key, inbox.c.state == "waiting")
-            ).all()
-        )
-        waiting = [row.id for row in rows if row.id != running]
+        waits = (inbox.c.key == key) & (inbox.c.state == "waiting") & (inbox.c.id != running)
+        waiting = [row.id for row in await self._store.rows(select(inbox.c.id).where(waits))]
         for turn_id in waiting:
             await self._set(turn_id, state="done")
             await self._engine.cancel(turn_id)
@@ -206,14 +276,10 @@ class Turns:
         await self._set(row.id, state="done")
 
     async def _row(self, turn_id: str) -> "Row[Any] | None":
-        return await self._store.do(
-            lambda c: c.execute(select(inbox).where(inbox.c.id == turn_id)).first()
-        )
+        return next(iter(await self._store.rows(select(inbox).where(inbox.c.id == turn_id))), None)
 
     async def _set(self, turn_id: str, **values: Any) -> None:
-        await self._store.do(
-            lambda c: c.execute(update(inbox).where(inbox.c.id == turn_id).values(**values))
-        )
+        await self._store.change(update(inbox).where(inbox.c.id == turn_id).values(**values))
 
 
 async def _result_of(session: Session, words: str, images: tuple[Image, ...]) -> Outcome | Reply:
