@@ -170,6 +170,7 @@ class Chatting:
         """Put an event into the inbox, as the gateway does before it is looked at."""
         body = msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": "k", "body": body, "at": incoming.at, "state": "new"}
+        values |= {"album": incoming.album}
         await self.store.do(lambda c: c.execute(insert(inbox).values(**values)))
 
     async def take(self, incoming: Incoming) -> list[Posted]:

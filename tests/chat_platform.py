@@ -39,6 +39,7 @@ class Knob(Struct, kw_only=True):
     retry_after: int = 1
     code: int = 400
     description: str = ""
+    parameters: dict[str, Any] = {}
 
 
 class Sent(Struct, kw_only=True):
@@ -463,7 +464,7 @@ def _refuse(knob: Knob) -> None:
     if knob.fault == "fail":
         raise Answer(500, "Internal Server Error")
     if knob.fault == "error":
-        raise Answer(knob.code, knob.description)
+        raise Answer(knob.code, knob.description, **knob.parameters)
 
 
 def _arguments(query: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:

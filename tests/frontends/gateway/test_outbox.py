@@ -7,8 +7,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from chat_platform import BOT, TOKEN, ChatPlatform
 from ybs.frontends.gateway.channel import Button, MaybeSentError, OutgoingFile, Place
@@ -79,11 +80,11 @@ class Chat:
         """Return the state of each message."""
         return [row.state for row in await self.rows()]
 
-    async def until(self, *states: str) -> None:
+    async def until(self, *states: str, step: float = 2.0) -> None:
         """Wait until these are the states of all messages, turning the clock."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(8):
             while await self.states() != list(states):
-                self.time.seconds += 2.0
+                self.time.seconds += step
                 self.outbox._wake.set()
                 await asyncio.sleep(0.01)
 
@@ -241,11 +242,26 @@ async def test_a_connection_that_breaks_after_sending_gives_a_marked_second_mess
     assert chat.platform.texts() == ["hello", f"hello\n\n{NOTED}"]
 
 
-async def test_a_message_is_tried_three_times_at_most(chat: Chat) -> None:
+async def test_a_platform_that_is_out_of_order_for_hours_loses_no_message(chat: Chat) -> None:
+    chat.platform.knob("fail", "sendMessage", times=100)
+    await chat.outbox.post(place(), "hello", id="a")
+    began = chat.time.seconds
+    async with chat.delivering():
+        async with asyncio.timeout(8):
+            while chat.time.seconds < began + 4 * 3_600:
+                chat.time.seconds += 60
+                chat.outbox._wake.set()
+                await asyncio.sleep(0.01)
+        chat.platform.knobs.clear()
+        await chat.until("delivered", step=60.0)
+    assert chat.platform.texts() == [f"hello\n\n{NOTED}"]
+
+
+async def test_a_message_is_tried_for_hours_and_not_for_ever(chat: Chat) -> None:
     chat.platform.knob("fail", "sendMessage", times=100)
     await chat.outbox.post(place(), "hello", id="a")
     async with chat.delivering():
-        await chat.until("failed")
+        await chat.until("failed", step=100.0)
     assert [each.method for each in chat.platform.calls].count("sendMessage") == MOST_TRIES
     assert (await chat.rows())[0].error
 
@@ -268,6 +284,43 @@ async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(chat: Chat
         chat.time.seconds += MOST_AGE_SECONDS + 1
         await chat.until("failed")
     assert [each.method for each in chat.platform.calls].count("sendMessage") == 1
+
+
+async def test_a_ban_holds_after_a_restart(chat: Chat) -> None:
+    chat.platform.knob("wait", "sendMessage", retry_after=600)
+    await chat.outbox.post(place(), "hello", id="a")
+    async with chat.delivering():
+        await chat.noted()
+    chat.outbox = chat.made()
+    async with chat.delivering():
+        for _ in range(30):
+            chat.time.seconds += 10
+            chat.outbox._wake.set()
+            await asyncio.sleep(0.005)
+        assert [each.method for each in chat.platform.calls].count("sendMessage") == 1
+        await chat.until("delivered", step=20.0)
+    assert chat.platform.texts() == ["hello"]
+
+
+async def test_a_chat_that_has_another_id_gets_what_waits_there(chat: Chat) -> None:
+    moved = list[tuple[Place, str]]()
+
+    async def move(of: Place, chat_id: str) -> None:
+        moved.append((of, chat_id))
+        values = {"chat": f"telegram\n{BOT['id']}\n{chat_id}"}
+        values["place"] = msgspec.json.encode(place(int(chat_id)))
+        await chat.store.do(lambda c: c.execute(update(ledger).values(**values)))
+
+    chat.outbox.moved = move
+    words = "Bad Request: group chat was upgraded to a supergroup chat"
+    parameters = {"migrate_to_chat_id": 2}
+    chat.platform.knob("error", chat=1, code=400, description=words, parameters=parameters)
+    await chat.outbox.post(place(1), "hello", id="a")
+    async with chat.delivering():
+        await chat.until("delivered")
+    assert moved == [(place(1), "2")]
+    assert chat.platform.texts(2) == ["hello"]
+    assert chat.platform.texts(1) == []
 
 
 async def test_a_platform_that_is_away_costs_no_tries(tmp_path: Path) -> None:

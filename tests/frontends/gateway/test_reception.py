@@ -4,12 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from chat_parts import GUEST, OWNER, STRANGER, a_file, chatting, session_of
-from ybs.frontends.gateway.channel import Place
-from ybs.frontends.gateway.store import StoreError
+from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.store import StoreError, inbox
 
 GROUP = "-100"
 
@@ -23,6 +25,29 @@ async def test_words_of_those_who_may_speak_are_turns_and_all_else_is_settled(tm
             await chat.take(each)
         assert chat.turns.queued == [each.id for each in words if each is not words[2]]
         assert await chat.state(words[2]) == "forgotten"
+
+
+async def test_an_album_is_one_turn_with_all_of_its_files(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setattr("ybs.frontends.gateway.reception.ALBUM_SECONDS", 0.05)
+    async with chatting(tmp_path, per_minute=1) as chat:
+        parts = [
+            chat.incoming(text, files=(a_file(f"{number}.txt"),), album="a")
+            for number, text in enumerate(("", "look", ""))
+        ]
+        other = chat.incoming("", GUEST, files=(a_file("x.txt"),), album="b")
+        for each in (*parts, other):
+            await chat.keep(each)
+        await asyncio.gather(*(chat.reception.take(each) for each in (*parts, other)))
+        assert chat.turns.queued == [parts[0].id, other.id]
+        assert [await chat.state(each) for each in parts[1:]] == ["done", "done"]
+        query = select(inbox.c.body).where(inbox.c.id == parts[0].id)
+        (row,) = await chat.store.rows(query)
+        whole = msgspec.json.decode(row.body, type=Incoming)
+        assert whole.text == "look"
+        assert [each.name for each in whole.files] == ["0.txt", "1.txt", "2.txt"]
+        for each in parts:  # after a kill they are taken again
+            await chat.reception.take(each)
+        assert chat.turns.queued == [parts[0].id, other.id]
 
 
 @pytest.mark.parametrize("who", [OWNER, GUEST, STRANGER])

@@ -189,6 +189,16 @@ async def test_members_without_a_name_are_nobody_who_was_let_in() -> None:
     assert event.person == "anonymous:-5"
 
 
+async def test_a_group_that_becomes_a_supergroup_says_its_new_id() -> None:
+    event = await one_event(text="", chat=-5, kind="group", migrate_to_chat_id=-1005)
+    assert (event.place.chat, event.moved_to) == ("-5", "-1005")
+
+
+async def test_the_messages_of_an_album_say_that_they_are_one() -> None:
+    assert (await one_event(text="look", media_group_id="77")).album == "1:77"
+    assert (await one_event(text="look")).album == ""
+
+
 async def test_other_bots_channels_and_service_messages_are_left_alone() -> None:
     bot = {"id": 8, "is_bot": True, "first_name": "Other"}
     assert (await one_event(text="hi", **{"from": bot})).text == "after it"

@@ -24,6 +24,11 @@ class Place(Struct, frozen=True):
     thread: str = ""
 
 
+def chat_of(place: Place) -> str:
+    """Return the name of a chat with all of its threads: platforms count what is sent to it as a whole."""
+    return "\n".join((place.channel, place.account, place.chat))
+
+
 class IncomingFile(Struct, frozen=True, kw_only=True):
     """A file that came with a message: `ref` is what the channel fetches it by. `size` is in bytes, 0 where the platform does not say."""
 
@@ -39,7 +44,8 @@ class Incoming(Struct, frozen=True, kw_only=True):
     `person` is the platform's own id of who sent it (not a name, which can be chosen), `name` is shown only. `text` is without the mention
     of the bot. `is_addressed`: a private chat, a mention, or an answer to the bot. `button` is the `token` of the button that was
     pressed, and `message` the platform's id of the message that it stands under, or that was sent. `unsupported` names what the
-    message was where it cannot be read, such as "a voice message". `at` is in seconds since 1970, by the platform's clock.
+    message was where it cannot be read, such as "a voice message". `at` is in seconds since 1970, by the platform's clock. Messages with
+    the same `album` belong together. `moved_to` is the new id of a chat that the platform has given another one.
     """
 
     id: str
@@ -53,6 +59,8 @@ class Incoming(Struct, frozen=True, kw_only=True):
     message: str = ""
     is_addressed: bool = True
     unsupported: str = ""
+    album: str = ""
+    moved_to: str = ""
 
 
 class Button(Struct, frozen=True):
@@ -123,6 +131,14 @@ class MaybeSentError(ChannelError):
 
 class ChatGoneError(ChannelError):
     """The chat does not exist (any more), or has shut the bot out. Trying again does not help."""
+
+
+class ChatMovedError(ChannelError):
+    """The platform has given the chat another id (`chat`); nothing was sent."""
+
+    def __init__(self, chat: str) -> None:
+        super().__init__("The chat has another id now.")
+        self.chat = chat
 
 
 class MessageGoneError(ChannelError):

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
@@ -21,8 +22,8 @@ from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
 from ybs.frontends.gateway.asking import Asking
-from ybs.frontends.gateway.channel import Place
-from ybs.frontends.gateway.store import Store, chats
+from ybs.frontends.gateway.channel import Place, chat_of
+from ybs.frontends.gateway.store import Store, chats, inbox, insert_into, ledger, moves
 from ybs.frontends.gateway.transcripts import KeptTranscripts
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
@@ -60,6 +61,32 @@ def place_of(key: str) -> Place:
     """Return where the chat of a key is."""
     channel, account, kind, chat, thread = map(unquote, key.split(":")[:5])
     return Place(channel, account, "group" if kind == "group" else "private", chat, thread)
+
+
+def _beginning(place: Place) -> str:
+    """Return what the keys of all threads and people of a chat begin with."""
+    return key_of(replace(place, thread=""), "").removesuffix(":")
+
+
+def _moved(connection: Connection, place: Place, chat: str) -> None:
+    """Write down that a chat has another id, wherever it is named by the old one."""
+    old, new = _beginning(place), _beginning(replace(place, chat=chat))
+    for table in (chats, inbox):
+        renamed = new + func.substr(table.c.key, len(old) + 1)
+        is_its = table.c.key.startswith(old, autoescape=True)
+        if table is chats:  # somebody may have written there already
+            twice = select(renamed).where(is_its)
+            connection.execute(delete(chats).where(chats.c.key.in_(twice)))
+        connection.execute(update(table).where(is_its).values(key=renamed))
+    is_due = (ledger.c.state == "pending") & (ledger.c.chat == chat_of(place))
+    for row in connection.execute(select(ledger.c.number, ledger.c.place).where(is_due)).all():
+        there = replace(msgspec.json.decode(row.place, type=Place), chat=chat)
+        values = {"chat": chat_of(there), "place": msgspec.json.encode(there)}
+        is_it = ledger.c.number == row.number
+        connection.execute(update(ledger).where(is_it).values(**values))
+    known = {"channel": place.channel, "account": place.account, "chat": chat}
+    row = insert_into(connection, moves).values(**known, before=place.chat)
+    connection.execute(row.on_conflict_do_nothing())
 
 
 class Opened(Struct, eq=False):
@@ -287,6 +314,13 @@ class Chats:
             self._project(project)
         await self._save(key, session="", project=project)
         await self.close(key)
+
+    async def move(self, place: Place, chat: str) -> None:
+        """Have a chat go on where the platform has given it another id: what it was bound to, what waits, and what it may."""
+        for key in tuple(self._opened):
+            if key.startswith(_beginning(place)):
+                await self.close(key)
+        await self._store.do(lambda connection: _moved(connection, place, chat))
 
     async def _save(self, key: str, **values: Any) -> None:
         await self._store.change(update(chats).where(chats.c.key == key).values(**values))

@@ -143,7 +143,7 @@ async def _run(
         if arguments.web is not None:
             from ybs.frontends.web.command import shown  # few want it
 
-            page = shown(arguments, arguments.web, options, server.sessions, made.health)
+            page = shown(arguments, arguments.web, options, server.sessions, made)
             await stack.enter_async_context(page)
         await made.run(stopped)
         if (

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import select, update
 
+from ybs.commands.figures import age
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.config.schema import Gateway as Settings
@@ -105,6 +106,7 @@ class Gateway:
         self.chats = Chats(
             store, hosted, options, settings, tools=self._tools, asking=asking, kept=kept
         )
+        outbox.moved = self.chats.move
         turns = folder.database(settings, "turns")
         self.turns = Turns(store, turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
@@ -133,6 +135,7 @@ class Gateway:
         key = key_of(incoming.place, incoming.person)
         body = msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
+        values |= {"album": incoming.album}
         row = self._store.insert(inbox).values(**values).on_conflict_do_nothing()
         if await self._store.change(row):
             self._receive(incoming)
@@ -211,7 +214,7 @@ class Gateway:
                 return
 
     async def health(self) -> list[tuple[str, str, bool]]:
-        """Return facts for the page: channels, what waits and what failed, and who waits to be let in, with their codes."""
+        """Return facts for the page: channels, what waits and what failed."""
         states = await self._store.rows(select(channel_states))
         came, sent = [await self._store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
         facts = [
@@ -221,10 +224,18 @@ class Gateway:
         waits = f"{came['waiting'] + came['new']} turns, {sent['pending'] + sent['attempting']} messages"
         facts += [("chats: waiting", waits, True)]
         facts += [("chats: not delivered", str(sent["failed"]), not sent["failed"])]
-        for each in await self._people.waiting():
-            let_in = f"{each.who}: ybs gateway pair {each.code}"
-            facts.append((f"chats: wants to be let in on {each.channel}", let_in, True))
         return facts
+
+    async def waiting(self) -> list[dict[str, Any]]:
+        """List for the page who waits to be let in."""
+        return [
+            {"code": each.code, "channel": each.channel, "who": each.who, "age": age(each.at)}
+            for each in await self._people.waiting()
+        ]
+
+    async def pair(self, code: str, role: Literal["owner", "guest", "refused"]) -> None:
+        """Let the person with this code in, or refuse them. Raises YbsError where nobody waits with it."""
+        await welcome(await self._people.pair(code, role), self.outbox)
 
     async def _look(self) -> None:
         """Close what nobody uses, and forget what is long done."""

@@ -22,6 +22,7 @@ from ybs.frontends.gateway.channel import (
     Channel,
     ChannelError,
     ChatGoneError,
+    ChatMovedError,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
@@ -31,21 +32,23 @@ from ybs.frontends.gateway.channel import (
     RivalError,
     UnreachableError,
     WaitError,
+    chat_of,
 )
 from ybs.frontends.gateway.formatting import Formatted, formatted, literal
-from ybs.frontends.gateway.store import Store, ledger
+from ybs.frontends.gateway.store import Store, gates, ledger
 
 T = TypeVar("T")
 #: What a message ends with that may have arrived before.
 MARK: Final = "\n\n(This may be a second time.)"
-MOST_TRIES: Final = 3
+#: A platform may be out of order for hours: with the pauses below these are four and a half.
+MOST_TRIES: Final = 24
 MOST_AGE_SECONDS: Final = 86_400.0
 #: Characters of the text that may stand with a file.
 _CAPTION: Final = 900
 #: So many messages may follow each other at once, before the platform's pace holds.
 _BURST: Final = 3
-#: The pause before the second try, in seconds, and how many times as long the next one is.
-_PAUSE, _LONGER = 3.0, 30.0
+#: The pause before the second try, in seconds, how many times as long the next one is, and the longest.
+_PAUSE, _LONGER, _LONGEST = 3.0, 3.0, 900.0
 _UNREACHED_SECONDS: Final = 5.0
 #: So long at the end what is being sent may take.
 _GRACE_SECONDS: Final = 2.0
@@ -102,6 +105,8 @@ class Outbox:
     ) -> None:
         self._store, self.channels, self._owners = store, channels, owners
         self._now, self._clock = now, clock
+        #: Has a chat go on under another id.
+        self.moved: Callable[[Place, str], Awaitable[None]] | None = None
         self._paces: dict[str, _Pace] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
@@ -139,7 +144,7 @@ class Outbox:
                 file=file if not number else None,
                 nonce=row_id,
             )
-            row = {"id": row_id, "chat": _chat(place), "state": "pending", "at": self._now()}
+            row = {"id": row_id, "chat": chat_of(place), "state": "pending", "at": self._now()}
             row |= {"place": msgspec.json.encode(place), "body": msgspec.json.encode(body)}
             rows.append({**row, "edits": "" if number else edits})
         new = self._store.insert(ledger).values(rows)
@@ -154,6 +159,7 @@ class Outbox:
     async def forget(self, seconds: float) -> None:
         """Forget messages that were posted so long ago."""
         await self._store.change(ledger.delete().where(ledger.c.at < self._now() - seconds))
+        await self._store.change(gates.delete().where(gates.c.until < self._now()))
 
     # What is only shown
 
@@ -163,7 +169,7 @@ class Outbox:
         It is dropped, and `message` returned, where the chat has to wait or an answer is on its way. Raises MaybeSentError where
         nobody can tell whether there is a new message now.
         """
-        chat, channel = _chat(place), self.channels[place.channel]
+        chat, channel = chat_of(place), self.channels[place.channel]
         pace, wait = self._pace(chat), channel.capabilities.wait
         if chat in self._sending or pace.lock.locked() or pace.closed_for(wait, spare=1):
             return message
@@ -176,7 +182,7 @@ class Outbox:
                     return await channel.send(place, outgoing)
                 await channel.edit(place, message, outgoing)
             except WaitError as error:
-                pace.hold(error.seconds)
+                await self._hold(chat, error.seconds)
             except MaybeSentError:
                 if not message:
                     raise
@@ -186,13 +192,13 @@ class Outbox:
 
     async def show_typing(self, place: Place) -> None:
         """Show that an answer is on its way, where the platform can and the chat need not wait."""
-        channel, pace = self.channels[place.channel], self._pace(_chat(place))
+        channel, pace = self.channels[place.channel], self._pace(chat_of(place))
         if not channel.capabilities.shows_typing or pace.closed_for(0.0):
             return
         try:
             await channel.show_typing(place)
         except WaitError as error:
-            pace.hold(error.seconds)
+            await self._hold(chat_of(place), error.seconds)
         except ChannelError as error:
             _log.info("typing was not shown: %s", type(error).__name__)
 
@@ -201,6 +207,8 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled. What an earlier process left in the midst is sent again, with a mark. Raises StoreError."""
         await self._store.do(_take_over)
+        for row in await self._store.rows(select(gates).where(gates.c.until > self._now())):
+            self._pace(row.chat).hold(row.until - self._now())
         try:
             while True:
                 self._wake.clear()
@@ -240,6 +248,13 @@ class Outbox:
         self._wake.set()
         if not task.cancelled():
             self._failure = task.exception() or self._failure
+
+    async def _hold(self, chat: str, seconds: float) -> None:
+        """Send nothing to a chat for a while, also after the next start."""
+        self._pace(chat).hold(seconds)
+        until = {"until": self._now() + seconds}
+        row = self._store.insert(gates).values(chat=chat, **until)
+        await self._store.change(row.on_conflict_do_update(index_elements=["chat"], set_=until))
 
     def _pace(self, chat: str) -> _Pace:
         return self._paces.setdefault(chat, _Pace(self._clock))
@@ -289,12 +304,15 @@ class Outbox:
         pace, values = self._pace(due.chat), {"state": "pending", "error": str(error)}
         match error:
             case WaitError():  # it was not sent, so it is no try
-                pace.hold(error.seconds)
                 await self._set(row, **values, tries=row.tries - 1)
+                await self._hold(due.chat, error.seconds)
             case UnreachableError() | BadSettingsError() | RivalError():
                 pace.hold(_UNREACHED_SECONDS)
                 await self._set(row, **values, tries=row.tries - 1)
-            case ChatGoneError():
+            case ChatMovedError() if self.moved is not None:
+                await self._set(row, **values, tries=row.tries - 1)
+                await self.moved(due.place, error.chat)
+            case ChatGoneError() | ChatMovedError():
                 await self._set(row, state="failed", error=str(error))
                 await self._gone(due.place, error)
             case RefusedError():
@@ -302,7 +320,7 @@ class Outbox:
             case _ if row.tries >= MOST_TRIES:
                 await self._set(row, state="failed", error=str(error))
             case _:
-                pace.hold(_PAUSE * _LONGER ** (row.tries - 1))
+                pace.hold(min(_PAUSE * _LONGER ** (row.tries - 1), _LONGEST))
                 is_maybe = isinstance(error, MaybeSentError)
                 await self._set(row, **values, body=_marked(row) if is_maybe else row.body)
 
@@ -312,17 +330,12 @@ class Outbox:
         words = f"A chat ({literal(place.chat)}) can no longer be written to, and what was to be said there is lost. {literal(str(error))}"
         for owner in owners:
             if owner.chat != place.chat:
-                await self.post(owner, words, id=f"gone:{_chat(place)}:{owner.chat}")
+                await self.post(owner, words, id=f"gone:{chat_of(place)}:{owner.chat}")
 
     async def _set(self, row: "Row[Any]", **values: Any) -> None:
         await self._store.change(
             update(ledger).where(ledger.c.number == row.number).values(**values)
         )
-
-
-def _chat(place: Place) -> str:
-    """Return the name of a chat: a platform counts what is sent to all of its threads."""
-    return "\n".join((place.channel, place.account, place.chat))
 
 
 def _messages(

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select, update
 from ybs.config.tree import is_list
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.channel import Incoming, Place
-from ybs.frontends.gateway.store import Store, insert_into, people
+from ybs.frontends.gateway.store import Store, insert_into, moves, people
 from ybs.security.unicode import printable
 
 #: Letters and digits that are not taken for one another.
@@ -137,15 +137,23 @@ class People:
         is_private = incoming.place.kind == "private"
         if role == "refused":
             return Admission("")
-        named = incoming.person if is_private else incoming.place.chat
         is_known = role != "" and (kind == "pairing" or (role == "owner" and is_private))
-        if not (is_known or kind == "open" or named in policy.allow):
+        if not (is_known or kind == "open" or self._is_allowed(connection, policy, incoming)):
             if kind == "pairing" and is_private and not incoming.button:
                 return self._asked(connection, policy, incoming)
             return Admission("", _strange_group(incoming.place) if role == "owner" else "")
         if role == "owner" and is_private:
             self._note_place(connection, incoming, row)
         return Admission("owner" if role == "owner" else "guest")
+
+    def _is_allowed(self, connection: Connection, policy: Policy, incoming: Incoming) -> bool:
+        """Return whether the settings name the sender, or the group, perhaps by the id that it had before."""
+        place = incoming.place
+        if place.kind == "private":
+            return incoming.person in policy.allow
+        is_it = (moves.c.channel == place.channel) & (moves.c.account == place.account)
+        before = select(moves.c.before).where(is_it & (moves.c.chat == place.chat))
+        return not policy.allow.isdisjoint({place.chat, *connection.scalars(before)})
 
     def _role(self, policy: Policy, person: str, row: Any) -> str:
         if person in policy.owners:

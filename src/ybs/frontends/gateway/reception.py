@@ -5,7 +5,9 @@ import math
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Delete, Update, delete, update
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection, Delete, Update, delete, select, update
 
 from ybs.config.schema import Gateway
 from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 LONGEST_TEXT: Final = 100_000
 #: In the column `session` of a command's row: it was begun.
 _BEGUN: Final = "command"
+#: So long after the first message of an album the others are waited for.
+ALBUM_SECONDS: Final = 1.0
 #: So many people are remembered who were told to wait.
 _MOST_WAITING: Final = 10_000
 
@@ -53,9 +57,41 @@ class Reception:
         """
         lock = self._locks.setdefault((incoming.place, incoming.person), asyncio.Lock())
         async with lock:
-            await self._take(incoming)
+            whole = await self._album(incoming) if incoming.album else incoming
+            if whole is not None:
+                await self._take(whole)
+
+    async def _album(self, incoming: Incoming) -> Incoming | None:
+        """Return a message with all that its album has, a moment later; None where another message of the album has it."""
+        is_part = (inbox.c.album == incoming.album) & (inbox.c.state == "new")
+        is_own = inbox.c.id == incoming.id
+        if not await self._store.rows(select(inbox.c.id).where(is_part & is_own)):
+            return None
+        await asyncio.sleep(ALBUM_SECONDS)
+
+        def gather(connection: Connection) -> Incoming:
+            rows = connection.execute(select(inbox.c.body).where(is_part).order_by(inbox.c.at))
+            parts = [msgspec.json.decode(row.body, type=Incoming) for row in rows]
+            parts = [each for each in parts if each.person == incoming.person]
+            others = inbox.c.id.in_([each.id for each in parts if each.id != incoming.id])
+            connection.execute(update(inbox).where(others).values(state="done"))
+            whole = replace(
+                incoming,
+                text="\n".join(each.text for each in parts if each.text),
+                files=tuple(file for each in parts for file in each.files),
+                is_addressed=any(each.is_addressed for each in parts),
+            )
+            body = msgspec.json.encode(whole)
+            connection.execute(update(inbox).where(is_own).values(body=body))
+            return whole
+
+        return await self._store.do(gather)
 
     async def _take(self, incoming: Incoming) -> None:
+        if incoming.moved_to:
+            await self._chats.move(incoming.place, incoming.moved_to)
+            await self._settle(incoming, update(inbox).values(state="done"))
+            return
         is_said_here = incoming.is_addressed or bool(incoming.button)
         admission = await self._asking.people.admit(incoming) if is_said_here else Admission("")
         if admission.say or not admission.role:

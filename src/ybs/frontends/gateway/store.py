@@ -49,6 +49,7 @@ inbox: Final = Table(
     Column("key", String, index=True, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("at", Float, nullable=False),
+    Column("album", String, nullable=False, default=""),
     Column("state", String, index=True, nullable=False),
     Column("session", String, nullable=False, default=""),
     Column("turns", Integer, nullable=False, default=0),
@@ -72,6 +73,24 @@ ledger: Final = Table(
     Column("at", Float, nullable=False),
     Column("message", String, nullable=False, default=""),
     Column("error", Text, nullable=False, default=""),
+)
+
+#: Chats that the platform wants nothing sent to for a while: until when, in seconds since 1970.
+gates: Final = Table(
+    "gates",
+    metadata,
+    Column("chat", String, primary_key=True),
+    Column("until", Float, nullable=False),
+)
+
+#: Chats that the platform has given another id (`chat`): what they were called before.
+moves: Final = Table(
+    "moves",
+    metadata,
+    Column("channel", String, primary_key=True),
+    Column("account", String, primary_key=True),
+    Column("chat", String, primary_key=True),
+    Column("before", String, nullable=False),
 )
 
 #: Who was let in, and who asks for it. `role`: owner, guest, refused, waiting (with the `code` that lets them in; `tries` counts wrong

@@ -52,6 +52,7 @@ from ybs.frontends.gateway.channel import (
     Capabilities,
     ChannelError,
     ChatGoneError,
+    ChatMovedError,
     Incoming,
     IncomingFile,
     MaybeSentError,
@@ -114,7 +115,6 @@ _SAID: Final[dict[type[TelegramError], tuple[type[ChannelError], str]]] = {
         RivalError,
         "Another process receives the messages of this bot: only one may run for each token.",
     ),
-    ChatMigrated: (ChatGoneError, "Telegram: the group has become another one."),
 }
 
 
@@ -268,11 +268,12 @@ class Telegram:
         if message is None or (place := self._place(message)) is None:
             return None
         user = message.from_user
-        if user is None or (user.is_bot and message.sender_chat is None):
+        moved_to = str(message.migrate_to_chat_id or "")  # the group has become a supergroup
+        if user is None or (user.is_bot and message.sender_chat is None and not moved_to):
             return None  # two bots could talk with each other for ever
         text, is_meant = self._text(message)
         files, unsupported = _attached(message)
-        if not text and not files and not unsupported and not is_meant:
+        if not (text or files or unsupported or is_meant or moved_to):
             return None  # somebody joined, a title changed
         is_addressed = is_meant or place.kind == "private" or self._is_answer(message)
         anonymous = message.sender_chat  # its members share one id
@@ -287,6 +288,8 @@ class Telegram:
             message=str(message.message_id),
             is_addressed=is_addressed,
             unsupported=unsupported,
+            album=f"{place.chat}:{message.media_group_id}" if message.media_group_id else "",
+            moved_to=moved_to,
         )
 
     def _place(self, message: Any) -> Place | None:
@@ -424,6 +427,8 @@ def _translated(error: TelegramError) -> ChannelError:
     if isinstance(error, RetryAfter):
         after = error.retry_after
         return WaitError(after.total_seconds() if isinstance(after, timedelta) else after)
+    if isinstance(error, ChatMigrated):
+        return ChatMovedError(str(error.new_chat_id))
     if isinstance(error, BadRequest):
         words = error.message.lower()
         kind = next((kind for part, kind in _BAD_REQUESTS if part in words), RefusedError)

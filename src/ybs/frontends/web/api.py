@@ -27,7 +27,7 @@ from ybs.frontends.web.completing import Completions
 from ybs.frontends.web.drawing import PICTURES, Record, choices_of
 from ybs.frontends.web.following import Followed, Sent, Tab
 from ybs.frontends.web.gate import NOT_LOGGED_IN, Place, TooMuch, address_of
-from ybs.frontends.web.pages import Pages
+from ybs.frontends.web.pages import Pages, Role
 from ybs.security.unicode import printable
 
 _FILES: Final = StaticFiles(directory=Path(__file__).parent / "static")
@@ -88,6 +88,13 @@ class Answered(Answer, frozen=True, kw_only=True):
     question: str
 
 
+class Paired(Struct, frozen=True):
+    """As whom the person with this code may speak in a chat."""
+
+    code: str
+    role: Role
+
+
 class Api:
     """The functions behind the addresses."""
 
@@ -110,6 +117,7 @@ class Api:
             Route("/api/logins/{id}/end", self.end_login, methods=["POST"]),
             Route("/api/board", self.board),
             Route("/api/learned", self.learned, methods=["POST"]),
+            Route("/api/pair", self.pair, methods=["POST"]),
             Route("/api/search", self.search_all),
             Route("/api/stream", self.stream),
             Route("/api/sessions", self.sessions),
@@ -363,6 +371,14 @@ class Api:
     async def learned(self, request: Request) -> Response:
         """Show, accept or dismiss a task that recurs."""
         return _json(await self._pages.learned((await _body(request, Typed)).text))
+
+    async def pair(self, request: Request) -> Response:
+        """Let somebody speak in a chat, or refuse them."""
+        paired = await _body(request, Paired)
+        if self._pages.chats is None:
+            raise YbsError("No chats are served here.")
+        await self._pages.chats.pair(paired.code, paired.role)
+        return _json({})
 
     def _found(self, request: Request) -> Followed:
         return self._pages.find(request.path_params["id"], _login(request).id)

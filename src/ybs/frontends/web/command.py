@@ -25,7 +25,7 @@ from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
 from ybs.frontends.web.api import Api, link_to
 from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
-from ybs.frontends.web.pages import Health, Pages
+from ybs.frontends.web.pages import GatewayChats, Pages
 from ybs.session.options import Options
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ async def shown(
     port: int,
     options: Options,
     hosted: HostedSessions | None = None,
-    health: Health | None = None,
+    chats: GatewayChats | None = None,
 ) -> AsyncGenerator[None]:
     """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError.
 
     The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
     """
-    pages, host = Pages(options, hosted, health), options.host
+    pages, host = Pages(options, hosted, chats), options.host
     # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).addHandler(logging.NullHandler())

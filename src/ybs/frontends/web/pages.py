@@ -1,10 +1,9 @@
 """What all pages of a process share: the hub, the sessions that are followed, and the tabs that are open."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import time
-from typing import Final, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -25,28 +24,42 @@ from ybs.session.options import Options
 MOST_OPEN, MOST_TABS = 32, 256
 #: Saved sessions and projects that are listed.
 MOST_LISTED: Final = 300
+#: As whom somebody is let in.
+Role: TypeAlias = Literal["owner", "guest", "refused"]
 #: How long changes are gathered before lists are sent anew.
 _GATHER_SECONDS: Final = 0.1
 _TRUST: Final = "This project asks for settings or programs that wait for your trust. See what it asks for, and trust it: /trust"
 
 
-#: Gives facts of what else the process does, for the board.
-Health: TypeAlias = Callable[[], Awaitable[Sequence[Fact]]]
+class GatewayChats(Protocol):
+    """The chats of a gateway in whose process the pages are."""
+
+    async def health(self) -> list[Fact]:
+        """Return facts for the board."""
+        ...
+
+    async def waiting(self) -> list[Record]:
+        """List who waits to be let in: `code`, `channel`, `who`, and since when (`age`)."""
+        ...
+
+    async def pair(self, code: str, role: Role) -> None:
+        """Let the person with this code in, or refuse them. Raises YbsError where nobody waits with it."""
+        ...
 
 
 class Pages:
     """The sessions of a server (`hosted`) as pages see them; without one they are the pages' own, and end with them.
 
-    `options` are those of the command line, for the sessions that pages open.
+    `options` are those of the command line, for the sessions that pages open. `chats` are those of a gateway.
     """
 
     def __init__(
         self,
         options: Options,
         hosted: HostedSessions | None = None,
-        health: Health | None = None,
+        chats: GatewayChats | None = None,
     ) -> None:
-        self.options, self._health = options, health
+        self.options, self.chats = options, chats
         self._hosted, self._is_alone = hosted or HostedSessions(options.host), hosted is None
         self.hub = self._hosted.hub
         self.hub.watch(self.tell)
@@ -161,8 +174,9 @@ class Pages:
                 "no sandbox" not in words,
             ),
         ]
-        facts += await self._health() if self._health else ()
+        facts += await self.chats.health() if self.chats else ()
         return {
+            "waiting": await self.chats.waiting() if self.chats else [],
             **await board_of(self.saved, self.ledger, opened, facts),
             "learned": await self.learned("/learn"),
         }

@@ -543,14 +543,17 @@ const showBoard = doing(async () => {
   for (const part of ['scroll', 'foot', 'welcome']) $(part).hidden = true;
   $('controls').hidden = true; $('board').hidden = false; $('title').textContent = 'Board';
   $('where').textContent = ''; current = null; location.hash = 'board'; drawLists(); follow(); toggleSide(false);
-  drawBoard($('board'), await api('board'), about);
+  await board();
 });
+const board = async () => drawBoard($('board'), await api('board'), about, pair);
+// Let somebody speak in a chat, or refuse them.
+const pair = doing(async (code, role) => { await api('pair', { code, role }).finally(board); });
 // Show, accept or dismiss a task that recurs; then the board is drawn anew.
 const about = doing(async line => {
   const answer = await api('learned', { text: line });
   if (answer.menu) answer.menu.items = answer.menu.items.filter(item => !item.line.endsWith(' project')); // the board is of no project
   dialog('A recurring task', reply({ ...answer, line: '' }, about));
-  if (!answer.menu && !line.startsWith('/learn why')) drawBoard($('board'), await api('board'), about);
+  if (!answer.menu && !line.startsWith('/learn why')) await board();
 });
 
 // Keys

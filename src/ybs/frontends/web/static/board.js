@@ -88,7 +88,14 @@ function learned(data, about) {
     return make('li', {}, make('b', { text: task }), make('span', { class: 'dim', text: [state, from].filter(Boolean).join(' · ') }), ...acts, act('Dismiss', 'dismiss'));
   }))];
 }
-export function drawBoard(root, data, about) {
+// Who wants to speak in a chat. `pair` takes the code, and as whom they may.
+function strangers(waiting, pair) {
+  return make('ul', { class: 'learned waiting' }, ...waiting.map(({ code, channel, who, age }) => {
+    const act = (label, role) => make('button', { text: label, 'aria-label': `${label}: ${who}`, onclick: () => pair(code, role) });
+    return make('li', {}, make('b', { text: who }), make('span', { class: 'dim', text: `${channel} · ${age} · code ${code}` }), act('Let in as guest', 'guest'), act('Let in as owner', 'owner'), act('Refuse', 'refused'));
+  }));
+}
+export function drawBoard(root, data, about, pair) {
   const parts = [];
   const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);
   const input = total('input');
@@ -96,6 +103,7 @@ export function drawBoard(root, data, about) {
     ['From the cache', input ? `${Math.round(total('cached') / input * 100)} %` : '–'], ['Answers', short(total('answers'))], ['Running now', String(data.running.length)]];
   parts.push(make('dl', { class: 'tiles' }, ...tiles.map(([name, value]) => make('div', {}, make('dt', { text: name }), make('dd', { text: value })))));
   if (total('unpriced')) parts.push(make('p', { class: 'dim', text: `The price of ${short(total('unpriced'))} answers is not known; they are not in what was spent.` }));
+  if (data.waiting.length) parts.push(make('h2', { text: 'Wants to be let in' }), make('p', { class: 'dim', text: 'An owner approves what sessions do; a guest only talks. Anybody can choose a name: where you doubt who it is, tell the code to the person you mean, and have them type it in the chat.' }), strangers(data.waiting, pair));
   parts.push(make('h2', { text: 'Running turns' }), data.running.length
     ? table({ kinds: ['text', 'text', 'text', 'text'], heads: ['session', 'state', 'folder', 'model'], rows: data.running.map(each => ({ level: 0, cells: [each.title || 'New session', each.question ? 'asks' : 'working', each.folder, each.model] })) }, 'Running turns')
     : make('p', { class: 'dim', text: 'Nothing runs at the moment.' }));
