@@ -28,7 +28,7 @@ PATIENCE = 15_000
 
 
 class Web:
-    """`ybs web`, or `ybs serve --web`, on a project; it can be killed and started again on the same port."""
+    """`ybs web`, `ybs serve --web`, or `ybs gateway start --web`, on a project; it can be killed and started again on the same port."""
 
     def __init__(
         self,
@@ -37,8 +37,10 @@ class Web:
         home: Path,
         *words: str,
         serves: bool = False,
+        chats: bool = False,
     ) -> None:
-        self._serves = serves
+        self._command = ("serve", "--web") if serves else ("web", "--port")
+        self._command = ("gateway", "start", "--web") if chats else self._command
         self.server, self.project, self.home, self._words = server, project, home, words
         self.port, self.link = 0, ""
         self._process: subprocess.Popen[str] | None = None
@@ -55,10 +57,9 @@ class Web:
             "YBS_MODEL": "scripted",
             "OPENAI_API_KEY": "k",
         }
-        what = ("serve", "--web") if self._serves else ("web", "--port")
         command = str(Path(sys.executable).parent / "ybs")
         self._process = subprocess.Popen(
-            [command, *what, str(self.port), *self._words],
+            [command, *self._command, str(self.port), *self._words],
             cwd=self.project,
             env=environ,
             stdout=subprocess.PIPE,
@@ -82,11 +83,11 @@ class Web:
 
 @contextmanager
 def web(
-    script: Sequence[Any], project: Path, home: Path, *words: str, serves: bool = False
+    script: Sequence[Any], project: Path, home: Path, *words: str, **kind: bool
 ) -> Iterator[Web]:
-    """Run `ybs web`, or `ybs serve --web`, on a scripted server."""
+    """Run `ybs web`, or another command that has the page (`serves`, `chats`), on a scripted server."""
     with serving(script) as server:
-        made = Web(server, project, home, *words, serves=serves)
+        made = Web(server, project, home, *words, **kind)
         try:
             yield made
         finally:

@@ -1,5 +1,6 @@
 """The page in a real browser, served by the real command."""
 
+import asyncio
 import json
 import os
 import random
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from chat_platform import TOKEN, ChatPlatform
 from commands.test_learn import WORDS as RECURRING
 from learning.past_sessions import CHANGELOG, turn, write
 from screen import Screen
@@ -58,8 +60,8 @@ def serve(project: Path, home: Path) -> Iterator[Serve]:
     """Return a function that runs `ybs web` on a script."""
     with ExitStack() as stack:
 
-        def run(*script: Any, words: tuple[str, ...] = (), serves: bool = False) -> Web:
-            return stack.enter_context(web(script, project, home, *words, serves=serves))
+        def run(*script: Any, words: tuple[str, ...] = (), **kind: bool) -> Web:
+            return stack.enter_context(web(script, project, home, *words, **kind))
 
         yield run
 
@@ -327,6 +329,66 @@ def test_a_task_that_recurs_is_shown_accepted_and_dismissed_on_the_board(
     page.wait_for_selector("dialog[open] >> text=is not offered again")
     page.keyboard.press("Escape")
     page.wait_for_selector(".learned >> text=dismissed")
+
+
+@contextmanager
+def bot(home: Path) -> Iterator[tuple[ChatPlatform, Callable[[int], None]]]:
+    """Run a chat platform and name it in the settings; the function has somebody write to the bot."""
+    loop, platform = asyncio.new_event_loop(), ChatPlatform()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(platform.__aenter__(), loop).result(10)
+    settings = home / ".config/ybs/config.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    telegram = {"token": TOKEN, "base_url": platform.url}
+    gateway = {"channels": {"telegram": telegram}}
+    settings.write_text(json.dumps({"version": "1.0", "gateway": gateway}))
+    try:
+        yield (
+            platform,
+            lambda who: loop.call_soon_threadsafe(lambda: platform.say("hello", chat=who, person=who)),
+        )
+    finally:
+        asyncio.run_coroutine_threadsafe(platform.__aexit__(None, None, None), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def test_who_writes_to_the_bot_is_let_in_or_refused_on_the_board(
+    serve: Serve, look: Any, home: Path
+):
+    with bot(home) as (platform, write_to_bot):
+        served, page = serve("Hello yourself.", chats=True), look().page
+        page.goto(served.link)
+        page.wait_for_selector("body.ready")
+        row = page.locator(".waiting li")
+
+        def wanted(who: int) -> None:
+            write_to_bot(who)
+            for _ in range(100):
+                if platform.texts(who):
+                    break
+                page.wait_for_timeout(100)
+            assert "is private" in platform.texts(who)[0]
+            page.keyboard.press("Escape")
+            page.keyboard.press("b")
+            page.wait_for_selector(f".waiting li >> text=({who})")
+
+        for who, label, words in (
+            (3, "Let in as owner", "You are the owner"),
+            (4, "Let in as guest", "You were let in"),
+            (5, "Refuse", ""),
+        ):
+            wanted(who)
+            assert row.count() == 1
+            row.get_by_text(label).click()
+            until(page, "!document.querySelector('.waiting')")
+            for _ in range(50):
+                if len(platform.texts(who)) > 1:
+                    break
+                page.wait_for_timeout(100)
+            assert [words in each for each in platform.texts(who)[1:]] == ([True] if words else [])
 
 
 def test_a_terminal_and_the_page_hold_one_session_of_the_server(
