@@ -11,6 +11,7 @@ import pytest
 
 from ybs.core.ports import Answer
 from ybs.frontends.web.following import Followed, Tab
+from ybs.frontends.web.gate import TOKEN_HEADER
 from ybs.testing import answer, call
 
 pytestmark = pytest.mark.integration
@@ -279,6 +280,46 @@ async def test_words_are_found_in_a_session_and_over_sessions(site: Make):
         assert [hit["name"] for hit in hits] == [followed.session.journal.name]
         saved = (await browser.get("/api/sessions")).json()["saved"]
         assert [each["name"] for each in saved] == [followed.session.journal.name]
+
+
+class Waiting:
+    """Stands in for the chats of a gateway: one person waits."""
+
+    def __init__(self) -> None:
+        self.paired = list[tuple[str, str]]()
+
+    async def health(self) -> list[tuple[str, str, bool]]:
+        """Say nothing."""
+        return []
+
+    async def waiting(self) -> list[dict[str, Any]]:
+        """List the person."""
+        return [{"code": "ABCDEFGH", "channel": "telegram", "who": "Ann (3)", "age": "now"}]
+
+    async def pair(self, code: str, role: str) -> None:
+        """Keep what was decided."""
+        self.paired.append((code, role))
+
+
+async def test_who_may_speak_in_a_chat_is_decided_with_a_login_and_its_token(site: Make):
+    made, chats = site(), Waiting()
+    body = {"code": "ABCDEFGH", "role": "guest"}
+    async with made.entered() as browser, made.browser() as stranger:
+        refused = await browser.post("/api/pair", json=body)
+        assert refused.status_code == 400
+        assert "No chats are served here" in refused.text
+        made.pages.chats = chats
+        assert (await browser.get("/api/board")).json()["waiting"] == await chats.waiting()
+        assert (await stranger.post("/api/pair", json=body)).status_code == 401
+        assert (await browser.post("/api/pair", json={**body, "role": "root"})).status_code == 400
+        token = browser.headers.pop(TOKEN_HEADER)
+        assert (await browser.post("/api/pair", json=body)).status_code in (401, 403)
+        browser.headers[TOKEN_HEADER] = token
+        other = {"origin": "http://evil.example"}
+        assert (await browser.post("/api/pair", json=body, headers=other)).status_code == 403
+        assert chats.paired == []
+        assert (await browser.post("/api/pair", json=body)).status_code == 200
+        assert chats.paired == [("ABCDEFGH", "guest")]
 
 
 async def test_the_board_counts_what_saved_sessions_used(site: Make, project: Path):

@@ -346,7 +346,9 @@ def bot(home: Path) -> Iterator[tuple[ChatPlatform, Callable[[int], None]]]:
     try:
         yield (
             platform,
-            lambda who: loop.call_soon_threadsafe(lambda: platform.say("hello", chat=who, person=who)),
+            lambda who: loop.call_soon_threadsafe(
+                lambda: platform.say("hello", chat=who, person=who)
+            ),
         )
     finally:
         asyncio.run_coroutine_threadsafe(platform.__aexit__(None, None, None), loop).result(10)
