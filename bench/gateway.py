@@ -50,6 +50,12 @@ class Model:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        if not head.startswith(b"post"):  # which models there are
+            writer.write(
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            )
+            writer.close()
+            return
         length = re.search(rb"content-length: *(\d+)", head)
         body = await reader.readexactly(int(length[1])) if length else b""
         name = (re.findall(r"task (\w+)", body.decode()) or [""])[-1]
@@ -140,8 +146,8 @@ async def measure(sessions: int, seconds: float) -> int:
             print(f"memory   {empty:.0f} MB without sessions, {each:.2f} MB for each idle one")
             later = await chats.measured("later", seconds)
             await chats.measured("atonce", 0.0)
-            restart = await restarted(gateway, chats)
-            print(f"restart  {restart:.2f} s from the start to the first turn that is taken up")
+            restart, cpu = await restarted(gateway, chats)
+            print(f"restart  {restart:.2f} s to the first turn that is taken up; CPU {cpu:.2f} s")
         finally:
             await gateway.kill()
     limits = ((later, MOST_DELAY), (each, MOST_MEGABYTES), (restart, MOST_RESTART))
@@ -162,8 +168,8 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, facts[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-async def restarted(gateway: GatewayProcess, chats: Chats) -> float:
-    """Kill the gateway in the midst of turns, and return how many seconds after its start a turn of them is taken up."""
+async def restarted(gateway: GatewayProcess, chats: Chats) -> tuple[float, float]:
+    """Kill the gateway in the midst of turns; return how many seconds after its start a turn of them is taken up, and its CPU time."""
     names = [f"kill{chat}" for chat in range(1, 11)]
     for chat, name in enumerate(names, 1):
         chats.platform.say(f"task {name}", chat=chat, person=chat)
@@ -173,9 +179,9 @@ async def restarted(gateway: GatewayProcess, chats: Chats) -> float:
     began = time.time()
     await gateway.start()
     await until(lambda: bool(chats.model.came), 60)
-    first = min(chats.model.came.values()) - began
+    first, cpu = min(chats.model.came.values()) - began, cpu_seconds(chats.pid())
     await until(lambda: {*names} <= chats.answered().keys(), 120)
-    return first
+    return first, cpu
 
 
 def main() -> int:
