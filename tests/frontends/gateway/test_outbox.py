@@ -311,7 +311,7 @@ async def test_a_chat_that_has_another_id_gets_what_waits_there(chat: Chat) -> N
         values["place"] = msgspec.json.encode(place(int(chat_id)))
         await chat.store.do(lambda c: c.execute(update(ledger).values(**values)))
 
-    chat.outbox.moved = move
+    chat.outbox.when_moved(move)
     words = "Bad Request: group chat was upgraded to a supergroup chat"
     parameters = {"migrate_to_chat_id": 2}
     chat.platform.knob("error", chat=1, code=400, description=words, parameters=parameters)

@@ -106,7 +106,7 @@ class Gateway:
         self.chats = Chats(
             store, hosted, options, settings, tools=self._tools, asking=asking, kept=kept
         )
-        outbox.moved = self.chats.move
+        outbox.when_moved(self.chats.move)
         turns = folder.database(settings, "turns")
         self.turns = Turns(store, turns, self.chats, outbox, budget)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)

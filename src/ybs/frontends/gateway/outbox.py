@@ -105,12 +105,15 @@ class Outbox:
     ) -> None:
         self._store, self.channels, self._owners = store, channels, owners
         self._now, self._clock = now, clock
-        #: Has a chat go on under another id.
-        self.moved: Callable[[Place, str], Awaitable[None]] | None = None
+        self._moved: Callable[[Place, str], Awaitable[None]] | None = None
         self._paces: dict[str, _Pace] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._failure: BaseException | None = None
+
+    def when_moved(self, moved: Callable[[Place, str], Awaitable[None]]) -> None:
+        """Have a chat go on under another id by this, when the platform says so."""
+        self._moved = moved
 
     # Into the ledger
 
@@ -309,9 +312,9 @@ class Outbox:
             case UnreachableError() | BadSettingsError() | RivalError():
                 pace.hold(_UNREACHED_SECONDS)
                 await self._set(row, **values, tries=row.tries - 1)
-            case ChatMovedError() if self.moved is not None:
+            case ChatMovedError() if self._moved is not None:
                 await self._set(row, **values, tries=row.tries - 1)
-                await self.moved(due.place, error.chat)
+                await self._moved(due.place, error.chat)
             case ChatGoneError() | ChatMovedError():
                 await self._set(row, state="failed", error=str(error))
                 await self._gone(due.place, error)
