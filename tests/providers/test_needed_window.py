@@ -13,7 +13,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.wire.ollama import NeededWindow, bytes_of
+from ybs.providers.wire.needed_window import NeededWindow, bytes_of
 
 PICTURE = Image(media_type="image/png", data=b"x" * 100_000)
 CALL = ToolCall(id="1", name="t", arguments=Raw(b'{"a":"' + b"x" * 92 + b'"}'))

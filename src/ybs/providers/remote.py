@@ -44,7 +44,7 @@ from ybs.providers.wire.pictures import RefusedPictures, pictures_in
 from ybs.providers.wire.quirks import Quirks, learn, learn_schema
 
 if TYPE_CHECKING:
-    from ybs.providers.wire.ollama import NeededWindow
+    from ybs.providers.wire.needed_window import NeededWindow
 
 #: What a server says after its last word is waited for so long, in seconds (its connection can be kept then).
 _AFTER_END: Final = 0.25
@@ -287,7 +287,7 @@ class RemoteModel:
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
-            from ybs.providers.wire.ollama import NeededWindow  # for Ollama alone
+            from ybs.providers.wire.needed_window import NeededWindow  # for Ollama alone
 
             self._needed = self._needed or NeededWindow()
             window = self._needed.fit(request, max_tokens=most, most=window)

@@ -7,8 +7,7 @@ person is asked once it was stopped. So a wrong reading of a command costs nothi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -100,11 +99,10 @@ class Case:
     def __init__(
         self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
     ) -> None:
-        self.call, self.preview, self.subject = call, preview, subject
+        self.call, self.preview, self.subject, self._safety = call, preview, subject, safety
         self.effect: Effect = "read" if subject.only_reads else effect
         self.name = call.name
-        #: Whether the person gave it the network, and the model did not ask for it.
-        self.is_given_network = False
+        self.is_given_network = False  # by the person; the model did not ask for it
         self.wants_network = subject.network and not safety.sandbox_network
         self.offers_network = subject.offers_network and not safety.sandbox_network
         self.wants_outside = subject.outside and subject.offers_outside
@@ -224,9 +222,9 @@ class Case:
 
     def with_network(self) -> "Case":
         """Return the same call with the network open, given by the person."""
-        case = copy(self)
-        case.is_given_network = case.wants_network = True
-        case.offers_network = False
+        subject = replace(self.subject, network=True, offers_network=False)
+        case = Case(self.call, self.effect, self.preview, subject, self._safety)
+        case.is_given_network = True
         return case
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
@@ -314,19 +312,21 @@ class Policy:
         find_sandbox: Callable[[], Sandboxing] = lambda: "none",
         asks_each_command: bool = False,
         trusts_project: Callable[[], bool] = lambda: False,
+        chosen: _Chosen | None = None,
+        standing: Standing | None = None,
     ) -> None:
-        """Read the rules. Raises ConfigError for an invalid rule.
+        """Read the rules, unless they are given, as `standing`. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
         """
-        self._chosen = _Chosen(safety.mode, safety.ask_before_edits)
+        self._chosen = chosen or _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
         self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
         #: The rules and grants in force.
-        self.standing = Standing(safety, allow=allow, deny=deny, project=project)
+        self.standing = standing or Standing(safety, allow=allow, deny=deny, project=project)
 
     @property
     def mode(self) -> Mode:
@@ -348,9 +348,13 @@ class Policy:
 
     def elsewhere(self, find_sandbox: Callable[[], Sandboxing]) -> "Policy":
         """Return this policy for commands in another sandbox; mode, rules and grants stay in common."""
-        policy = copy(self)
-        policy.find_sandbox = find_sandbox
-        return policy
+        return self._again(find_sandbox=find_sandbox)
+
+    def _again(self, **changes: Any) -> "Policy":
+        given: dict[str, Any] = {"safety": self._safety, "standing": self.standing}
+        given |= {"find_sandbox": self.find_sandbox, "trusts_project": self._trusts_project}
+        given |= {"chosen": self._chosen, "asks_each_command": self._asks_each_command}
+        return Policy(**{**given, **changes})
 
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
         """Allow calls for the rest of this session, or in this project for good; `rule` is the `grant` of a question.
@@ -375,12 +379,10 @@ class Policy:
 
         `without_grants`: nothing is allowed but by the mode.
         """
-        policy = copy(self)
-        policy._chosen = _Chosen(mode or self.mode, self.asks_before_edits)
-        policy.standing = self.standing.tried(allow, ask, has_grants=not without_grants)
-        network = network or self._safety.sandbox_network
-        policy._safety = replace(self._safety, sandbox_network=network)
-        return policy
+        standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        safety = replace(self._safety, sandbox_network=network or self._safety.sandbox_network)
+        chosen = _Chosen(mode or self.mode, self.asks_before_edits)
+        return self._again(safety=safety, standing=standing, chosen=chosen)
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""

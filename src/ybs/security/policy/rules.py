@@ -5,8 +5,7 @@ for any text; the pattern of a file tool is a glob of paths relative to the proj
 """
 
 import re
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -195,9 +194,11 @@ class Standing:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
+        rules: Mapping[StandingRule, Rule | None] | None = None,
     ) -> None:
-        self._project, self._is_project_read = project, False
-        self._rules: dict[StandingRule, Rule | None] = {}
+        """Read the rules; `rules` were read before, those of the project among them."""
+        self._project, self._is_project_read = project, rules is not None
+        self._rules = dict(rules or {})
         self._put("allow", "settings", safety.allow)
         self._put("allow", "start", allow)
         self._put("ask", "settings", safety.ask)
@@ -207,8 +208,7 @@ class Standing:
     def of(self, kind: Literal["allow", "ask", "deny"]) -> dict[StandingRule, Rule]:
         """Return the rules of one kind, read."""
         self._read_project()
-        rules = self._rules.items()
-        return {key: rule for key, rule in rules if key.kind == kind and rule is not None}
+        return {k: v for k, v in self._rules.items() if k.kind == kind and v is not None}
 
     @property
     def grants(self) -> set[str]:
@@ -248,9 +248,8 @@ class Standing:
     def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
-        other, rules = copy(self), self._rules.items()
-        other._rules = {k: v for k, v in rules if has_grants or k.kind in ("ask", "deny")}
-        other._put("allow", "start", allow)
+        kept = {k: v for k, v in self._rules.items() if has_grants or k.kind in ("ask", "deny")}
+        other = Standing(Safety(), allow=allow, project=self._project, rules=kept)
         other._put("ask", "start", ask)
         return other
 
