@@ -194,15 +194,14 @@ def test_the_given_environment_is_the_one_that_is_read(
 # --- what goes wrong -------------------------------------------------------------------------
 
 
-def test_a_broken_file_names_file_line_and_key_and_the_rest_stands(project: Path, write: Write):
+def test_a_broken_file_names_file_line_and_reason_and_the_rest_stands(project: Path, write: Write):
     file = write("user", '{"llm": {\n"model": "x",}}')
     write("home", '{"llm": {"max_tokens": 5}}')
     loaded = load(this_host(), folder=project)
     assert loaded.config.llm.max_tokens == 5
     assert loaded.config.llm.model is None
     assert loaded.warnings == (
-        f"{file}:2: IGNORED as a whole, because it is not valid JSON at llm.model: "
-        "there is a comma too many after this",
+        f"{file}:2: IGNORED as a whole, because it is not valid JSON: trailing comma in object",
     )
 
 

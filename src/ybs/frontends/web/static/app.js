@@ -8,9 +8,7 @@ const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
 let current = null; // { id, name, state }
 let [opened, saved, projects] = [[], [], []];
-let stream = null, attached = [];
-let offers = { items: [], at: -1 };
-let refs = new Map(), pictures = new Map();
+let stream = null, attached = [], offers = { items: [], at: -1 }, refs = new Map(), pictures = new Map();
 const seenDone = new Set();
 const log = new Log($('log'), { activity, picture, older });
 class Gone extends Error {}
@@ -150,8 +148,7 @@ function begin(record) {
 async function older() {
   if (!log.first) return;
   const { first, records } = await api(on(`events?before=${log.first}`));
-  const scroll = $('scroll');
-  const height = scroll.scrollHeight;
+  const scroll = $('scroll'), height = scroll.scrollHeight;
   log.prepend(records, first); scroll.scrollTop += scroll.scrollHeight - height; $('older').hidden = !first;
 }
 async function picture(path) {
@@ -254,8 +251,7 @@ function takeStatus(status) {
 function drawSteps(steps) {
   const box = $('steps'), lines = steps.split('\n').filter(Boolean);
   box.hidden = !lines.length;
-  const done = lines.filter(line => line[1] === 'x').length;
-  box.firstElementChild.textContent = `Steps: ${done} of ${lines.length} done`;
+  box.firstElementChild.textContent = `Steps: ${lines.filter(line => line[1] === 'x').length} of ${lines.length} done`;
   box.lastElementChild.replaceChildren(...lines.map(line => make('li', { class: line[1] === 'x' ? 'done' : line[1] === '>' ? 'now' : '', text: line.slice(4) })));
 }
 function activity(words) { $('activity').hidden = !words; $('activitywords').textContent = words; }
@@ -411,18 +407,16 @@ function grow() {
 
 // As long as the person is at the end, the end stays in sight, whatever grows.
 let isAtEnd = true, lastSize = '';
-const nearEnd = () => $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 90;
 function stick(is) {
   isAtEnd ||= is;
   if (isAtEnd) $('scroll').scrollTop = $('scroll').scrollHeight;
   $('down').hidden = $('scroll').hidden || isAtEnd;
 }
 const watcher = new ResizeObserver(() => stick(false));
-watcher.observe($('log'));
-watcher.observe($('scroll'));
+for (const id of ['log', 'scroll']) watcher.observe($(id));
 $('scroll').addEventListener('scroll', () => {
   const size = `${$('scroll').scrollHeight} ${$('scroll').clientHeight}`;
-  isAtEnd = nearEnd() || (isAtEnd && size !== lastSize); // what grows or shrinks moves the place too: that is nobody's scrolling
+  isAtEnd = $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 90 || (isAtEnd && size !== lastSize); // what grows or shrinks moves the place too: that is nobody's scrolling
   lastSize = size; $('down').hidden = isAtEnd;
   if ($('scroll').scrollTop < 60 && log.first && !$('older').disabled) {
     $('older').disabled = true;
@@ -563,13 +557,9 @@ function step(by) {
   const next = opened[(at + by + opened.length) % opened.length];
   if (next) show(next.id, next.name, false);
 }
-function nextMode() {
-  const at = MODES.indexOf(current.state.mode);
-  return send(`/mode ${MODES[(at + 1) % 4]}`, { ref: 'quiet' });
-}
 const withSession = act => () => { if (current) act(); };
 const ACTS = { '?': showHelp, n: newSession, j: () => step(1), k: () => step(-1), b: () => showBoard(), '/': withSession(searchHere), f: () => $('filter').focus(), u: withSession(undo),
-  i: withSession(() => $('prompt').focus()), m: withSession(doing(nextMode)), ',': showSettings };
+  i: withSession(() => $('prompt').focus()), m: withSession(doing(() => send(`/mode ${MODES[(MODES.indexOf(current.state.mode) + 1) % 4]}`, { ref: 'quiet' }))), ',': showSettings };
 let escaped = 0;
 document.addEventListener('keydown', event => {
   const isTyping = event.target.closest?.('input, textarea, select');

@@ -78,27 +78,27 @@ function beliefs(kind, arms) {
   const rows = arms.map(([name, mean, low, high, results]) => ({ level: 0, cells: [name, percent(mean), percent(low), percent(high), results.toFixed(1)] }));
   return figure(`Router: ${kind}`, 'chance of success; the line is where it lies in 9 of 10 cases', [plot], { kinds: ['text', 'count', 'count', 'count', 'count'], heads: ['model', 'expected', 'from', 'to', 'results'], rows });
 }
+// What waits for a word: a name, a note, and buttons with what they do.
+function waiting(rows, kind = '') {
+  return make('ul', { class: `learned ${kind}` }, ...rows.map(([name, note, ...acts]) => make('li', {}, make('b', { text: name }), make('span', { class: 'dim', text: note }),
+    ...acts.map(([label, onclick]) => make('button', { text: label, 'aria-label': `${label}: ${name}`, onclick })))));
+}
 // What was asked for again and again. `about` takes the command that says what to do with one.
 function learned(data, about) {
   const [list] = data.tables;
-  if (!list) return [make('p', { class: 'dim', text: data.text })];
-  return [make('ul', { class: 'learned' }, ...list.rows.map(({ cells: [id, state, task, from] }) => {
-    const act = (label, what) => make('button', { text: label, 'aria-label': `${label}: ${task}`, onclick: () => about(`/learn ${what} ${id}`) });
-    const acts = id.startsWith('p') ? [] : [act('Why', 'why'), act('Make a command', 'accept')];
-    return make('li', {}, make('b', { text: task }), make('span', { class: 'dim', text: [state, from].filter(Boolean).join(' · ') }), ...acts, act('Dismiss', 'dismiss'));
-  }))];
+  return list ? waiting(list.rows.map(({ cells: [id, state, task, from] }) => {
+    const act = (label, what) => [label, () => about(`/learn ${what} ${id}`)];
+    return [task, [state, from].filter(Boolean).join(' · '), ...(id.startsWith('p') ? [] : [act('Why', 'why'), act('Make a command', 'accept')]), act('Dismiss', 'dismiss')];
+  })) : make('p', { class: 'dim', text: data.text });
 }
 // Who wants to speak in a chat. `pair` takes the code, and as whom they may.
-function strangers(waiting, pair) {
-  return make('ul', { class: 'learned waiting' }, ...waiting.map(({ code, channel, who, age }) => {
-    const act = (label, role) => make('button', { text: label, 'aria-label': `${label}: ${who}`, onclick: () => pair(code, role) });
-    return make('li', {}, make('b', { text: who }), make('span', { class: 'dim', text: `${channel} · ${age} · code ${code}` }), act('Let in as guest', 'guest'), act('Let in as owner', 'owner'), act('Refuse', 'refused'));
-  }));
+function strangers(people, pair) {
+  const roles = { 'Let in as guest': 'guest', 'Let in as owner': 'owner', Refuse: 'refused' };
+  return waiting(people.map(({ code, channel, who, age }) => [who, `${channel} · ${age} · code ${code}`, ...Object.entries(roles).map(([label, role]) => [label, () => pair(code, role)])]), 'waiting');
 }
 export function drawBoard(root, data, about, pair) {
-  const parts = [];
-  const total = field => data.uses.reduce((sum, use) => sum + use[field], 0);
-  const input = total('input');
+  const parts = [], { router } = data;
+  const total = field => data.uses.reduce((sum, use) => sum + use[field], 0), input = total('input');
   const tiles = [['Spent', total('unpriced') && !total('usd') ? '–' : `$${total('usd').toFixed(2)}`], ['Tokens in', short(input)], ['Tokens out', short(total('output'))],
     ['From the cache', input ? `${Math.round(total('cached') / input * 100)} %` : '–'], ['Answers', short(total('answers'))], ['Running now', String(data.running.length)]];
   parts.push(make('dl', { class: 'tiles' }, ...tiles.map(([name, value]) => make('div', {}, make('dt', { text: name }), make('dd', { text: value })))));
@@ -119,7 +119,6 @@ export function drawBoard(root, data, about, pair) {
     parts.push(hits(data.uses, columns));
   } else parts.push(make('p', { class: 'dim', text: 'No saved session has used any tokens yet.' }));
   parts.push(make('h2', { text: 'Router' }));
-  const { router } = data;
   if (router.problem) parts.push(make('p', { class: 'dim', text: router.problem }));
   else if (!Object.keys(router.arms).length) parts.push(make('p', { class: 'dim', text: 'No router is set up: it takes two models or more in router.arms.' }));
   else {
@@ -127,7 +126,7 @@ export function drawBoard(root, data, about, pair) {
     parts.push(...Object.entries(router.arms).map(([kind, arms]) => beliefs(kind, arms)));
     if (router.last.length) parts.push(make('h3', { text: 'The last choice' }), make('pre', { class: 'out', tabindex: 0, text: router.last.join('\n') }));
   }
-  parts.push(make('h2', { text: 'Recurring tasks' }), ...learned(data.learned, about), make('h2', { text: 'Health' }), make('div', { class: 'scroll', tabindex: 0 }, make('table', { 'aria-label': 'Health' }, make('tbody', {}, ...data.health.map(([name, value, isWell]) =>
+  parts.push(make('h2', { text: 'Recurring tasks' }), learned(data.learned, about), make('h2', { text: 'Health' }), make('div', { class: 'scroll', tabindex: 0 }, make('table', { 'aria-label': 'Health' }, make('tbody', {}, ...data.health.map(([name, value, isWell]) =>
     make('tr', {}, make('th', { scope: 'row', text: name }), make('td', { text: value }), make('td', { class: isWell ? 'well' : 'bad', text: isWell ? 'well' : 'look at this' })))))));
   root.replaceChildren(...parts);
 }
