@@ -232,12 +232,10 @@ class Matrix:
         text, files, unsupported = ("", (), _NO_KEY) if is_secret else _content(content)
         if "m.in_reply_to" in relation:
             text = re.sub(r"\A(?:> .*\n)+\n", "", text)
-        if is_meant:
-            text = self._without_name(room, text)
         return Incoming(
             **self._common(room, event),
             place=place,
-            text=text,
+            text=self._without_name(room, text) if is_meant else text,
             files=files,
             message=event.event_id,
             is_addressed=is_meant or place.kind == "private",
@@ -260,13 +258,12 @@ class Matrix:
         """Return the content of one of the bot's messages, {} where it is none of them."""
         if message_id in self._shown:
             return self._shown[message_id]
-        client = self._connected
         try:
-            found = await _asked(client.room_get_event(room_id, message_id))
+            found = await _asked(self._connected.room_get_event(room_id, message_id))
         except (ChatGoneError, RefusedError):
             return {}
         event: nio.Event = found.event
-        return event.source["content"] if event.sender == client.user_id else {}
+        return event.source["content"] if event.sender == self._connected.user_id else {}
 
     def _common(self, room: nio.MatrixRoom, event: nio.Event) -> dict[str, Any]:
         return {
@@ -310,12 +307,9 @@ class Matrix:
         if message.file is not None:
             content = await self._with_file(place, content, message.file)
         if place.thread:
-            content["m.relates_to"] = {
-                "rel_type": "m.thread",
-                "event_id": place.thread,
-                "is_falling_back": True,
-                "m.in_reply_to": {"event_id": place.thread},
-            }
+            begun = {"event_id": place.thread}
+            relation = {"rel_type": "m.thread", "is_falling_back": True, "m.in_reply_to": begun}
+            content["m.relates_to"] = {**relation, **begun}
         sent = await self._said(place, "m.room.message", content, message.nonce)
         await self._offer(place, sent, content)
         return sent
