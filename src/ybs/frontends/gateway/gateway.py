@@ -242,8 +242,7 @@ class Gateway:
         while True:
             await self.chats.close_idle()
             await self.outbox.forget(_KEPT_SECONDS)
-            is_old = (inbox.c.state == "done") & (inbox.c.at < time.time() - _KEPT_SECONDS)
-            await self._store.change(inbox.delete().where(is_old))
+            await self.turns.forget(_KEPT_SECONDS)
             await asyncio.sleep(_LOOK_SECONDS)
             await self._receive_new()
 

@@ -7,7 +7,8 @@ sent now), had ended (else `Session.take_up` goes on with it), and what its answ
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -39,6 +40,7 @@ QUEUE: Final = "turns"
 #: A turn in which the gateway died so often is not begun again.
 MOST_RECOVERIES: Final = 3
 _POLL_SECONDS: Final = 0.1
+_MOST_FORGOTTEN: Final = 500
 _NOTHING: Final = "(The model said nothing.)"
 _log = logging.getLogger("ybs.gateway.turns")
 
@@ -107,6 +109,10 @@ class Engine:
         )
         return [each.workflow_id for each in found]
 
+    async def forget(self, turn_ids: Sequence[str]) -> None:
+        """Forget turns that have ended."""
+        await DBOS.delete_workflows_async(list(turn_ids))
+
     async def close(self) -> None:
         """End; what runs goes on with the next start."""
         await asyncio.to_thread(_forget_registered)
@@ -152,6 +158,14 @@ class Turns:
         """End the engine; what runs is left to the next start."""
         self._is_closing = True
         await self._engine.close()
+
+    async def forget(self, age_seconds: float) -> None:
+        """Forget the events that were done so long ago, a part of them at a time. Raises StoreError."""
+        is_old = (inbox.c.state == "done") & (inbox.c.at < time.time() - age_seconds)
+        old = select(inbox.c.id).where(is_old).limit(_MOST_FORGOTTEN)
+        if ids := await self._store.do(lambda c: c.scalars(old).all()):
+            await self._engine.forget(ids)
+            await self._store.change(inbox.delete().where(inbox.c.id.in_(ids)))
 
     async def enqueue(self, incoming: Incoming, key: str) -> None:
         """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
