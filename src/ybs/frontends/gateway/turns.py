@@ -102,6 +102,14 @@ class Engine:
         """Keep a turn from beginning, or from being begun again."""
         await DBOS.cancel_workflow_async(turn_id)
 
+    async def known(self, turn_ids: Sequence[str]) -> set[str]:
+        """Return those of the turns that it has."""
+        wanted = list(turn_ids)
+        found = await DBOS.list_workflows_async(
+            workflow_ids=wanted, load_input=False, load_output=False
+        )
+        return {each.workflow_id for each in found}
+
     async def given_up(self) -> list[str]:
         """Return the turns in which the gateway died too often."""
         found = await DBOS.list_workflows_async(
@@ -145,10 +153,11 @@ class Turns:
             if row is not None and row.state != "done":
                 await self._finish(row, GIVEN_UP.format(tries=row.tries))
         waiting = select(inbox).where(inbox.c.state == "waiting").order_by(inbox.c.at)
-        for row in await self._store.rows(
-            waiting
-        ):  # killed between the two: to the engine those that it has are known
-            await self._engine.enqueue(row.id, row.key)
+        rows = await self._store.rows(waiting)
+        known = await self._engine.known([row.id for row in rows]) if rows else set[str]()
+        for row in rows:
+            if row.id not in known:  # killed between the two
+                await self._engine.enqueue(row.id, row.key)
 
     def leave(self) -> None:
         """Leave what runs to the next start, as the process ends."""
