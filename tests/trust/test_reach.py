@@ -197,6 +197,10 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ("case x in x) flake8;; esac", "`flake8`"),
         ("echo in x\nflake8)", "`flake8`"),
         (">/dev/null flake8", "`>/dev/null`"),
+        ("true 2>&1 & flake8", "`flake8`"),
+        ("true >&2\nflake8", "`flake8`"),
+        ("true &>out; flake8", "`flake8`"),
+        ("true 2>&1flake8", "`1flake8`"),
         ('x="$(flake8)"', "`flake8`"),
         ('x="$(: "a b"; flake8)"', "`flake8`"),
         ('echo "it`flake8`"', "`…`"),
@@ -262,6 +266,8 @@ def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
         "case x in a.py|'a b') ruff format x;; b.md) exit $((1+1));; esac",
         'say() { echo "$(date +%T) $1"; }; say "now"',
         'bash "$CLAUDE_PROJECT_DIR/h"',
+        "echo ran >&2; ruff format . 2>&1 || exit 2",
+        "ls &> /dev/null; ls >&-",
         "perl -ne 'print' data.json",
     ):
         assert found(tree, words).unknown == (), words

@@ -76,6 +76,8 @@ _VARIABLE = re.compile(
 _OUTPUT = re.compile(
     r"(?:(?<![=<-])[0-9&]?>{1,2}[|&]?|\|\s*tee(?=\s))(?:\s*-a)?\s*[\"']?[^\s\"'`;|&()<>]+[\"']?[^\s\"'`;|&()<>]*"
 )
+#: An output that goes where another one goes, such as `2>&1`, or both of them into a file: its `&` begins no command.
+_DUPLICATED = re.compile(r"\d*[<>]&(?:\d+|-)(?=[\s;&|()]|\Z)|&>{1,2}")
 _BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]{}#]+")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 _IMPORTED = re.compile(r"(?:-\w*m\s*|\b(?:import|from)\s+)([A-Za-z_][\w.]*)")
@@ -384,7 +386,7 @@ def _unknown_program(text: str, search: _Search) -> str:
     """Return a program of a command or script that may run files which are not named there, "" without one."""
     plain = _PROJECT.sub(".", text.replace("\\\n", "")).replace(search.folder, ".")
     bare = _QUOTES.sub("", plain)
-    plain = _PATTERNS.sub(r"\1;", _QUOTED.sub(_unquoted, plain))
+    plain = _DUPLICATED.sub(" ", _PATTERNS.sub(r"\1;", _QUOTED.sub(_unquoted, plain)))
     if max(map(len, plain.split("\n"))) > _LONGEST_LINE:
         return _TOO_LONG
     if (
