@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,11 @@ import pytest
 
 from hosts import this_host
 from trusting import POWERFUL, give_trust, put, trusted, wanting
-from ybs.config.review import FileDifference
+from ybs.config.review import FileDifference, Review
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.trust import files as trust_files
-from ybs.trust.decision import give, is_unchanged, recall, record_file, revoke
+from ybs.trust.decision import give, is_unchanged, recall, record_file, review_of, revoke
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
@@ -69,6 +70,35 @@ def test_trust_can_be_taken_back(project: Path):
     assert revoke(this_host(), project)
     assert not revoke(this_host(), project)
     assert load(this_host(), folder=project).config.hooks == {}
+
+
+def looked_at(project: Path) -> Review:
+    return review_of(load(this_host(), folder=project), project)
+
+
+def test_trust_does_not_outlive_the_files_that_it_was_given_for(project: Path):
+    give(this_host(), wanting(project))
+    (project / ".ybs.json").unlink()
+    review = looked_at(project)
+    assert not review.is_trusted
+    assert FileDifference(path=".ybs.json", what="was removed") in review.changes
+
+
+def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_its_path(
+    project: Path,
+):
+    for begin in (lambda: None, lambda: put(project, ".git/description", "Unnamed repository")):
+        begin()
+        give(this_host(), looked_at(project))
+        put(project, "src/a.py", "x = 1")
+        assert looked_at(project).is_trusted
+        project.rename(project.with_name("kept"))
+        project.mkdir()
+        begin()
+        assert not looked_at(project).is_trusted
+        shutil.rmtree(project)
+        project.with_name("kept").rename(project)
+        assert looked_at(project).is_trusted
 
 
 def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):

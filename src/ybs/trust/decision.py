@@ -34,10 +34,11 @@ class TrustedFile(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """What the trust store holds of one folder."""
+    """What the trust store holds of one folder. `place` tells it from another one that has its path later."""
 
     folder: str
     files: dict[str, TrustedFile]
+    place: str = ""
     variables: tuple[VariableUse, ...] = ()
     version: int = 1
 
@@ -89,13 +90,33 @@ def judge(
 def review_of(loaded: Loaded, folder: Path) -> Review:
     """Return what the project wants; where that is nothing, a review of nothing, for such a project can be trusted as well.
 
-    It stays trusted when files that it was trusted with are gone.
+    Nothing in it tells then that it is the folder that was trusted, and no other project at its path, so the folder itself has to.
     """
     if loaded.review is not None:
         return loaded.review
     folder = folder.resolve()
-    is_trusted = loaded.trusts_project or recall(loaded.host, folder) is not None
-    return Review(folder=folder, items=(), files={}, is_trusted=is_trusted)
+    record = recall(loaded.host, folder)
+    is_known = record is not None and not record.files and record.place == place_of(folder)
+    return Review(
+        folder=folder,
+        items=(),
+        files={},
+        is_trusted=loaded.trusts_project or is_known,
+        changes=tuple(_changes(record.files, {})) if record is not None else (),
+    )
+
+
+def place_of(folder: Path) -> str:
+    """Return what tells a folder from another one at the same path: its number, and when git began in it, which writes this file once."""
+    try:
+        facts = folder.stat()
+    except OSError:
+        return ""
+    try:
+        begun = (folder / ".git" / "description").lstat().st_mtime_ns
+    except OSError:
+        begun = 0
+    return f"{facts.st_dev}:{facts.st_ino}:{begun}"
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
@@ -117,7 +138,8 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
         room -= len(text)
         kept[path] = TrustedFile(file.digest, text)
     variables = (*review.granted, *uses)
-    record = Record(folder=str(review.folder), files=kept, variables=variables)
+    place = place_of(review.folder)
+    record = Record(folder=str(review.folder), files=kept, variables=variables, place=place)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
     private_file.remove(_refusal_file(host, review.folder))
 

@@ -112,6 +112,15 @@ _FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\(\s*\)")
 _OPTION_BY_PATTERN = re.compile(
     r"\b(?:find|rg|sort|g?sed|[gmn]?awk|git|env|xargs|perl|ruby|php|lua|node)\s[^;|&\n]*(?<=\s)[*?\[]"
 )
+#: Programs that are known, but whose words can have them run another one: words that what runs prints, or that names of files are, may say so.
+_TOLD = (
+    r"(?:\S*/)?(?:env|xargs|exec|time|command|source|\.|git|g?sed|[gmn]?awk|find|sort|rg|curl|wget)"
+)
+_TOLD_BY_OTHERS = re.compile(
+    rf"\bxargs\s(?:[^\n;&|]*\s)?{_TOLD}(?:\s|\Z)|(?:^|[;&|({{!`]|\b(?:do|then|else|if|while|until|xargs))\s*{_TOLD}\s[^\n]*(?:\$(?!\(\()|`)"
+    r"|\b(?:export|local|readonly|declare|typeset|set|eval)\s+(?:-\S+\s+)*[\"']?(?:\$(?!\(\()|`)",
+    re.MULTILINE,
+)
 _RUNS_BY_OPTION = re.compile(
     r"\bgit\s[^;|&\n]*(?<=\s)(?:-c|-O|--(?:exec|ext|open|config-env)|(?:submodule|difftool|mergetool)\b)"
     r"|\brg\s[^;|&\n]*--pre|\bsort\s[^;|&\n]*--comp|\bfind\s[^;|&\n]*-(?:exec|ok)|\bcd\s+[/~-]|\.\./"
@@ -385,7 +394,7 @@ def _has_open_program(text: str) -> bool:
 def _unknown_program(text: str, search: _Search) -> str:
     """Return a program of a command or script that may run files which are not named there, "" without one."""
     plain = _PROJECT.sub(".", text.replace("\\\n", "")).replace(search.folder, ".")
-    bare = _QUOTES.sub("", plain)
+    bare, told = _QUOTES.sub("", plain), _QUOTED.sub(_expanded, plain)
     plain = _DUPLICATED.sub(" ", _PATTERNS.sub(r"\1;", _QUOTED.sub(_unquoted, plain)))
     if max(map(len, plain.split("\n"))) > _LONGEST_LINE:
         return _TOO_LONG
@@ -394,6 +403,7 @@ def _unknown_program(text: str, search: _Search) -> str:
         or _ODD_CASE.search(plain)
         or _OPTION_BY_PATTERN.search(plain)
         or _RUNS_BY_OPTION.search(bare)
+        or _TOLD_BY_OTHERS.search(told)
     ):
         return "a program that something else names"
     own = {os.path.basename(path) for path in search.regular}  # noqa: PTH119 - a text
@@ -409,6 +419,12 @@ def _unknown_program(text: str, search: _Search) -> str:
         if not is_closed:
             return f"`{begin['program']}`".replace(_ANY, "…")
     return ""
+
+
+def _expanded(match: re.Match[str]) -> str:
+    """Return what stands for the same where variables and outputs matter: none is in single quotes, a comment or an escape."""
+    inside = match[0].strip("\"'")
+    return inside if match[0][0] in '"$' or _PLAIN_WORD.match(inside) else ""
 
 
 def _unquoted(match: re.Match[str]) -> str:
