@@ -177,6 +177,9 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| a project is trusted, its folder is deleted, and another repository lies at the path, with no settings or other ones that ask for nothing | the person's own hook ran its code, with their key: trust ends with its files, and of a project that asks for nothing it is bound to the folder itself: held by `tests/trust/test_decision.py` |
+| after trust: commit messages, file names and `$1` that hooks of known programs obey (`xargs env`, `export $(git log …)`, `awk "…$(…)…"`, `git grep $(…)`, `xargs sed -i`) | ran in the sandbox, with the project writable: such a hook only reads: held by `tests/trust/test_reach.py` |
+| 25 subcommands and 11 prompts in a hostile clone; 35 hooks whose files changed; folders below, beside and behind a trusted one; tokens in 15 spellings; `--background`, `--resume`, `--add-dir`, `mcp serve`, redirects, in a hostile folder | nothing ran, and no token was whole in stream, file, export or search |
 | a repository with programs by the name of everything in `/usr/bin` in `.venv/bin`, `node_modules/.bin`, `bin` and its top, all first in PATH, and a module by every name of the standard library; all subcommands and a chat | `ybs doctor` ran `uname`, by a library: held by `tests/security/test_planted_programs.py` |
 | the same with ybs in that `.venv`, with bubblewrap and with Landlock | held (`tests/security/test_own_code.py`) |
 | git settings there with fsmonitor, pager, filters, textconv, hooks, aliases, gpg, credential helper, `include.path`; `.env`, `.envrc`, settings of ybs and other agents, MCP servers, skills, agents, commands | nothing of it ran |
