@@ -1,4 +1,7 @@
-"""Real agents as sub-agents: ybs itself by examples/embedding/editor.py, and agents from npm, each with a scripted server for its model."""
+"""Real agents as sub-agents: ybs itself by examples/embedding/editor.py, and agents from npm, each with a scripted server for its model.
+
+One of those from npm is installed with the slow tests; the others, a hundred megabytes each, with those that need the real thing.
+"""
 
 import json
 import shutil
@@ -16,7 +19,7 @@ from scripted import AnthropicServer, GoogleServer, OpenAIServer, ResponsesServe
 from ybs.core.events import ToolStarted
 from ybs.testing import call
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 EDITOR = Path(__file__).parents[3] / "examples" / "embedding" / "editor.py"
 
 
@@ -26,6 +29,7 @@ def scene(project: Path) -> Scene:
     return Scene(project)
 
 
+@pytest.mark.slow
 async def test_ybs_is_a_sub_agent_of_ybs(scene: Scene, tmp_path: Path) -> None:
     script = [call("write_file", path="b", content="new\n"), call("delete_file", path="a"), "Done."]
     async with OpenAIServer(script) as server:
@@ -96,6 +100,7 @@ async def wrote_b(scene: Scene, entry: Any) -> None:
     assert scene.asked[0].call.name == "write_file"
 
 
+@pytest.mark.real
 @pytest.mark.timeout(240)
 async def test_gemini_makes_a_file(scene: Scene, installed: Callable[..., str]) -> None:
     gemini = installed("@google/gemini-cli", "0.61.0", "gemini")
@@ -105,6 +110,7 @@ async def test_gemini_makes_a_file(scene: Scene, installed: Callable[..., str]) 
         await wrote_b(scene, {"preset": "gemini", "command": [gemini, "--acp"], "env": env})
 
 
+@pytest.mark.real
 @pytest.mark.timeout(240)
 async def test_codex_asks_the_person(scene: Scene, installed: Callable[..., str]) -> None:
     codex = installed("@agentclientprotocol/codex-acp", "2.6.0", "codex-acp")
@@ -118,6 +124,7 @@ async def test_codex_asks_the_person(scene: Scene, installed: Callable[..., str]
         await wrote_b(scene, {"preset": "codex", "command": [codex], "env": env})
 
 
+@pytest.mark.real
 @pytest.mark.timeout(240)
 async def test_claude_code_writes_a_file(scene: Scene, installed: Callable[..., str]) -> None:
     claude = installed("@agentclientprotocol/claude-agent-acp", "0.101.0", "claude-agent-acp")
@@ -128,6 +135,7 @@ async def test_claude_code_writes_a_file(scene: Scene, installed: Callable[..., 
         await wrote_b(scene, {"preset": "claude", "command": [claude], "env": env})
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_opencode_edits_its_copy_with_the_tools_of_its_own(
     scene: Scene, installed: Callable[..., str]
