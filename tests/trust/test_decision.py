@@ -14,7 +14,7 @@ from ybs.config.review import FileDifference, Review
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.trust import files as trust_files
-from ybs.trust.decision import give, is_unchanged, recall, record_file, review_of, revoke
+from ybs.trust.decision import give, is_unchanged, made_at, recall, record_file, review_of, revoke
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
@@ -96,6 +96,7 @@ def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_
         project.mkdir()
         begin()
         assert not looked_at(project).is_trusted
+        assert made_at(project) > made_at(project.with_name("kept")) > 0
         shutil.rmtree(project)
         project.with_name("kept").rename(project)
         assert looked_at(project).is_trusted

@@ -4,6 +4,9 @@ A record holds the folder's real path and the digest of each file that could mak
 byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
 """
 
+import os
+import struct
+import sys
 from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +27,9 @@ from ybs.trust.wording import difference
 MOST_KEPT = 64_000
 MOST_KEPT_IN_ALL = 1_000_000
 LARGEST_RECORD = 8_000_000
+#: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
+_HERE, _BIRTH = -100, 0x800
+_FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
 
 
 class TrustedFile(Struct, frozen=True):
@@ -107,16 +113,31 @@ def review_of(loaded: Loaded, folder: Path) -> Review:
 
 
 def place_of(folder: Path) -> str:
-    """Return what tells a folder from another one at the same path: its number, and when git began in it, which writes this file once."""
+    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it."""
     try:
         facts = folder.stat()
+        made = made_at(folder)
     except OSError:
         return ""
     try:
-        begun = (folder / ".git" / "description").lstat().st_mtime_ns
+        begun = (folder / ".git" / "description").lstat().st_mtime_ns  # git writes it once
     except OSError:
         begun = 0
-    return f"{facts.st_dev}:{facts.st_ino}:{begun}"
+    return f"{facts.st_dev}:{facts.st_ino}:{made}:{begun}"
+
+
+def made_at(folder: Path) -> int:
+    """Return when a folder was made, in nanoseconds; 0 where the file system does not say. A number is given again once it is free. Raises OSError."""
+    if sys.platform != "linux":
+        return int(getattr(folder.stat(), "st_birthtime", 0) * 1_000_000_000)
+    import ctypes  # it takes some milliseconds, and few projects are trusted that ask for nothing
+
+    facts = ctypes.create_string_buffer(256)  # statx(2)
+    statx = getattr(ctypes.CDLL(None), "statx", None)
+    if statx is None or statx(_HERE, os.fsencode(folder), 0, _BIRTH, facts):
+        return 0
+    mask, seconds, nanoseconds = (struct.unpack_from(f, facts, at)[0] for f, at in _FIELDS)
+    return seconds * 1_000_000_000 + nanoseconds if mask & _BIRTH else 0
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
