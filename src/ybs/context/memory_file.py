@@ -52,7 +52,7 @@ def read_name(name: str) -> tuple[str, str]:
 
 def project_name(folder: Path) -> str:
     """Return the name of the folder that the memories of a project have: its own name, and a digest of its path."""
-    from hashlib import blake2b  # a start without memories needs it not
+    from hashlib import blake2b  # only memories need it
 
     digest = blake2b(str(folder).encode(errors="surrogateescape"), digest_size=5).hexdigest()
     return f"{slug(folder.name)}-{digest}"

@@ -39,7 +39,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def serve(options: Options, *, starts_server: bool = False) -> int:
-    """Serve an editor, in a server where one runs or shall be started; return the exit code.
+    """Serve an editor, in a server where one runs or is asked for; return the exit code.
 
     1: the SDK is missing, or the server has gone; 130 and the like: it was interrupted. Raises YbsError where no server can be started.
     """
@@ -80,7 +80,7 @@ class _Run:
 
 
 async def _server(options: Options, *, starts: bool) -> Streams | None:
-    """Return the streams to the agent in the server; None for an editor that is served here. Raises YbsError where one shall be started and cannot."""
+    """Return the streams to the agent in the server; None where this process serves it. Raises YbsError where a server cannot be started."""
     only_here = options.config_file or options.system_prompt_file or options.dry_run
     if only_here or not (starts or ServerPlace.of(options.host).path.exists()):
         return None

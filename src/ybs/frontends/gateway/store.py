@@ -168,7 +168,7 @@ SILENT_SECONDS: Final = 3
 
 
 def shared_engine(address: str) -> Engine:
-    """Return the engine of a PostgreSQL database. Raises ConfigError for an address that is none."""
+    """Return the engine of a PostgreSQL database. Raises ConfigError for any other address."""
     try:
         url = make_url(address)
     except ArgumentError as error:
