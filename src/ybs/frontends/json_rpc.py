@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 messages, a line each."""
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -15,6 +16,8 @@ INTERNAL_ERROR: Final = -32603
 _NO_MESSAGE: Final = "The line is not a JSON-RPC message."
 
 RpcMessage: TypeAlias = dict[str, Any]
+#: Sends a message. Raises ConnectionError where the other end has gone.
+Send: TypeAlias = Callable[[RpcMessage], Awaitable[None]]
 
 
 class Senseless(Exception):

@@ -1,6 +1,7 @@
 """What `ybs acp` may cost: an answer to `initialize`, a first update, a long session that is loaded, a session that does nothing.
 
-Times are those of the processor, so that a busy machine changes nothing about them.
+Times are those of the processor, and each is compared with a yardstick of the same minute, as a busy machine has slower processors: a bare Python that
+loads asyncio (some 0.07 s where the limits below mean 0.2 and 0.5 s), and the lines of the session read by the standard library (0.06 s).
 """
 
 import gc
@@ -105,16 +106,29 @@ def history(count: int) -> list[Event]:
 def test_initialize_and_the_load_of_ten_thousand_events_are_quick(project: Path, home: Path):
     store = Store(host_at(home).sessions_folder)
     save(store, NAME, *history(10_000), project=str(project))
+    lines = (store.folder / f"{NAME}.jsonl").read_bytes().splitlines()
+    started, read = min(_spent_by_python() for _ in range(3)), list[float]()
     with Raws(project, home) as editor:
         editor.ask("initialize", protocolVersion=1)
-        assert editor.seconds <= 0.3  # 0.14 s, with the start of Python
+        assert editor.seconds <= 3 * started
         where = {"cwd": str(project), "mcpServers": []}
         editor.ask("session/new", **where)
         took: list[float] = []
-        for _ in range(3):
+        for _ in range(5):
+            began = time.process_time()
+            assert len([json.loads(each) for each in lines]) > 10_000
+            read.append(time.process_time() - began)
             took.append(editor.ask("session/load", sessionId=NAME, **where))
             editor.ask("session/close", sessionId=NAME)
-        assert min(took) <= 0.5
+        assert min(took) <= 8 * min(read)
+
+
+def _spent_by_python() -> float:
+    """Return how many seconds of the processor a Python takes that loads asyncio and does nothing."""
+    before = os.times()
+    subprocess.run((sys.executable, "-c", "import asyncio"), check=True)
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
 
 
 async def test_a_first_update_costs_little_beyond_the_sessions_own_way(clients: Any, project: Path):
@@ -140,7 +154,7 @@ async def test_a_first_update_costs_little_beyond_the_sessions_own_way(clients: 
             began.append(time.process_time())
             await editor.say(opened, "hi")
     told = [end - start for start, end in zip(began, told, strict=True)]
-    assert sorted(told)[5] - sorted(alone)[5] <= 0.005  # the editor's side is in it too
+    assert min(told) - min(alone) <= 0.005  # the editor's side is in it too
 
 
 async def _first(session: Session) -> float:

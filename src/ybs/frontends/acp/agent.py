@@ -14,7 +14,7 @@ from ybs.core.errors import YbsError
 from ybs.frontends.acp.config_options import MODE
 from ybs.frontends.acp.editor_session import AUTH_REQUIRED, EditorFiles, EditorSession, failure
 from ybs.frontends.acp.handshake import HOW, Handshake, missing_setup
-from ybs.frontends.json_rpc import INVALID_PARAMS
+from ybs.frontends.json_rpc import INVALID_PARAMS, Send
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions
 from ybs.session.options import Options
 from ybs.transcripts.saved import Saved
@@ -29,10 +29,14 @@ class EditorAgent:
     """Answers an editor. `options` are those of the command line, which hold for the sessions that it opens.
 
     Each method takes what the protocol names, and raises RequestError. `initialize` has been answered before (`handshake`).
+    `send` is how updates go out.
     """
 
-    def __init__(self, hosted: HostedSessions, options: Options, handshake: Handshake) -> None:
+    def __init__(
+        self, hosted: HostedSessions, options: Options, handshake: Handshake, send: Send
+    ) -> None:
         self._hosted, self._options, self._handshake = hosted, options, handshake
+        self._send = send
         self._sessions: dict[str, EditorSession] = {}
         self._client: Any = None
 
@@ -172,7 +176,7 @@ class EditorAgent:
         if is_open := held in before:
             self._check_folder(held, folder)
         files = EditorFiles(self._client, self._handshake.offer)
-        session = EditorSession(held, self._client, files)
+        session = EditorSession(held, self._client, self._send, files)
         if is_open and (unused := [*servers, *map(str, folders[len(self._options.add_dirs) :])]):
             session.note(_OPEN_ALREADY.format(", ".join(unused)))
         self._sessions[session.id] = session

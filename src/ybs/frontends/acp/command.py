@@ -189,7 +189,7 @@ async def _answer(
 ) -> None:
     acp = await in_thread(lambda: import_module("acp"))
     agents = await in_thread(lambda: import_module("ybs.frontends.acp.agent"))
-    agent = agents.EditorAgent(sessions, options, handshake)
+    agent = agents.EditorAgent(sessions, options, handshake, pipe.send)
     try:  # the SDK has resume, fork and close behind this switch
         await acp.run_agent(agent, pipe, use_unstable_protocol=True)
     finally:

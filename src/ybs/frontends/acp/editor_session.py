@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from acp import RequestError, helpers, schema
+from acp import RequestError, schema
+from acp.utils import serialize_params
 
 from ybs.commands.advice import told
 from ybs.core.envelope import Envelope
@@ -21,8 +22,8 @@ from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import Prompted, prompted
 from ybs.frontends.acp.questions import FAILURES, asked
-from ybs.frontends.acp.updates import Updates, note, plan_of
-from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
+from ybs.frontends.acp.updates import Update, Updates, chunk, note, plan_of
+from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Send
 from ybs.frontends.markdown import markdown_of
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.session.feed import FellBehind
@@ -91,9 +92,9 @@ class EditorSession(Watcher):
 
     is_subscribed = True
 
-    def __init__(self, held: HostedSession, client: Any, files: EditorFiles) -> None:
+    def __init__(self, held: HostedSession, client: Any, send: Send, files: EditorFiles) -> None:
         self.held, self.session, self._feed = held, held.session, held.feed
-        self._client, self._files = client, files
+        self._client, self._send, self._files = client, send, files
         self.id = self.session.journal.begin()
         files.belong_to(self.id)
         held.unsaved.join(files)
@@ -157,14 +158,11 @@ class EditorSession(Watcher):
         left_out = {*NOT_HERE, *_OF_TERMINALS}
         commands = [each for each in commands_of(self.session) if each.names[0] not in left_out]
         offered = [
-            schema.AvailableCommand(
-                name=each.names[0],
-                description=each.summary,
-                input=_input(each.arguments),
-            )
+            {"name": each.names[0], "description": each.summary, **_input(each.arguments)}
             for each in commands
         ]
-        await self._tell(helpers.update_available_commands(offered))
+        kind = "available_commands_update"
+        await self._tell({"sessionUpdate": kind, "availableCommands": offered})
         for text in (*self._servers(), *self._notes, *self.session.warnings):
             await self._tell(note(text))
         if not is_new:
@@ -211,7 +209,7 @@ class EditorSession(Watcher):
             return schema.PromptResponse(stop_reason="end_turn")
         is_order = said.text.startswith(said.typed) and self._is_order(said.typed)
         if is_order and (refusal := self._refusal_of(said.typed)):
-            await self._tell(helpers.update_agent_message_text(refusal))
+            await self._tell(chunk("agent_message", refusal))
             return schema.PromptResponse(stop_reason="end_turn")
         text, stopped = said.typed if is_order else said.text, asyncio.Event()
         result = self._result_of(said, text, is_for_model=not is_order)
@@ -268,7 +266,7 @@ class EditorSession(Watcher):
                 return schema.PromptResponse(stop_reason="cancelled")
             case Reply():
                 if text := markdown_of(result.without_terminal(line)):
-                    await self._tell(helpers.update_agent_message_text(text))
+                    await self._tell(chunk("agent_message", text))
                 return schema.PromptResponse(stop_reason="end_turn")
             case Outcome():
                 await self._tell_usage()
@@ -321,8 +319,8 @@ class EditorSession(Watcher):
 
     async def _show_reply(self, line: str, reply: Reply) -> None:
         await self._flushed()
-        await self._tell(helpers.update_user_message_text(line))
-        await self._tell(helpers.update_agent_message_text(markdown_of(reply)))
+        await self._tell(chunk("user_message", line))
+        await self._tell(chunk("agent_message", markdown_of(reply)))
 
     async def _flushed(self) -> None:
         """Wait until the editor was told all that has happened until now."""
@@ -371,13 +369,12 @@ class EditorSession(Watcher):
             await self._tell(note(_EXCHANGED.format(state.name)))
         if state.title != before.title:
             now, kind = datetime.now(UTC).isoformat(), "session_info_update"
-            await self._tell(
-                schema.SessionInfoUpdate(session_update=kind, title=state.title, updated_at=now)
-            )
+            await self._tell({"sessionUpdate": kind, "title": state.title, "updatedAt": now})
         if state.steps != before.steps:
             await self._tell(plan_of(state.steps))
         if before.mode and state.mode != before.mode:
-            await self._tell(helpers.update_current_mode(state.mode))
+            kind = "current_mode_update"
+            await self._tell({"sessionUpdate": kind, "currentModeId": state.mode})
         chosen = [(each.mode, each.model, each.provider) for each in (before, state)]
         if before.mode and chosen[0] != chosen[1]:
             await self._tell_choices()
@@ -400,18 +397,19 @@ class EditorSession(Watcher):
 
     async def _tell_choices(self) -> None:
         kind = "config_option_update"
-        options = self.choices.options
-        await self._tell(schema.ConfigOptionUpdate(session_update=kind, config_options=options))
+        options = [serialize_params(each) for each in self.choices.options]
+        await self._tell({"sessionUpdate": kind, "configOptions": options})
 
     async def _tell_usage(self) -> None:
         status = self.session.status()
-        usd, kind = status.usage.cost_usd, "usage_update"
-        cost = None if usd is None else schema.Cost(amount=usd, currency="USD")
-        used, size = status.context_tokens, status.window
-        await self._tell(schema.UsageUpdate(session_update=kind, used=used, size=size, cost=cost))
+        used: Update = {"used": status.context_tokens, "size": status.window}
+        if (usd := status.usage.cost_usd) is not None:
+            used["cost"] = {"amount": usd, "currency": "USD"}
+        await self._tell({"sessionUpdate": "usage_update", **used})
 
-    async def _tell(self, update: Any) -> None:
-        await self._client.session_update(self.id, update)
+    async def _tell(self, update: Update) -> None:
+        params = {"sessionId": self.id, "update": update}
+        await self._send({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
     def _do(
         self, work: Coroutine[Any, Any, _T], among: "set[asyncio.Task[Any]] | None" = None
@@ -431,9 +429,8 @@ def _report(task: "asyncio.Task[Any]") -> None:
             _log.error("a task of a session failed", exc_info=error)
 
 
-def _input(arguments: str) -> schema.AvailableCommandInput | None:
-    hint = schema.UnstructuredCommandInput(hint=arguments)
-    return schema.AvailableCommandInput(root=hint) if arguments else None
+def _input(arguments: str) -> Update:
+    return {"input": {"hint": arguments}} if arguments else {}
 
 
 def usage_of(used: Usage) -> schema.Usage:
