@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.small_models.read_ahead import looks_ahead
 from ybs.cli import complain, session_options
+from ybs.cli.parser import parse
 from ybs.commands.open import open_session
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ModelError, ToolError, YbsError
@@ -27,9 +27,9 @@ from ybs.core.ports import Answer, Confirm, Question, Toolbox
 from ybs.core.wording import plural
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.run import code_of
-from ybs.parser import parse
 from ybs.session.options import Options
 from ybs.session.session import Session
+from ybs.small_models.read_ahead import looks_ahead
 from ybs.tools.toolbox import LocalToolbox
 
 Half: TypeAlias = Literal["tuning", "held"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from router_worlds.report import Figures, Report, report
 
+from ybs.cli.flags import whole_number
 from ybs.core.wording import plural
-from ybs.flags import whole_number
 from ybs.frontends.layout import in_columns
 
 #: So many columns of the table stand beside each other.

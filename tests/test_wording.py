@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs.cli.subcommands import SUBCOMMANDS
 from ybs.commands.table import COMMANDS
-from ybs.subcommands import SUBCOMMANDS
 
 SOURCE = Path(__file__).parents[1] / "src/ybs"
 #: What may speak of them: the frontends, the commands, and what reads the command line.
-COMMAND_LINE = (
-    *("cli.py", "parser.py", "subcommands.py", "flags.py", "usage.py", "habits.py"),
-    *("completion.py", "__main__.py"),
-)
-ABOVE = ("ready_tools/", "commands/", "frontends/", *COMMAND_LINE)
+ABOVE = ("ready_tools/", "commands/", "frontends/", "cli/", "__main__.py")
 #: Texts that name an option of another program, or a file; this list may only shrink.
 EXCEPTIONS = {
     ("security/commands/writers.py", "--write|-w"): "options of formatters",
@@ -75,7 +71,7 @@ def _any(words: set[str]) -> str:
 
 def _spoken_of() -> re.Pattern[str]:
     texts = [
-        (SOURCE / name).read_text(encoding="utf-8")
+        (SOURCE / "cli" / name).read_text(encoding="utf-8")
         for name in ("parser.py", "subcommands.py", "flags.py")
     ]
     options = {option for text in texts for option in OPTION.findall(text)} - OF_TOOLS

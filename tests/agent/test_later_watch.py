@@ -14,9 +14,8 @@ from processes import comes
 from scripted import OpenAIServer
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
-from ybs.agent import later_watch
 from ybs.core.events import Noticed, ToolFinished
-from ybs.security.paths import folder_index
+from ybs.security.paths import folder_index, later_watch
 from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call

@@ -1,7 +1,7 @@
 """Which files a request is about."""
 
 from rows import every_row
-from ybs.agent.small_models.read_ahead import files_about, lines_of, paths_of, pattern_of
+from ybs.small_models.read_ahead import files_about, lines_of, paths_of, pattern_of
 
 LISTED = ["docs/ports.md", "src/server.py", "src/user_form.py", "notes.txt"]
 

@@ -7,10 +7,10 @@ from msgspec import Raw
 
 from hosts import this_host
 from rows import every_row
-from ybs.agent.small_models.support import MOST_BYTES, SharedPrefix, problem_in
 from ybs.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security.paths.roots import Roots
+from ybs.small_models.support import MOST_BYTES, SharedPrefix, problem_in
 from ybs.testing import ScriptedModel
 
 

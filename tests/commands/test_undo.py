@@ -9,12 +9,12 @@ import pytest
 
 from replies import shown
 from scripted import OpenAIServer
+from ybs.checkpoints.kept import Restored
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
 from ybs.session.history import CommitSet, WayBack
-from ybs.session.kept import Restored
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call

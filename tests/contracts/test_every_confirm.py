@@ -12,7 +12,7 @@ from stage import Stage, staged
 from fake_session import FakeSession, asks, question_of
 from ybs.core.ports import Answer, Confirm, Question
 from ybs.frontends.headless.advice import refuse
-from ybs.frontends.headless.tools import agree, refuse_call
+from ybs.frontends.subcommands.tools import agree, refuse_call
 from ybs.frontends.terminal.plain.plain import PlainTerminal
 from ybs.security.policy.confirm import nobody
 from ybs.testing import ScriptedConfirm

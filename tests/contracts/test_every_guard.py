@@ -15,7 +15,6 @@ from ybs.core.errors import ToolError
 from ybs.core.events import EndReason
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.guards.endings import Endings
 from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
@@ -24,6 +23,7 @@ from ybs.security.firewall.masking import Firewall
 from ybs.session.journal import Journal, Syncing
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
+from ybs.small_models.endings import Endings
 from ybs.testing import (
     RecordedEvents,
     ScriptedModel,

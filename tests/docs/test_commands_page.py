@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ybs.cli import main
+from ybs.cli.flags import FORMATS, MODES
+from ybs.cli.parser import EPILOG
+from ybs.cli.subcommands import SUBCOMMANDS
 from ybs.commands.table import LISTED
-from ybs.flags import FORMATS, MODES
-from ybs.parser import EPILOG
 from ybs.providers.registry import provider_names
-from ybs.subcommands import SUBCOMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

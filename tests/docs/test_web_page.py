@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from ybs.cli.subcommands import subcommand_parser
 from ybs.frontends.web import access
-from ybs.subcommands import subcommand_parser
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")

@@ -22,10 +22,10 @@ from msgspec import Raw
 from hosts import this_host
 from screen import Screen
 from serving import serving as scripted_server
-from ybs.agent.sandbox import Sandbox
 from ybs.core.messages import ToolCall
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.integration
 

@@ -11,10 +11,10 @@ from hosts import this_host
 from rows import every_row
 from serving import serving
 from trusting import give_trust, is_trusted, write
+from ybs.cli.parser import parse
 from ybs.config.layers import Loaded
 from ybs.config.private_file import Busy, PrivateLog, Unsafe, make_folder
 from ybs.config.schema import Config
-from ybs.parser import parse
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.trust.decision import give, record_file

@@ -11,12 +11,12 @@ import pytest
 
 from hosts import this_host
 from security.escapes.world import PYTHON, spawn
-from ybs.agent.sandbox import Sandbox
 from ybs.core.errors import Refused
 from ybs.git.hardening import environment as environment_of_git
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox import choice as ladder
 from ybs.security.sandbox.launch import Access
+from ybs.security.sandbox.sandbox import Sandbox
 from ybs.trust.settings import load
 
 CANARY = "canary-" + "0123456789"

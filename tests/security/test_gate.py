@@ -19,7 +19,7 @@ from ybs.security.gate import ask_line, drawn, put, put_json, put_over, put_utf8
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "ybs"
 DOORS = [
-    SOURCE / "cli.py",
+    SOURCE / "cli" / "__init__.py",
     SOURCE / "repo_map" / "worker.py",
     *(
         path
@@ -29,7 +29,7 @@ DOORS = [
 ]
 #: What is more than reading a property of a stream, and where it may stand: the number of places.
 ALLOWED = {
-    ("cli.py", "sys.stdout.write"): 1,  # the version
+    ("cli/__init__.py", "sys.stdout.write"): 1,  # the version
     ("frontends/terminal/terminal.py", "self._output.write_raw"): 1,  # of what `drawn` returned
     (
         "frontends/terminal/output.py",
@@ -43,7 +43,7 @@ ALLOWED = {
     ): 1,  # one of two constants
     # To a pipe, to the program's terminal, and from there to the person's: their own program, which only they start.
     ("frontends/terminal/own_shell.py", "os.write"): 3,
-    ("frontends/headless/firewall.py", "sys.stdin.buffer"): 1,
+    ("frontends/subcommands/firewall.py", "sys.stdin.buffer"): 1,
     ("repo_map/worker.py", "os.write"): 1,  # to a process of ybs's own
     ("frontends/serve/client.py", "self._writer.write"): 1,  # to the server, as JSON
     ("frontends/serve/connection.py", "self._writer.write"): 1,  # to a client, as JSON
@@ -54,10 +54,10 @@ ALLOWED = {
     ("session/unsaved.py", "editor.write"): 1,  # a file, by way of the editor
     ("frontends/web/board.py", "input"): 1,  # tokens, of a count
     # A flag of the command line.
-    ("cli.py", "arguments.write"): 1,
-    ("frontends/headless/learn.py", "arguments.write"): 1,
+    ("cli/__init__.py", "arguments.write"): 1,
+    ("frontends/subcommands/learn.py", "arguments.write"): 1,
     (
-        "frontends/headless/sandbox.py",
+        "frontends/subcommands/sandbox.py",
         "terminal.write",
     ): 1,  # the output of a command that the person typed
 }

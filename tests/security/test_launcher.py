@@ -172,14 +172,14 @@ def test_what_libraries_start_is_judged_from_before_the_session_on(
     place(project / "bin")
     code = """
 import subprocess, sys
-import ybs.frontends.headless.commands, ybs.frontends.headless.run
+import ybs.frontends.subcommands.commands, ybs.frontends.headless.run
 program = sys.argv.pop(1)
 def start(*_, **__):
     try:
         subprocess.run([program])
     except PermissionError as error:
         print(error)
-ybs.frontends.headless.commands.run_subcommand = ybs.frontends.headless.run.run_once = start
+ybs.frontends.subcommands.commands.run_subcommand = ybs.frontends.headless.run.run_once = start
 from ybs.cli import main
 main()
 """

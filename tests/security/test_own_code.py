@@ -186,8 +186,8 @@ COMMANDS = (
     "mv TOP aside && mkdir -p REAL/bin",
     "rm -f .venv; ln -s /tmp .venv",
     "rm -rf VENV REAL",
-    "ln SITE/ybs/cli.py hard && echo x > hard",
-    "cp -rf src/app.py SITE/ybs/cli.py",
+    "ln SITE/ybs/cli/__init__.py hard && echo x > hard",
+    "cp -rf src/app.py SITE/ybs/cli/__init__.py",
     'python3 -c \'import os; os.rename("src", "SITE/plugin")\'',
 )
 

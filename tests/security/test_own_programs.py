@@ -21,7 +21,7 @@ from ybs.agent.user_hooks.hooks import run_hook
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
-from ybs.frontends.headless.trust import trust
+from ybs.frontends.subcommands.trust import trust
 from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident

@@ -50,7 +50,7 @@ async def test_where_there_are_none_that_is_said(project: Path):
 
 
 def test_the_settings_name_one_too(project: Path, home: Path, capsys: pytest.CaptureFixture[str]):
-    from ybs.frontends.headless.tools import call_tool, check_tools, list_tools
+    from ybs.frontends.subcommands.tools import call_tool, check_tools, list_tools
     from ybs.session.options import Options
 
     put(home, "bin/say", '#!/bin/sh\necho "$1"\n', 0o755)

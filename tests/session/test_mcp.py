@@ -12,10 +12,10 @@ import pytest
 from hosts import this_host
 from mcp_servers import entry_of
 from trusting import give_trust, write
-from ybs.agent.sandbox import Sandbox
 from ybs.commands.open import SlashCommands
 from ybs.core.events import ConfirmationAsked, Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
+from ybs.security.sandbox.sandbox import Sandbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, ScriptedModel, call

@@ -11,11 +11,11 @@ from rows import every_row
 from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import contents, keeping, restore, scan, states
+from ybs.checkpoints.kept import Kept
 from ybs.checkpoints.store import store_of
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
 from ybs.session import undoing
-from ybs.session.kept import Kept
 from ybs.session.undoing import Checkpoints
 
 

@@ -13,10 +13,10 @@ from rows import every_row
 from scripted import OpenAIServer
 from session.trees import tree
 from ybs.checkpoints import keeping
+from ybs.checkpoints.kept import Kept
 from ybs.checkpoints.scan import Scanner
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
 from ybs.security.paths.roots import Roots
-from ybs.session.kept import Kept
 from ybs.session.undoing import Checkpoints
 from ybs.testing import call
 from ybs.tools.builtin import run_shell

@@ -9,8 +9,8 @@ import pytest
 
 from hosts import this_host
 from session.trees import tree
+from ybs.checkpoints.kept import Kept
 from ybs.security.paths.roots import Roots
-from ybs.session.kept import Kept
 from ybs.session.undoing import Checkpoints
 
 

@@ -18,9 +18,9 @@ from scripted import (
     ScriptedServer,
 )
 from sdk_requests import accept
-from ybs.agent.small_models.hints import ASKED
 from ybs.core.messages import Image
 from ybs.session.session import Session
+from ybs.small_models.hints import ASKED
 from ybs.testing import answer, call, thought
 
 #: Importing the SDKs takes seconds on a busy machine.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.agent.sandbox import Sandbox
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
@@ -24,6 +23,7 @@ from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
+from ybs.security.sandbox.sandbox import Sandbox
 from ybs.tools.shell.overflow import Outputs
 from ybs.tools.shell.shells import Shells
 from ybs.tools.workspace import Workspace

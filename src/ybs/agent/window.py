@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ybs.core.messages import Message, Usage
 from ybs.core.ports import Model, Request, ToolSpec
-from ybs.core.unseen import without_unseen
 from ybs.providers.watched import WatchedModel
+from ybs.small_models.unseen import without_unseen
 
 if TYPE_CHECKING:
     from ybs.core.events import Noticed

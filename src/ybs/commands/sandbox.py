@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ybs.agent.sandbox import WALLED
+from ybs.security.sandbox.sandbox import WALLED
 from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 

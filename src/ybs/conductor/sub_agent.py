@@ -27,8 +27,8 @@ from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
 from ybs.core.to_its_end import to_its_end
-from ybs.core.unseen import HidingModel
 from ybs.security.policy.policy import Bound
+from ybs.small_models.unseen import HidingModel
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool
 from ybs.tools.builtin.skill import SkillTool
@@ -137,7 +137,7 @@ class SubAgent:
         support: Callable[[Model], Model] = HidingModel
         guards = tuple[Guard, ...]()
         if is_short:
-            from ybs.agent.small_models.support import supported  # for small models only
+            from ybs.small_models.support import supported  # for small models only
 
             support, guards = supported(
                 home.context.brief, own.roots, reads_only, billions=size_of(chosen.model)

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Raw
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.sandbox import WALLED
 from ybs.config.layers import Loaded
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
 from ybs.git.consent import Asked, Consent, Wish
 from ybs.git.hooks import Ran, RunScript
+from ybs.security.sandbox.sandbox import WALLED
 
 if TYPE_CHECKING:
     from ybs.config.tree import Layer

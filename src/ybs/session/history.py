@@ -18,8 +18,8 @@ from ybs.session.taking_up import remove_leftovers
 
 if TYPE_CHECKING:
     from ybs.agent.window import Window
+    from ybs.checkpoints.kept import Restored
     from ybs.git.way_back import How
-    from ybs.session.kept import Restored
     from ybs.transcripts.rounds import Round
 
 _AT_WORK = "An undo is in progress."

@@ -23,7 +23,6 @@ from ybs.core.events import Event
 from ybs.core.hooks import CallHook
 from ybs.core.messages import Usage
 from ybs.core.ports import Confirm, Guard, Model
-from ybs.core.unseen import HidingModel
 from ybs.guards.planning import Planning
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer
@@ -32,6 +31,7 @@ from ybs.session.options import Options, read_prompt
 from ybs.session.recorder import TurnRecorder
 from ybs.session.running_task import RunningTask
 from ybs.session.warming import Warming
+from ybs.small_models.unseen import HidingModel
 
 if TYPE_CHECKING:
     from ybs.agent.hooks import TurnHook
@@ -251,7 +251,7 @@ class MainAgent:
         self, model: Model
     ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
         """Return what is put around a small model, and the guards that go with it."""
-        from ybs.agent.small_models.support import supported  # for small models only
+        from ybs.small_models.support import supported  # for small models only
 
         return supported(
             self.context.brief,

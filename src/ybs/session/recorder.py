@@ -19,9 +19,9 @@ from ybs.session.masking import mask
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
-    from ybs.agent.later_watch import LaterWatch
     from ybs.git.committer import Committer
     from ybs.git.consent import Wish
+    from ybs.security.paths.later_watch import LaterWatch
     from ybs.session.undoing import Checkpoints
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
@@ -84,7 +84,7 @@ class TurnRecorder(TurnHook):
     def later(self) -> "LaterWatch":
         """What names to the person which files commands left that run or are read later."""
         if self._later is None:
-            from ybs.agent.later_watch import LaterWatch  # with the first command
+            from ybs.security.paths.later_watch import LaterWatch  # with the first command
 
             environment = self._environment
             self._later = LaterWatch(environment.sandbox, environment.roots, environment.has_jobs)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings
 from ybs.checkpoints.contents import StoredContents
+from ybs.checkpoints.kept import Kept, Recovered, Restored
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
@@ -19,7 +20,6 @@ from ybs.core.wording import listed
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
 from ybs.session.commit_message import message_of
-from ybs.session.kept import Kept, Recovered, Restored
 from ybs.session.turn_diff import diff_of_turn, line_of, named
 
 if TYPE_CHECKING:

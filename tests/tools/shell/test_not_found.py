@@ -14,11 +14,11 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.core.programs import OTHER_NAMES
 from ybs.security.sandbox.launch import Bare, Launch
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.shell import substitutes
+from ybs.tools.shell.programs import OTHER_NAMES
 from ybs.tools.shell.substitutes import substitute_for
 
 pytestmark = pytest.mark.integration

@@ -1,1 +1,1 @@
-"""The frontend without a terminal: one prompt, one answer, an exit code; and the subcommands."""
+"""The frontend without a terminal: one prompt, one answer, an exit code."""

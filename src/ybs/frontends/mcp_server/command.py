@@ -19,7 +19,6 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.later_watch import LaterWatch
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import empty_toolbox, own_tools
 from ybs.agent.user_hooks.definitions import read
@@ -40,6 +39,7 @@ from ybs.frontends.lines import MOST_BYTES, Lines
 from ybs.frontends.mcp_server.server import ToolServer, confirm
 from ybs.frontends.stdio import claim_stdio
 from ybs.security.gate import put_json
+from ybs.security.paths.later_watch import LaterWatch
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
 from ybs.session.questions import Questions

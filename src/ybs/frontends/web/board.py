@@ -19,7 +19,7 @@ from ybs.config import private_file
 from ybs.config.layers import Loaded
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
-from ybs.frontends.headless.sessions import Sessions
+from ybs.frontends.subcommands.sessions import Sessions
 from ybs.frontends.web.drawing import Record
 from ybs.security.unicode import printable
 from ybs.transcripts.saved import Saved

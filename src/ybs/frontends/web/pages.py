@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from ybs.commands.figures import age
 from ybs.commands.learn import Learning
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.sessions import Sessions
 from ybs.frontends.serve.sessions import HostedSessions
+from ybs.frontends.subcommands.sessions import Sessions
 from ybs.frontends.web.board import Fact, Ledger, board_of
 from ybs.frontends.web.drawing import Record, reply_of
 from ybs.frontends.web.following import Followed, Tab

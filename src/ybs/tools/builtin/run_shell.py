@@ -15,11 +15,11 @@ from msgspec.structs import asdict, replace
 from ybs.core.errors import Refused, ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.core.programs import NOT_FOUND
 from ybs.security.launcher import bash
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
+from ybs.tools.shell.programs import NOT_FOUND
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -7,9 +7,17 @@ from typing import Final
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
-from ybs.core.programs import FILE, INTERPRETERS, OTHER, OTHER_NAMES, RUNNERS, called, missing_in
 from ybs.tools.shell.output import Output
 from ybs.tools.shell.process import Command, run_command
+from ybs.tools.shell.programs import (
+    FILE,
+    INTERPRETERS,
+    OTHER,
+    OTHER_NAMES,
+    RUNNERS,
+    called,
+    missing_in,
+)
 from ybs.tools.shell.shells import Shells
 
 _MOST_SECONDS: Final = 5.0

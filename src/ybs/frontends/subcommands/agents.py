@@ -1,0 +1,109 @@
+"""`ybs agents list` and `check`: the kinds of sub-agents that sessions in this folder have."""
+
+from typing import TYPE_CHECKING
+
+from ybs.core.errors import ConfigError
+from ybs.core.wording import first_words
+from ybs.frontends.headless.output import tell, warn, write_json
+from ybs.frontends.subcommands.finding import Finding
+from ybs.frontends.subcommands.tables import write_table
+from ybs.session.settings import environment_of, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ybs.conductor.kind_files import Kinds
+    from ybs.conductor.kinds import Kind
+    from ybs.config.layers import Loaded
+    from ybs.session.options import Options
+
+_MOST_DESCRIBED = 70
+_BUILT_IN = "built in"
+
+
+def list_agents(options: "Options", *, is_json: bool) -> int:
+    """Print the kinds: what each is for, what it may do, and where it is from."""
+    loaded, kinds = _found(options)
+    if is_json:
+        write_json([_data(kind) for kind in kinds.by_name.values()])
+    else:
+        write_table(
+            [
+                (
+                    kind.name,
+                    _rights(kind),
+                    kind.place or _BUILT_IN,
+                    first_words(kind.description, _MOST_DESCRIBED),
+                )
+                for kind in kinds.by_name.values()
+            ]
+        )
+    warn(loaded.warnings)
+    return 0
+
+
+def check_agents(options: "Options", *, is_json: bool) -> int:
+    """Print what is wrong with the files of kinds. 1: one cannot be used."""
+    loaded, kinds = _found(options)
+    is_wrong = any(each.is_fatal for each in kinds.problems)
+    if is_json:
+        problems = [
+            {"place": each.place, "problem": each.why, "used": not each.is_fatal}
+            for each in kinds.problems
+        ]
+        write_json({"agents": [_data(k) for k in kinds.by_name.values()], "problems": problems})
+    else:
+        write_table([("ok", k.name, k.place or _BUILT_IN) for k in kinds.by_name.values()])
+        for each in kinds.problems:
+            tell(f"{each.place}{' is not used' * each.is_fatal}: {each.why}")
+    warn(loaded.warnings)
+    return int(is_wrong)
+
+
+def _found(options: "Options") -> "tuple[Loaded, Kinds]":
+    from ybs.conductor.kind_files import find_kinds
+
+    loaded = load_settings(options)
+    return loaded, find_kinds(loaded, environment_of(options, loaded).folder)
+
+
+def look_at_agents(loaded: "Loaded") -> "Iterator[Finding]":
+    """Look for the programs of the kinds that are other agents."""
+    if not loaded.config.agents.acp:
+        return
+    from ybs.conductor.acp.presets import fix_for, kind_of, problem_with, title_of
+
+    for name, entry in loaded.config.agents.acp.items():
+        try:
+            agent = kind_of(name, entry, "").acp or entry
+            problem = problem_with(agent, loaded.host)
+            words, fix = problem or f"{title_of(agent)} is there", fix_for(agent)
+        except ConfigError as error:
+            problem = words = str(error)
+            fix = "ybs config check"
+        state = "missing" if problem else "untried"
+        yield Finding(name=f"agent {name}", state=state, detail=words, fix=fix, is_needed=False)
+
+
+def _rights(kind: "Kind") -> str:
+    if not kind.may_change:
+        return "reads"
+    if kind.acp is not None:
+        return "changes a copy"
+    return "may change files" if kind.mode is None else f"mode {kind.mode}"
+
+
+def _data(kind: "Kind") -> dict[str, object]:
+    budget = kind.budget
+    limits = {"steps": budget.steps, "tokens": budget.tokens}
+    return {
+        "name": kind.name,
+        "description": kind.description,
+        "place": kind.place or _BUILT_IN,
+        "tools": kind.tools,
+        "mode": kind.mode,
+        "may_change": kind.may_change,
+        "model": kind.model,
+        "acp": None if kind.acp is None else kind.acp.command or kind.acp.preset,
+        "budget": {**limits, "cost_usd": budget.cost_usd, "seconds": budget.seconds},
+    }

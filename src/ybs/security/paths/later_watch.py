@@ -1,0 +1,86 @@
+"""What commands leave behind that runs or is read later is named to the person, right after the command."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ybs.core.events import Emit, Noticed
+from ybs.security.paths.later_changes import Change, LaterFiles
+from ybs.security.paths.roots import Roots
+
+if TYPE_CHECKING:
+    from ybs.security.sandbox.sandbox import Sandbox
+
+#: A notice names so many files.
+MOST_NAMED = 200
+#: Who it was: the command that just ended, or who was at work beside one in the background.
+_COMMAND, _BESIDE_JOB = "A command", "A command in the background, or somebody else meanwhile,"
+LEFT = (
+    "{who} left files that other programs run by themselves, or that later sessions are told: {names}. "
+    "Look at them before you open this folder in an editor, enter it in a shell or commit."
+)
+MADE = (
+    "{who} made or changed git repositories here: {names}. git runs what their hooks and config name; look at those "
+    "before you use git there. For commands in the sandbox they are read-only from now on."
+)
+UNSEEN = (
+    "This project has more folders than could be looked through in time, so commands find these read-only for now: {names}. "
+    "The next command goes on looking."
+)
+
+
+class LaterWatch:
+    """Looks before and after each command, and again where one of them goes on in the background."""
+
+    def __init__(self, sandbox: "Sandbox", roots: Roots, has_jobs: Callable[[], bool]) -> None:
+        self._sandbox, self._roots, self._has_jobs = sandbox, roots, has_jobs
+        self._files: LaterFiles | None = None
+        self._had_jobs = self._has_told_unseen = False
+
+    async def before(self, emit: Emit) -> None:
+        """Look at what there is; what changed since the last look was a job, if any ran."""
+        changes = await self._look()
+        if self._had_jobs:
+            self._tell(changes, emit, who=_BESIDE_JOB)
+        if self._files is not None and self._files.unseen and not self._has_told_unseen:
+            self._has_told_unseen = True
+            names = self._named(self._files.unseen)
+            emit(Noticed(level="warning", text=UNSEEN.format(names=names)))
+        self._had_jobs = self._has_jobs()
+
+    async def after(self, emit: Emit) -> None:
+        """Name what appeared or changed since `before`."""
+        await self._tell_news(emit, who=_COMMAND)
+
+    async def end_turn(self, emit: Emit) -> None:
+        """Name what jobs did since."""
+        if self._had_jobs:
+            await self._tell_news(emit, who=_BESIDE_JOB)
+
+    async def _tell_news(self, emit: Emit, *, who: str) -> None:
+        self._tell(await self._look(), emit, who=who)
+        self._had_jobs = self._has_jobs()
+
+    async def _look(self) -> list[Change]:
+        if self._files is None:
+            self._files = LaterFiles(self._roots.host, self._sandbox.opened)
+        return await asyncio.to_thread(self._files.look)
+
+    def _tell(self, changes: Sequence[Change], emit: Emit, *, who: str) -> None:
+        files = [change for change in changes if not change.is_repository]
+        repositories = [change for change in changes if change.is_repository]
+        for text, some in ((LEFT, files), (MADE, repositories)):
+            if some:
+                parts = (("new: ", True), ("changed: ", False))
+                named = (
+                    word + self._named(paths)
+                    for word, is_new in parts
+                    if (paths := [each.path for each in some if each.is_new is is_new])
+                )
+                emit(Noticed(level="warning", text=text.format(who=who, names="; ".join(named))))
+
+    def _named(self, paths: Iterable[str]) -> str:
+        shown = [self._roots.show(Path(path)) for path in paths]
+        more = f" and {len(shown) - MOST_NAMED:,} more" if len(shown) > MOST_NAMED else ""
+        return ", ".join(shown[:MOST_NAMED]) + more
