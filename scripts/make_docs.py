@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import security_page
 
+from ybs.agent.build import AROUND_MODEL, GUARDS
 from ybs.config.layers import PROFILE, SHORT_NAMES
 from ybs.config.report import json_schema
 from ybs.core.schema import schema_of
@@ -238,7 +239,21 @@ def serve_protocol() -> str:
     return msgspec.json.format(msgspec.json.encode(protocol_schema()), indent=2).decode() + "\n"
 
 
+def architecture() -> str:
+    """Return the page with the lists of what stands around a model and looks at turns, as `agent/build.py` has them."""
+    before, _, rest = (ROOT / "docs/architecture.md").read_text().partition("<!-- lists -->\n")
+    after = rest.partition("<!-- end of lists -->\n")[2]
+    tables = [("around the model", AROUND_MODEL), ("guard", GUARDS)]
+    lists = "\n".join(
+        f"| {head} | what it does |\n|---|---|\n"
+        + "".join(f"| {name} | {about} |\n" for name, about in each.items())
+        for head, each in tables
+    )
+    return f"{before}<!-- lists -->\n{lists}<!-- end of lists -->\n{after}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/architecture.md": architecture,
     "docs/configuration.md": configuration,
     "docs/security.md": security_page.page,
     "src/ybs/tools/builtin/schemas.json": schemas,

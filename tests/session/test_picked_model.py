@@ -31,7 +31,9 @@ async def test_status_and_figures_name_the_model_that_answered(
     picking = PickingModel([small, large], pick)
 
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
-        return BuiltAgent(replace(spec, wrap=lambda _: picking), environment, emit)
+        return BuiltAgent(
+            replace(spec, around={"small models": lambda _: picking}), environment, emit
+        )
 
     monkeypatch.setattr("ybs.session.main_agent.BuiltAgent", build)
     async with OpenAIServer([]) as server:

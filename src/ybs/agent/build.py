@@ -1,7 +1,8 @@
 """Build an agent: the one place that joins model, tools, guards and firewall. The main agent and every other is made here."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -21,16 +22,53 @@ from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits, TimedModel, T
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, shown_name
+from ybs.security.firewall.model import FirewallModel
 from ybs.security.legible import LegibleModel
+
+#: What stands around a model, from the inside out; what an agent does not need is left out.
+AROUND_MODEL: Final = {
+    "answer form": "asks for an answer that fits a JSON Schema",
+    "small models": "shows what was looked up ahead, guides and ends the turns of small models; hides that from others",
+    "warming": "loads what the next step needs while the model is waited for",
+    "call limit": "leaves out calls beyond the most that one answer may make",
+    "call ids": "gives each call an id of its own in the session",
+    "visible text": "puts signs in place of characters that nobody sees",
+    "deadline": "ends an answer when the time of the turn is over",
+    "firewall": "sends placeholders instead of secrets",
+    "window": "counts what requests take, and learns from answers",
+    "compaction": "makes a request that was refused as too long smaller, and sends it again",
+}
+#: What looks at a turn before each step, in this order.
+GUARDS: Final = {
+    "deadline": "ends the turn when its time is over",
+    "limits": "ends it after its steps or its money",
+    "call limit": "says which calls were left out",
+    "dry run": "ends it before the first call that would change something",
+    "steering": "says what the person typed meanwhile",
+    "context": "says again what the model should know of project and memory",
+    "loops": "notices calls that repeat themselves",
+    "recovery": "asks for an answer where none came",
+    "planning": "reminds of the plan mode",
+    "sub-agents": "brings the results of sub-agents",
+    "small models": "ends the turns of small models",
+    "budget": "keeps a sub-agent within its budget, and asks for its last word",
+    "session": "what a program has handed to the session",
+    "answer form": "has an answer that does not fit its JSON Schema mended",
+    "cascade": "hands a failing turn to a stronger model",
+    "compaction": "makes room before the window is full",
+    "user hooks": "runs the person's own programs",
+    "journal": "has the disk keep what was said",
+}
+Wrap: TypeAlias = Callable[[Model], Model]
+_T = TypeVar("_T")
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """What an agent is made of. Its `name` is unique in its session, and all agents of the session share `call_ids`.
 
-    `first_guards` stand behind the limits and before the rest, `guards` before the compaction, `last_guards` behind all. `hooks` look
+    `around` the model and as `guards` stand, by the names of `AROUND_MODEL` and `GUARDS`, what not every agent has. `hooks` look
     before and after each change; `tools` and `toolboxes` are beside those of every agent. `spent_usd` is what the session has spent
-    before this turn. Without `context` nothing is said again after a compaction. `wrap` puts something around the model, next to the
-    provider; `before_compaction` may forbid one.
+    before this turn. Without `context` nothing is said again after a compaction, which `before_compaction` may forbid.
     """
 
     name: str
@@ -39,14 +77,12 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     conversation: Conversation
     call_ids: CallIds
     context: PromptContext | None = None
-    first_guards: tuple[Guard, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    last_guards: tuple[Guard, ...] = ()
+    around: Mapping[str, Wrap] = {}
+    guards: Mapping[str, Sequence[Guard]] = {}
     hooks: tuple[CallHook, ...] = ()
     tools: ToolSet = ToolSet()
     toolboxes: tuple[Toolbox, ...] = ()
     spent_usd: Callable[[], float] = lambda: 0.0
-    wrap: Callable[[Model], Model] = lambda model: model
     before_compaction: BeforeCompaction | None = None
 
 
@@ -59,6 +95,9 @@ class BuiltAgent:
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config, name = environment.config, spec.name
         self.provider, self.model = spec.provider, spec.model
+        self._secrets = environment.secrets
+        #: The firewall before the model: it knows which words it did not let go.
+        self.firewall_model: FirewallModel
         self.server = shown_name(spec.provider, config)
         own = make_toolbox(environment, spec.tools, spec.hooks, name)
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
@@ -84,27 +123,41 @@ class BuiltAgent:
             before=spec.before_compaction,
         )
         calls = CallLimit()
-        guards: list[Guard] = [
-            *([self._deadline] if self._deadline else []),
-            limits,
-            calls,
-            *([DryRun()] if environment.permissions.is_dry_run else []),
-            *spec.first_guards,
-            *([spec.context] if spec.context else []),
-            Loops(environment.workspace.fingerprint),
-            Recovery(),
-            *spec.guards,
-            self.compaction,
-            *spec.last_guards,
-        ]
-        named = spec.call_ids.naming(calls.bounding(spec.wrap(spec.model)), spec.name)
-        timed = self._timed(LegibleModel(named))
-        #: The firewall before the model: it knows which words it did not let go.
-        self.firewall_model, toolbox = environment.secrets.guard(timed, self._timed_tools())
-        watched = self.window.watching(self.firewall_model)
-        model = self.compaction.guarding(watched, spec.conversation, emit)
-        tell = describing(emit, self.toolbox, environment.roots)
-        self._agent = Agent(model, toolbox, tell, spec.conversation, guards)
+        guards: dict[str, Sequence[Guard]] = {
+            "deadline": [self._deadline] if self._deadline else [],
+            "limits": [limits],
+            "call limit": [calls],
+            "dry run": [DryRun()] if environment.permissions.is_dry_run else [],
+            "context": [spec.context] if spec.context else [],
+            "loops": [Loops(environment.workspace.fingerprint)],
+            "recovery": [Recovery()],
+            "compaction": [self.compaction],
+            **spec.guards,
+        }
+        around: dict[str, Wrap] = {
+            "call limit": calls.bounding,
+            "call ids": lambda model: spec.call_ids.naming(model, spec.name),
+            "visible text": LegibleModel,
+            "deadline": self._timed,
+            "firewall": self._behind_firewall,
+            "window": self.window.watching,
+            "compaction": lambda model: self.compaction.guarding(model, spec.conversation, emit),
+            **spec.around,
+        }
+        model: Model = spec.model
+        for wrap in _in_order(around, AROUND_MODEL):
+            model = wrap(model)
+        self._agent = Agent(
+            model,
+            environment.secrets.guarded(self._timed_tools()),
+            describing(emit, self.toolbox, environment.roots),
+            spec.conversation,
+            [guard for those in _in_order(guards, GUARDS) for guard in those],
+        )
+
+    def _behind_firewall(self, model: Model) -> Model:
+        self.firewall_model = self._secrets.before(model)
+        return self.firewall_model
 
     def _timed_tools(self) -> Toolbox:
         deadline = self._deadline
@@ -125,3 +178,8 @@ class BuiltAgent:
     def paused(self) -> AbstractContextManager[None]:
         """Stop the clock of the turn, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
+
+
+def _in_order(parts: Mapping[str, _T], order: Iterable[str]) -> list[_T]:
+    """Return the parts in the order of their names. Raises ValueError for a name that is not in it."""
+    return [parts[name] for name in sorted(parts, key=[*order].index)]

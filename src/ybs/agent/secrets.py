@@ -51,12 +51,12 @@ class Secrets:
         made_by = (self._host, self._config, roots, self._ask, self._is_attended)
         return Secrets(*made_by, firewall=self.firewall)
 
-    def guard(self, model: Model, toolbox: Toolbox) -> tuple[FirewallModel, Toolbox]:
-        """Return the model and the tools of an agent behind the firewall."""
-        return FirewallModel(model, self.firewall, self._asked), self.guarded(toolbox)
+    def before(self, model: Model) -> FirewallModel:
+        """Return the model of an agent behind the firewall."""
+        return FirewallModel(model, self.firewall, self._asked)
 
     def guarded(self, toolbox: Toolbox) -> Toolbox:
-        """Return tools behind the firewall, for a model that is behind somebody else's client."""
+        """Return tools behind the firewall."""
         return FirewallToolbox(toolbox, self.firewall, self._read)
 
     def aside(self, model: Model) -> Model:

@@ -58,6 +58,6 @@ class Home(Protocol):
         """Return the place of an agent that works in a copy of the project, with `hook` before all others."""
         ...
 
-    def last_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
-        """Return the guards of an agent, by its name and kind, that stand behind all others."""
+    def hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
+        """Return what runs the person's hooks before the steps of an agent, by its name and kind."""
         ...

@@ -135,11 +135,11 @@ class SubAgent:
             return agent.toolbox.is_read_only(call)
 
         support: Callable[[Model], Model] = HidingModel
-        guards = tuple[Guard, ...]()
+        endings = tuple[Guard, ...]()
         if is_short:
             from ybs.small_models.support import supported  # for small models only
 
-            support, guards = supported(
+            support, endings = supported(
                 home.context.brief, own.roots, reads_only, billions=size_of(chosen.model)
             )
         spec = AgentSpec(
@@ -150,18 +150,20 @@ class SubAgent:
                 _system(home, own, self.kind, is_short=is_short), () if is_short else self._history
             ),
             call_ids=home.call_ids,
-            guards=(
-                *guards,
-                Spending(self.budget, next_tokens),
-                LastWord(own.config.agent.max_iterations),
-            ),
-            last_guards=home.last_guards(self.name, self.kind.name),
+            around={"small models": support},
+            guards={
+                "small models": endings,
+                "budget": [
+                    Spending(self.budget, next_tokens),
+                    LastWord(own.config.agent.max_iterations),
+                ],
+                "user hooks": home.hook_guards(self.name, self.kind.name),
+            },
             hooks=place.hooks,
             tools=ToolSet(
                 own=tuple(_own_tools(own, home.context)), foreign=place.tools, is_short=is_short
             ),
             toolboxes=place.toolboxes,
-            wrap=support,
             before_compaction=home.before_compaction,
         )
         agent = BuiltAgent(spec, own, tell)

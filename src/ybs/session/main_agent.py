@@ -131,8 +131,8 @@ class MainAgent:
         own = self._words.hooks.elsewhere(environment) if self._words.hooks else None
         return Place(environment, (hook, *self._options.hooks, *([own] if own else [])))
 
-    def last_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
-        """Return the guards of an agent, by its name and kind, that stand behind all others."""
+    def hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
+        """Return what runs the person's hooks before the steps of an agent, by its name and kind."""
         if self._words.hooks is None:
             return ()
         from ybs.agent.user_hooks.hooks import HookGuard
@@ -157,7 +157,7 @@ class MainAgent:
         self.routed = self._turns_of(picking)
         is_short = is_small(self.environment.host, provider, model, self.environment.config, form)
         self.context.use(provider, model, is_short=is_short)
-        support, guards = self._support_for_small(model) if is_short else (HidingModel, ())
+        support, endings = self._support_for_small(model) if is_short else (HidingModel, ())
         spec = AgentSpec(
             name=MAIN,
             provider=provider,
@@ -165,16 +165,22 @@ class MainAgent:
             conversation=self.conversation,
             call_ids=self.call_ids,
             context=self.context,
-            first_guards=(self._words.steering,),
-            guards=(
-                Planning(lambda: self.environment.policy.mode == "plan"),
-                self.delegating,
-                *guards,
-                *self._options.guards,
-                *([self.form] if self.form else []),
-                *self._cascade(picking),
-            ),
-            last_guards=(*self.last_guards(), Syncing(self.journal)),
+            around={
+                "answer form": self._formed,
+                "small models": support,
+                "warming": self._warming.awaiting,
+            },
+            guards={
+                "steering": [self._words.steering],
+                "planning": [Planning(lambda: self.environment.policy.mode == "plan")],
+                "sub-agents": [self.delegating],
+                "small models": endings,
+                "session": self._options.guards,
+                "answer form": [self.form] if self.form else [],
+                "cascade": self._cascade(picking),
+                "user hooks": self.hook_guards(),
+                "journal": [Syncing(self.journal)],
+            },
             hooks=self.place.hooks,
             tools=ToolSet(
                 own=tuple(own_tools(self.environment, self.context, self.delegating)),
@@ -184,7 +190,6 @@ class MainAgent:
             ),
             toolboxes=self.place.toolboxes,
             spent_usd=self._ports.spent_usd,
-            wrap=lambda each: self._warming.awaiting(support(self._formed(each))),
             before_compaction=self.before_compaction,
         )
         return BuiltAgent(spec, self.environment, self._ports.emit)

@@ -12,7 +12,7 @@ from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import private_key
 
 from ybs.config.schema import Firewall as Settings
-from ybs.frontends.headless import firewall
+from ybs.frontends.subcommands import firewall
 from ybs.frontends.subcommands.firewall import scan
 
 TOKEN = draw("ghp_[A-Za-z0-9]{36}", Random(3))

@@ -12,7 +12,7 @@ import pytest
 
 from rows import every_row
 from ybs import cli
-from ybs.frontends.headless import map
+from ybs.frontends.subcommands import map
 from ybs.repo_map.protocol import MapAnswer, MapQuery, MapRequest, Ready
 
 Capture = pytest.CaptureFixture[str]

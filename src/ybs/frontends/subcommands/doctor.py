@@ -47,6 +47,15 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     yield from look_at_agents(loaded)
     yield from look_at_machine(loaded.host, loaded.config)
     yield from look_at_screen(loaded.host.environ, loaded.host.roots)
+    yield from _agent()
+
+
+def _agent() -> Iterator[Finding]:
+    """List what stands around the model of an agent, and what looks at its turns."""
+    from ybs.agent.build import AROUND_MODEL, GUARDS
+
+    for name, parts in (("around a model", AROUND_MODEL), ("guards", GUARDS)):
+        yield Finding(name=name, state="ok", detail=", ".join(parts))
 
 
 def why_no_start(loaded: Loaded) -> YbsError | None:
