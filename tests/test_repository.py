@@ -100,11 +100,11 @@ def test_decisions_are_numbered_without_gaps() -> None:
         ]
 
 
-def test_the_reading_path_is_about_a_thousand_lines() -> None:
+def test_the_reading_path_is_a_thousand_lines() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     path = re.findall(r"`(src/ybs/[\w/]+\.py)`", page.split("## Read first")[1].split("\n## ")[0])
     assert len(path) == 7
-    assert sum(len((ROOT / name).read_text().splitlines()) for name in path) < 1_150
+    assert sum(len((ROOT / name).read_text().splitlines()) for name in path) <= 1_000
 
 
 def test_the_rules_fit_on_a_page() -> None:

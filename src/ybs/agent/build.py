@@ -1,8 +1,8 @@
 """Build an agent: the one place that joins model, tools, guards and firewall. The main agent and every other is made here."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -60,7 +60,6 @@ GUARDS: Final = {
     "journal": "has the disk keep what was said",
 }
 Wrap: TypeAlias = Callable[[Model], Model]
-_T = TypeVar("_T")
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
@@ -95,9 +94,7 @@ class BuiltAgent:
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config, name = environment.config, spec.name
         self.provider, self.model = spec.provider, spec.model
-        self._secrets = environment.secrets
-        #: The firewall before the model: it knows which words it did not let go.
-        self.firewall_model: FirewallModel
+        self.firewall_model: FirewallModel  # it knows which words it did not let go
         self.server = shown_name(spec.provider, config)
         own = make_toolbox(environment, spec.tools, spec.hooks, name)
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
@@ -122,7 +119,41 @@ class BuiltAgent:
             rules=spec.context.rules if spec.context else lambda: "",
             before=spec.before_compaction,
         )
-        calls = CallLimit()
+        calls, deadline = CallLimit(), self._deadline
+        tools = self.toolbox if deadline is None else TimedToolbox(self.toolbox, deadline)
+        self._agent = Agent(
+            self._model(spec, environment, calls, emit),
+            environment.secrets.guarded(tools),
+            describing(emit, self.toolbox, environment.roots),
+            spec.conversation,
+            self._guards(spec, environment, limits, calls),
+        )
+
+    def _model(
+        self, spec: AgentSpec, environment: ToolEnvironment, calls: CallLimit, emit: Emit
+    ) -> Model:
+        def firewall(model: Model) -> Model:
+            self.firewall_model = environment.secrets.before(model)
+            return self.firewall_model
+
+        around: dict[str, Wrap] = {
+            "call limit": calls.bounding,
+            "call ids": lambda model: spec.call_ids.naming(model, spec.name),
+            "visible text": LegibleModel,
+            "deadline": self._timed,
+            "firewall": firewall,
+            "window": self.window.watching,
+            "compaction": lambda model: self.compaction.guarding(model, spec.conversation, emit),
+            **spec.around,
+        }
+        model: Model = spec.model
+        for name in sorted(around, key=[*AROUND_MODEL].index):
+            model = around[name](model)
+        return model
+
+    def _guards(
+        self, spec: AgentSpec, environment: ToolEnvironment, limits: Limits, calls: CallLimit
+    ) -> list[Guard]:
         guards: dict[str, Sequence[Guard]] = {
             "deadline": [self._deadline] if self._deadline else [],
             "limits": [limits],
@@ -134,34 +165,7 @@ class BuiltAgent:
             "compaction": [self.compaction],
             **spec.guards,
         }
-        around: dict[str, Wrap] = {
-            "call limit": calls.bounding,
-            "call ids": lambda model: spec.call_ids.naming(model, spec.name),
-            "visible text": LegibleModel,
-            "deadline": self._timed,
-            "firewall": self._behind_firewall,
-            "window": self.window.watching,
-            "compaction": lambda model: self.compaction.guarding(model, spec.conversation, emit),
-            **spec.around,
-        }
-        model: Model = spec.model
-        for wrap in _in_order(around, AROUND_MODEL):
-            model = wrap(model)
-        self._agent = Agent(
-            model,
-            environment.secrets.guarded(self._timed_tools()),
-            describing(emit, self.toolbox, environment.roots),
-            spec.conversation,
-            [guard for those in _in_order(guards, GUARDS) for guard in those],
-        )
-
-    def _behind_firewall(self, model: Model) -> Model:
-        self.firewall_model = self._secrets.before(model)
-        return self.firewall_model
-
-    def _timed_tools(self) -> Toolbox:
-        deadline = self._deadline
-        return self.toolbox if deadline is None else TimedToolbox(self.toolbox, deadline)
+        return [each for name in sorted(guards, key=[*GUARDS].index) for each in guards[name]]
 
     def _timed(self, model: Model) -> Model:
         return model if self._deadline is None else TimedModel(model, self._deadline)
@@ -178,8 +182,3 @@ class BuiltAgent:
     def paused(self) -> AbstractContextManager[None]:
         """Stop the clock of the turn, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
-
-
-def _in_order(parts: Mapping[str, _T], order: Iterable[str]) -> list[_T]:
-    """Return the parts in the order of their names. Raises ValueError for a name that is not in it."""
-    return [parts[name] for name in sorted(parts, key=[*order].index)]

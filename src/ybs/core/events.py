@@ -122,10 +122,7 @@ _OF_RESULT = tuple(set(ToolResult.__struct_fields__) - {"call_id", "is_error"})
 
 
 class AssistantSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="assistant"):
-    """The model finished a message, or it was cut off and what had come is kept.
-
-    `content` is its text; `parts` is all of it in order, left out when it is that text alone.
-    """
+    """The model finished a message, or was cut off: `content` is its text, `parts` all of it in order, left out when it is that text alone."""
 
     content: str
     parts: tuple[AssistantPart, ...] = ()
@@ -171,11 +168,7 @@ class ConfirmationAnswered(Struct, frozen=True, kw_only=True, tag="confirmation"
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call"):
-    """A tool call begins (checks and confirmation included).
-
-    `effect` is the tool's, empty where it is not known; `title` is a line for people, such as `Edit src/a.py`; `paths` are
-    the files that the call names, relative to the session's folder if they are in it.
-    """
+    """A tool call begins, checks and confirmation included: its effect if known, a line for people, and the files that it names, relative to the folder."""
 
     id: str
     name: str

@@ -69,7 +69,9 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
     }
     states = {"full": "ok", "reduced": "warning", "none": "error"}
     assert found["sandbox"]["state"] == states[Sandbox(this_host(), project).state]
-    names = "ybs python system configuration provider rg git folder sessions disk clock terminal guards"
+    names = (
+        "ybs python system configuration provider rg git folder sessions disk clock terminal guards"
+    )
     assert set(names.split()) <= set(found)
     assert found["provider"]["fix"] == "ybs setup"
     assert found["configuration"]["state"] == "ok", "nobody needs a file of settings"

@@ -47,9 +47,7 @@ class WriteFile(ChangingTool):
         document = TextFile(b"" if before is None or is_binary(before) else before)
         content = arguments.content
         if "<U+" in content and document.text:
-            from ybs.security.marks import (
-                unmarked,  # signs of invisible characters, as read_file shows them
-            )
+            from ybs.security.marks import unmarked  # of characters that nobody sees
 
             content = unmarked(content, document.text)
         _check_whole(content, document.text, shown)
