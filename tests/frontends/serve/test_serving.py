@@ -161,6 +161,38 @@ async def test_a_turn_goes_on_after_the_server_was_killed_in_it(own: Path, proje
         await client.close()
 
 
+async def test_trust_in_one_run_ends_with_the_server_that_was_killed_in_it(
+    own: Path, project: Path
+):
+    """The files that it was about may be others when the next server goes on."""
+
+    def hook(word: str) -> None:
+        entry = {"type": "command", "command": f"echo {word} >> hooked"}
+        (project / ".ybs.json").write_text(
+            json.dumps({"hooks": {"PostToolUse": [{"hooks": [entry]}]}})
+        )
+
+    hook("old")
+    begun = call("run_shell", command="echo 1 >> made; sleep 30")
+    reading = call("read_file", path="made")
+    async with served(own, project, reading, begun, reading, "all done") as serving:
+        (project / "made").write_text("")
+        client = await serving.client()
+        session = await opened(client, serving, mode="bypass", trust=True)
+        sending = asyncio.create_task(client.call("send", session=session, text="make it"))
+        await until(client, "tool_call", name="run_shell")
+        assert (project / "hooked").read_text() == "old\n"
+        name = (await client.call("list"))[0]["name"]
+        await _killed(serving, client, sending)
+        hook("new")
+        await serving.start()
+        client = await serving.client()
+        await client.call("subscribe", session=name)
+        await until(client, "turn_end", reason="done")
+        assert (project / "hooked").read_text() == "old\n"
+        await client.close()
+
+
 async def _killed(serving: Serving, client: Any, sending: "asyncio.Task[Any]") -> None:
     """Kill the server; whoever waits for an answer is told."""
     await serving.kill()

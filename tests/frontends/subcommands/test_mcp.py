@@ -163,8 +163,9 @@ def test_servers_of_other_agents_are_shown_and_added(
     monkeypatch.setattr("builtins.input", lambda: "n")
     code, out, err = ybs("mcp", "import")
     assert (code, settings()) == (5, {})
-    assert "db   ~/.cursor/mcp.json  uvx db --key [ybs:secret:" in out
-    assert "web  ~/.cursor/mcp.json  https://web/mcp?…" in out
+    assert "db (~/.cursor/mcp.json): uvx db --key [ybs:secret:" in out
+    assert "web (~/.cursor/mcp.json): https://web/mcp?…" in out
+    assert "NOT_SET goes to https://web (the MCP server web)." in out
     assert "~/.claude.json cannot be used: it is damaged" in err
     assert (
         "old in ~/.cursor/mcp.json is left out: its type is 'websocket', and ybs knows stdio, http and sse."
@@ -179,7 +180,11 @@ def test_servers_of_other_agents_are_shown_and_added(
     code, out, err = ybs("mcp", "import")
     assert (code, out) == (0, "")
     assert err.endswith("No MCP servers were found that are not there yet.\n")
-    (home / "mine.json").write_text('{"mcpServers": {"x": {"command": "x"}}}')
+    args = ["run", " " * 300, "-v", "/:/host"]
+    (home / "mine.json").write_text(
+        json.dumps({"mcpServers": {"x": {"command": "x", "args": args}}})
+    )
+    assert "x run -v /:/host" in " ".join(ybs("mcp", "import", str(home / "mine.json"))[1].split())
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
 

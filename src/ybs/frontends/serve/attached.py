@@ -484,7 +484,8 @@ class AttachedSession:
         try:
             await self.client.aclose()
             self.client = await connect(self.host)
-            opening = wire.opening_of(self._options, wire.Resuming, name=name)
+            options = replace(self._options, trust=False)  # the files may be others now
+            opening = wire.opening_of(options, wire.Resuming, name=name)
             self.id = (await self.client.call("resume", opening, wire.SessionEntry)).session
             params = wire.Subscribing(session=self.id, lines=True)
             await self.client.call("subscribe", params, wire.Subscribed)

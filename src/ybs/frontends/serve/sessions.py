@@ -332,6 +332,6 @@ def _open(folder: str | Path, *, options: Options, host: Host, **changes: object
 
 
 def _unnamed(opening: wire.Opening) -> wire.Opening:
-    """Return how a session is opened again: without variables, which hold keys, and without its name."""
+    """Return how a session is opened again: without variables, which hold keys, its name, and the trust of one run in files that may be others by then."""
     fields = {name: getattr(opening, name) for name in wire.Opening.__struct_fields__}
-    return msgspec.convert({**fields, "environ": {}}, wire.Opening)
+    return msgspec.convert({**fields, "environ": {}, "trust": False}, wire.Opening)

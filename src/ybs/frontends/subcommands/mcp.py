@@ -23,6 +23,7 @@ from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
 from ybs.tools.mcp.settings import BadServer, Server, given, missing_variables, server_of
+from ybs.trust.grants import variables_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -310,7 +311,11 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.mask
-    write_cut([(name, each.place, mask(each.server.shown)) for name, each in found.items()])
+    for name, each in found.items():  # whole: this is what the person says yes to
+        write(f"{name} ({each.place}): {' '.join(mask(each.server.shown).split())}")
+        write(f"  It {given(each.server.needs)}.")
+        for use in variables_of({name: each.entry}):
+            write(f"  {use.words}.")
     for name, each in found.items():
         if why := missing_variables(each.server, options.host.environ):
             tell(f"{name} will not run yet: {why}.")
