@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from mcp_servers import entry_of
@@ -289,6 +290,22 @@ async def test_an_added_folder_gives_no_program_either(
         found.roots.add(tmp_path / "other")
         await hooked(found, "lint")
         assert attack.stolen() == []
+
+
+def test_trust_in_the_project_is_not_about_an_added_folder(project: Path, tmp_path: Path):
+    path = f"{project}/bin:{tmp_path}/all/other/bin:{tmp_path}/all/tools:/usr/bin"
+    host = replace(this_host(), environ={"PATH": path, "NODE_OPTIONS": f"-r {tmp_path}/all/x"})
+    roots = Roots(host, project)
+    for in_project, trusted in ((False, True), (True, False)):
+        start = OwnPrograms(roots, lambda is_so=trusted: is_so).start("x", in_project=in_project)
+        assert (start.folder, start.environ) == (roots.folder, host.environ)
+    roots.add(tmp_path / "all/other")
+    assert OwnPrograms(roots, lambda: True).start("x").environ["PATH"] == (
+        f"{project}/bin:{tmp_path}/all/tools:/usr/bin"
+    )
+    roots.add(tmp_path)  # it holds the project
+    start = OwnPrograms(roots, lambda: True).start("x")
+    assert start.environ == {"PATH": f"{project}/bin:/usr/bin"}
 
 
 @pytest.mark.integration

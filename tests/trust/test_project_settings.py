@@ -102,6 +102,8 @@ def test_every_setting_has_a_rule_or_is_refused():
         "a b",
         "",
         "-x",
+        "gpt-oss:120b-cloud",
+        "Qwen3:Cloud",
         "Auto",
     ],
 )

@@ -2,7 +2,8 @@
 
 Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
 the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty
-folder of ybs's and learns from variables where the project is; nothing in its environment leads into the project.
+folder of ybs's and learns from variables where the project is; nothing in its environment leads into the project. Into other
+folders that tools may write (`--add-dir`) nothing leads ever: trust in a project is not about them.
 """
 
 import os
@@ -57,7 +58,8 @@ class OwnPrograms:
         """
         host, project = self._roots.host, self._roots.folder
         if in_project or self._trusts_project():
-            return Start(folder=project, environ=host.environ, is_apart=False)
+            environ = away_from(self._untrusted(), host.environ, but=self._projects)
+            return Start(folder=project, environ=environ, is_apart=False)
         folder = start_folder(host, key)
         try:
             private_file.make_folder(folder)
@@ -66,12 +68,16 @@ class OwnPrograms:
         environ = away_from(self._untrusted(), host.environ)
         return Start(folder=folder.resolve(), environ=environ, is_apart=True)
 
+    @property
+    def _projects(self) -> tuple[str, ...]:
+        """The project's folder, and where it is a copy, that of the project."""
+        return tuple(str(each) for each in (self._roots.folder, self._original) if each)
+
     def _untrusted(self) -> list[str]:
         """Return the folders whose files may be anybody's. One that holds the home folder holds the person's own programs."""
         home = self._roots.host.home.resolve()
-        folders = [self._roots.folder, *self._roots.folders]
-        folders += [self._original] if self._original is not None else []
-        return [str(each) for each in dict.fromkeys(folders) if not home.is_relative_to(each)]
+        folders = (*self._projects, *map(str, self._roots.folders))
+        return [each for each in dict.fromkeys(folders) if not home.is_relative_to(each)]
 
 
 def start_folder(host: Host, key: str) -> Path:
@@ -89,32 +95,40 @@ def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
     return ("/bin/sh", "-c", _ENTER, folder, *command)
 
 
-def away_from(folders: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without anything that leads into the folders.
+def away_from(
+    folders: Sequence[str], environ: Mapping[str, str], *, but: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return the variables without anything that leads into the folders, unless it leads into one of `but`.
 
     Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
     Other variables that name something in there, such as options, are left out.
     """
-    kept = {name: _led_away(name, value, folders) for name, value in environ.items()}
+    if but and all(each in but for each in folders):
+        return environ
+    kept = {name: _led_away(name, value, folders, but) for name, value in environ.items()}
     return {name: value for name, value in kept.items() if value is not None}
 
 
-def _led_away(name: str, value: str, folders: Sequence[str]) -> str | None:
+def _led_away(name: str, value: str, folders: Sequence[str], but: Sequence[str]) -> str | None:
     entries = value.split(os.pathsep)
-    left = [each for each in entries if not _leads_into(each, folders)]
-    if name.endswith("PATH"):
+    left = [each for each in entries if not _leads_into(each, folders, but)]
+    if name.endswith("PATH") and not but:
         left = [each for each in left if each.startswith("/")]
     elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
         return None  # no list of paths, so half of it would mean something else
     return os.pathsep.join(left) if left or not value else None
 
 
-def _leads_into(entry: str, folders: Sequence[str]) -> bool:
-    """Return whether a path, or an option with a path in it, names something in one of the folders."""
+def _leads_into(entry: str, folders: Sequence[str], but: Sequence[str]) -> bool:
+    """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`."""
     words = [entry, *_BETWEEN().split(entry)]
     paths = ["/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word]
     try:
         reals = [os.path.realpath(path) for path in paths]
     except ValueError:  # no path at all
         return True
-    return any(f"{real}/".startswith(f"{folder}/") for real in reals for folder in folders)
+    return any(_lies_in(real, folders) and not _lies_in(real, but) for real in reals)
+
+
+def _lies_in(path: str, folders: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
