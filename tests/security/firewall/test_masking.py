@@ -74,6 +74,20 @@ def test_x02_a_token_on_two_lines_is_masked_with_the_line_end(
     assert firewall.mask(text) == "see [ybs:secret:github-token#1] there"
 
 
+@pytest.mark.parametrize(
+    "sign",
+    ["\r", "\b", "\x01", "\v", "\f", "\x85", "\x7f", "\x1bM", "\x1b]0;t\a", "\u2028", "\ufff9"],
+)
+def test_a_token_with_a_sign_in_it_that_tools_leave_out_is_masked(
+    firewall: Firewall, token: str, sign: str
+) -> None:
+    text = f"see {token[:12]}{sign}{token[12:]} there\n"
+    masked = "see [ybs:secret:github-token#1] there\n"
+    assert firewall.mask(text) == masked
+    stream = StreamMask(firewall)
+    assert stream.feed(text) + stream.close() == masked
+
+
 def test_a_stream_holds_a_key_back_until_it_ends(firewall: Firewall, key: str) -> None:
     stream = StreamMask(firewall)
     shown = "".join(

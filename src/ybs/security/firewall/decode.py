@@ -53,12 +53,16 @@ _ESCAPES = {
     ),
     b"&#": lazy(rb"&#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});?" + _NEXT),
 }
-#: Colours; in UTF-8 what has no width, and ASCII in full width or as mathematical signs; and what tools show in its place
+#: Characters that tools and terminals leave out: controls, and a return that ends no line.
+_CONTROL = rb"\x01(?!\n)|[\x02-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\r(?!\n)"
+_CONTROLS = lazy(_CONTROL)
+#: Those, and colours; in UTF-8 what has no width, and ASCII in full width or as mathematical signs; and what tools show in its place
 #: (`security/marks.py`).
 _HIDDEN = lazy(
-    rb"\x1b\[[0-9;?]{0,30}[A-Za-z]|<U\+(?:001B>\[[0-9;?]{0,30}[A-Za-z]|[0-9A-F]{4,6}(?: and [0-9]{1,9} more)?>)"
+    _CONTROL
+    + rb"|\x1b(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[ -/]*[0-~])|\xc2[\x80-\x9f]|<U\+(?:001B>\[[0-9;?]{0,30}[A-Za-z]|[0-9A-F]{4,6}(?: and [0-9]{1,9} more)?>)"
     rb"|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]"
-    rb"|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0"
+    rb"|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0|\xef\xbf[\xb0-\xbb]"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
 #: A line end within a word, before and behind a long part of it.
@@ -99,7 +103,8 @@ def _substituted(data: bytes, last: str) -> Iterator[View]:
     found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
     if found:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)
-    if last != HIDDEN and (not data.isascii() or b"\x1b" in data or b"<U+" in data):
+    is_plain = data.isascii() and b"\x1b" not in data and b"<U+" not in data
+    if last != HIDDEN and not (is_plain and _CONTROLS().search(data) is None):
         yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
 
 
