@@ -10,21 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Raw, json
+from msgspec import Raw, Struct, json
 
+import ybs
 from hosts import this_host
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.security.launcher import shell_command
+from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.security.sandbox.sandbox import Sandbox
+from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, wall_of
 from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 
 HAS_MEMORY = os.path.ismount("/dev/shm")
+
+OWN = Path(ybs.__file__).parents[1]
+
+
+class Places(Struct):
+    """Where a sandbox lets commands write."""
+
+    tops: list[str]
+    seen: tuple[str, ...] = ()
+    toolchains: tuple[str, ...] = ()
+    home: str = "/h"
 
 
 class FakeBackend:
@@ -295,3 +308,39 @@ def test_a_start_removes_what_a_crash_left(project: Path) -> None:
         if thread.name == "ybs-sweep":
             thread.join()
     assert not stale.exists()
+
+
+def test_a_socket_that_the_mounts_refuse_is_a_server_of_the_session(project: Path) -> None:
+    held, said = Attempts((str(project),)), "connect: Operation not permitted\n"
+    need = sandbox(project, FakeBackend("bubblewrap")).need(held, 1, said)
+    assert need is not None
+    assert need.reason == "it wants to reach a server of this session"
+    assert sandbox(project, FakeBackend("bubblewrap")).need(held, 0, said) is None
+
+
+def test_folders_are_named_also_where_there_is_no_sandbox(home: Path, project: Path) -> None:
+    assert sandbox(project, FakeBackend()).opened == []  # this one has no places
+    assert Sandbox(this_host(), project, is_off=True).opened == [str(project)]
+    assert Sandbox(this_host(), home, is_off=True).opened == []
+
+
+def test_a_folder_is_added_and_shown_once(project: Path, tmp_path: Path) -> None:
+    made = Sandbox(this_host(), project)
+    before = made.backend
+    made.add_folder(project)
+    assert made.backend is before
+    made.show(tmp_path)
+    shown = made.backend
+    assert shown is not before
+    made.show(tmp_path)
+    assert made.backend is shown
+
+
+def test_a_write_into_ybs_own_code_is_explained(project: Path) -> None:
+    said = f"touch: cannot touch '{project}/ybs/cli.py': Read-only file system"
+    assert wall_of(said, "/h", code=(f"{project}/ybs",)) == OWN_CODE
+    backend: Any = FakeBackend()
+    backend.places = Places(tops=[str(OWN)])
+    made = sandbox(OWN, backend)
+    remark = made.remark(f"touch: cannot touch '{OWN}/ybs/core/agent.py': Read-only file system")
+    assert "it failed because a part of the project is read-only" in remark
