@@ -76,7 +76,21 @@ def test_x02_a_token_on_two_lines_is_masked_with_the_line_end(
 
 @pytest.mark.parametrize(
     "sign",
-    ["\r", "\b", "\x01", "\v", "\f", "\x85", "\x7f", "\x1bM", "\x1b]0;t\a", "\u2028", "\ufff9"],
+    [
+        "\r",
+        "\b",
+        "\x01",
+        "\v",
+        "\f",
+        "\x85",
+        "\x7f",
+        "\x1bM",
+        "\x1b]0;t\a",
+        "\u2028",
+        "\ufff9",
+        "<U+001B>(B",
+        "<U+001B>]0;t<U+0007>",
+    ],
 )
 def test_a_token_with_a_sign_in_it_that_tools_leave_out_is_masked(
     firewall: Firewall, token: str, sign: str

@@ -60,7 +60,7 @@ _CONTROLS = lazy(_CONTROL)
 #: (`security/marks.py`).
 _HIDDEN = lazy(
     _CONTROL
-    + rb"|\x1b(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[ -/]*[0-~])|\xc2[\x80-\x9f]|<U\+(?:001B>\[[0-9;?]{0,30}[A-Za-z]|[0-9A-F]{4,6}(?: and [0-9]{1,9} more)?>)"
+    + rb"|\x1b(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[ -/]*[0-~])|\xc2[\x80-\x9f]|<U\+(?:001B>(?:\[[0-9;?]{0,30}[A-Za-z]|\][^<\n]{0,200}<U\+(?:0007>|001B>\\)|[ -/]*[0-~])|[0-9A-F]{4,6}(?: and [0-9]{1,9} more)?>)"
     rb"|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]"
     rb"|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0|\xef\xbf[\xb0-\xbb]"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
