@@ -60,10 +60,6 @@ _MODEL_NAME = re.compile(
     r"(?!auto\Z)(?!.*(?:\.\.|//|\\|\.gguf\Z|:(?:.*-)?cloud\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z",
     re.I,
 )
-#: What stands before each commit message is a short mark, and no sentence, trailer or number of an issue in the person's name.
-_PREFIX = re.compile(r"(?:[\w\[\](){}:/.!-]+ ?){0,2}\Z")
-_MOST_PREFIX = 30
-
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {
     ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
@@ -103,20 +99,9 @@ def take_harmless(document: SettingsDocument) -> dict[str, Any]:
             document.warn(
                 path, "a project's file may only give the plain name of a model; this is ignored"
             )
-        elif path == ("git", "commit_message_prefix") and not _is_mark(value):
-            document.warn(
-                path,
-                f"a project's file may only give a mark of {_MOST_PREFIX} characters, such as `chore: `; this is ignored",
-            )
         else:
             put(harmless, path, value)
     return harmless
-
-
-def _is_mark(value: Any) -> bool:
-    return not isinstance(value, str) or (
-        len(value) <= _MOST_PREFIX and _PREFIX.match(value) is not None
-    )
 
 
 def take_tighter(
