@@ -41,9 +41,11 @@ async def asked(two: Machines, *, after: int = 0) -> None:
 
 
 async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Machines):
+    started = monotonic()
     await two.start()
     two.platform.say("/project shop")
     await two.platform.until(lambda: two.platform.texts(), 40)
+    starting = monotonic() - started
     waiting = other(two)
     await waiting.start()
     try:
@@ -57,7 +59,7 @@ async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Ma
         await two.kill()
         killed = monotonic()
         await asked(two, after=count)
-        assert monotonic() - killed < 8  # 2 s on a machine that has nothing else to do
+        assert monotonic() - killed < 4 * starting
         two.platform.press("Yes")
         await two.platform.until(
             lambda: any("done 1." in each for each in two.platform.texts()), 20
