@@ -8,7 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from acp import (
+import pydantic
+
+pydantic.BaseModel.model_config = pydantic.ConfigDict(
+    defer_build=True
+)  # or each start takes twice as long
+
+from acp import (  # noqa: E402 - its models are built when they are used
     PROTOCOL_VERSION,
     InitializeResponse,
     NewSessionResponse,
@@ -17,7 +23,7 @@ from acp import (
     helpers,
     run_agent,
 )
-from acp.schema import (
+from acp.schema import (  # noqa: E402
     AgentMessageChunk,
     Cost,
     FileEditToolCallContent,

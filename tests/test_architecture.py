@@ -1,7 +1,6 @@
 """The rules of the house that no linter knows: who imports whom, how big things may grow, what a start may load."""
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -98,11 +97,8 @@ def loaded_after(code: str) -> set[str]:
     """Return the names of all modules in memory after an interpreter ran a line of code."""
     report = "import sys; print('loaded', *sys.modules, file=sys.stderr)"
     program = f"import atexit\natexit.register(lambda: exec({report!r}))\n{code}"
-    unmeasured = {
-        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
-    }
     done = subprocess.run(
-        [sys.executable, "-c", program], env=unmeasured, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     last = done.stderr.splitlines()[-1]
     assert last.startswith("loaded "), done.stderr

@@ -34,7 +34,7 @@ ANYWHERE = re.compile(
 OF_SHUTIL = re.compile("which")
 #: What a module has that is worth parsing: to parse all takes seconds.
 SIGNS = re.compile(
-    rf"subprocess|\bpty\b|multiprocessing|webbrowser|\bwhich\b|{ANYWHERE.pattern}"
+    rf"subprocess|\bpty\b|multiprocessing|webbrowser|\bshutil\b|{ANYWHERE.pattern}"
     rf"|\bos\.(?:{OF_OS.pattern})\b|\bos import\b|\bimport os as\b|getattr\("
 )
 

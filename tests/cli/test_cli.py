@@ -1,7 +1,6 @@
 """The command line: what is understood, what is refused and how."""
 
 import json
-import os
 import subprocess
 import sys
 from errno import EIO
@@ -20,9 +19,7 @@ from ybs.core.errors import ConfigError, ProviderDown, YbsError
 def modules_after(*words: str) -> set[str]:
     """Run Python and return the names of the modules that it has loaded."""
     code = f"import sys; {'; '.join(words)}; sys.stderr.write(' '.join(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
 
@@ -420,14 +417,7 @@ SLOW_COMMANDS = [pytest.param(words, marks=pytest.mark.slow) for words in ("doct
 
 def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
     whole = f"{sys.executable} -m ybs {command}"
-    return subprocess.run(
-        ["sh", "-c", whole], env=unmeasured(), capture_output=True, text=True, check=False
-    )
-
-
-def unmeasured() -> dict[str, str]:
-    """Return the environment without coverage, which has something of its own to say at an end."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    return subprocess.run(["sh", "-c", whole], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.integration

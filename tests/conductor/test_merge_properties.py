@@ -72,7 +72,7 @@ def test_a_merge_loses_nothing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=turns, mine=_edits, others=_others)
 def test_many_merges_lose_nothing(
     tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]

@@ -193,7 +193,7 @@ async def test_a_cancellation_that_was_asked_for_comes_with_the_next_wait_howeve
     with pytest.raises(asyncio.CancelledError):
         await asyncio.ensure_future(cancelling())
     assert done == ["work", "tidied up"]
-    assert monotonic() - begun < 1
+    assert monotonic() - begun < 30  # of 60
 
 
 async def test_many_at_a_time_all_come_to_their_end():

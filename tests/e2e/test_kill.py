@@ -12,8 +12,8 @@ import pytest
 from killing import Player, RepeatingServer, Victim
 from serving import serving
 
-KILLS = 72
-SESSIONS = 12
+KILLS = 36
+SESSIONS = 6
 KILLED = -9
 
 

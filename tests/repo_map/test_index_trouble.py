@@ -222,7 +222,9 @@ def test_nobody_waits_long_for_another_process(
         with look(cache, project) as made:
             assert is_right(made)
             made.set("history", b"1")
-        assert time.monotonic() - began < 1
+        assert (
+            time.monotonic() - began < 4
+        )  # as long as sqlite3 waits unless it is told otherwise, or less
     with look(cache, project) as made:
         assert is_right(made)
 

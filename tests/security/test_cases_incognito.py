@@ -131,7 +131,7 @@ def test_f03_a_whole_session_leaves_nothing(
         backend_or_skip(project)
     with serving(call(prints_much(marker)), f"It was {marker}.") as where:
         child = start([*YBS, *where, *words_of(marker, *options, *walls)])
-        said, complaints = child.communicate(timeout=9)
+        said, complaints = child.communicate(timeout=60)
     assert (child.returncode, complaints) == (0, "")
     lines = [msgspec.json.decode(line) for line in said.splitlines()]
     assert lines[0]["config"]["incognito"] == ("on" if options else "off")
@@ -161,7 +161,7 @@ def test_f03_a_crash_leaves_nothing(
     crashing = [*DUMPING, sys.executable, "-c", CRASHING.format(how=how)]
     with serving(call(prints_much(marker))) as where:
         child = start([*crashing, *where, *words_of(marker, *options, *BARE)])
-        complaints = child.communicate(timeout=9)[1]
+        complaints = child.communicate(timeout=60)[1]
     assert child.returncode == code, complaints
     assert "TypeError" not in complaints
     assert bool(traces(marker, disk)) is not bool(options)

@@ -65,16 +65,16 @@ def test_a_limit_that_cannot_be_raised_is_left_as_it_is():
     assert limit_after(lowest)[0] == "0"
 
 
-@every_row(("system", "least"), [("linux", 1), ("darwin", 0)])
+@every_row(("system", "hard", "soft"), [("linux", 9, 1), ("darwin", 9, 0), ("linux", 0, None)])
 def test_the_limit_is_the_one_that_the_system_honours(
-    monkeypatch: pytest.MonkeyPatch, system: str, least: int
+    monkeypatch: pytest.MonkeyPatch, system: str, hard: int, soft: int | None
 ):
     import resource
 
     given: list[tuple[int, tuple[int, int]]] = []
 
     def limit(_kind: int) -> tuple[int, int]:
-        return 9, 9
+        return hard, hard
 
     def set_limit(kind: int, pair: tuple[int, int]) -> None:
         given.append((kind, pair))
@@ -84,7 +84,7 @@ def test_the_limit_is_the_one_that_the_system_honours(
     monkeypatch.setattr(resource, "setrlimit", set_limit)
     monkeypatch.setattr(sys, "excepthook", print)
     incognito.leave_no_dump()
-    assert given == [(resource.RLIMIT_CORE, (least, 9))]
+    assert given == ([] if soft is None else [(resource.RLIMIT_CORE, (soft, hard))])
 
 
 def test_a_system_without_limits_is_no_error(monkeypatch: pytest.MonkeyPatch):

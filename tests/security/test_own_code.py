@@ -22,6 +22,7 @@ from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
+from ybs.finder import Finder as OwnFinder
 from ybs.security.paths import own_code, roots
 from ybs.security.paths.roots import Roots
 from ybs.testing import call
@@ -432,6 +433,41 @@ def test_a_finder_of_an_editable_install_is_known_by_what_it_maps_to(
     module.MAPPING = {"x": "/p/src/x"}
     assert finds_in(Finder(), "/p")
     assert not finds_in(object(), "/p")
+
+
+def test_ybs_itself_loads_nothing_more_from_a_root_and_another_program_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module: Any = type(sys)("__editable___p_finder")
+    module.MAPPING = {"p": "/p/src/p.py"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(Finder, "__module__", module.__name__)
+    monkeypatch.setattr(own_code, "code_in", lambda _: ("/p/venv",))
+    path, finders = ["/p", "/p/src", "/p/venv/lib", "/elsewhere"], [Finder()]
+    monkeypatch.setattr(sys, "path", path)
+    monkeypatch.setattr(sys, "meta_path", finders)
+    own_code.forget_in("/p")
+    assert (len(path), len(finders)) == (4, 1)
+    finders.append(OwnFinder())
+    own_code.forget_in("/p")
+    assert path == ["/p/venv/lib", "/elsewhere"]
+    assert [type(each) for each in finders] == [OwnFinder]
+
+
+def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    package: Any = type(sys)("made_package")
+    package.__file__, package.__path__ = "/p/made_package/__init__.py", ["/p/made_package"]
+    module: Any = type(sys)("made_module")
+    module.__file__ = "/p/made_module.py"
+    for each in (package, module):
+        monkeypatch.setitem(sys.modules, each.__name__, each)
+    made = {"/p/made_package", "/p/made_module.py"}
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert made.isdisjoint(look.__wrapped__().prefixes)
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    assert made <= look.__wrapped__().prefixes
 
 
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(

@@ -337,7 +337,7 @@ def test_a_folder_is_added_and_shown_once(project: Path, tmp_path: Path) -> None
 
 
 def test_a_write_into_ybs_own_code_is_explained(project: Path) -> None:
-    said = f"touch: cannot touch '{project}/ybs/cli.py': Read-only file system"
+    said = f"touch: cannot touch '{project}/ybs/cli/__init__.py': Read-only file system"
     assert wall_of(said, "/h", code=(f"{project}/ybs",)) == OWN_CODE
     backend: Any = FakeBackend()
     backend.places = Places(tops=[str(OWN)])

@@ -25,7 +25,7 @@ from ybs.tools.searching.walk import Deadline, Walk
 pytestmark = pytest.mark.integration
 
 SECRET = "TheSecretOfTheHome"
-SECONDS = [0.1, pytest.param(5.0, marks=[pytest.mark.slow, pytest.mark.timeout(120)])]
+SECONDS = [0.1, pytest.param(1.5, marks=pytest.mark.slow)]
 #: Names that the readers look for. All have the secret outside, and none has it in the project.
 NAMES = ("AGENTS.md", "Makefile", "package.json", ".editorconfig", "code.py", "note.md")
 

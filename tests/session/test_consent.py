@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from session.test_unasked import both, open_session
+from session.test_unasked import both, bubblewrap, landlock, open_session
 from ybs.core.ports import Answer
 
 __all__ = ["open_session"]
@@ -167,8 +167,7 @@ def work(project: Path) -> Path:
     return project
 
 
-@both
-@pytest.mark.parametrize("mode", ["ask", "plan"])
+@pytest.mark.parametrize(("make", "mode"), [(bubblewrap, "ask"), (landlock, "plan")])
 async def test_what_changes_nothing_is_not_asked_about(open_session, make, mode: str, work: Path):
     session = open_session(make, mode)
     (work / "main.py").write_text("kept\n")

@@ -102,7 +102,7 @@ def test_undo_and_redo_give_each_tree_again_byte_for_byte(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(_firsts, _plans, _steps, _looks)
 def test_undo_and_redo_give_each_tree_again_in_many_more_cases(
     first: list[Act], plan: list[list[Act]], step: int, looks: int

@@ -86,10 +86,10 @@ async def test_a_gigabyte_of_nothing_is_refused_at_once(bench: Any, project: Pat
 
 
 @pytest.mark.slow
-async def test_of_a_gigabyte_with_holes_the_lines_asked_for_are_read(bench: Any, project: Path):
+async def test_of_a_large_file_with_holes_the_lines_asked_for_are_read(bench: Any, project: Path):
     with (project / "a").open("wb") as file:
         file.write(b"line\n" * 2000)
-        file.seek(1_000_000_000)
+        file.seek(300_000_000)
         file.write(b"\nlast\n")
     answered = await bench.ok("read_file", path="a", offset=-1)
     assert answered.output.startswith("2002\tlast\n")

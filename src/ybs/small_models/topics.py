@@ -35,7 +35,7 @@ repair repo repository reset returns run running script seems sentence set short
 support switch swap test tests text thank thanks throw throws time translate true turn typo update updated version want
 wanted wants wrong yesterday
 """
-_LINK: Final = lazy(r"[a-z]+://[\w./-]*\w")
+_LINK: Final = lazy(r"(?<![a-z])[a-z]+://[\w./-]*\w")
 _QUOTED: Final = lazy(r"[\"`'\u201c]([^\"`'\n\u201d]{2,60})[\"`'\u201d](?!\w)")
 #: A name in a program: in capitals, or with an underscore, a capital or two dots within, or an at sign before it.
 _NAME: Final = lazy(

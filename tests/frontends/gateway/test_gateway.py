@@ -80,4 +80,4 @@ async def test_two_gateways_do_not_run_side_by_side():
 @pytest.mark.timeout(300)
 async def test_kills_lose_nothing_double_nothing_and_run_nothing_twice():
     async with gateway() as process:
-        assert await Run(process, seed=5).play(6) == []
+        assert await Run(process, seed=5).play(4) == []

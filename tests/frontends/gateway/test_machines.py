@@ -36,20 +36,27 @@ def other(two: Machines) -> GatewayProcess:
     return made
 
 
+async def says(gateway: GatewayProcess, words: str) -> None:
+    """Wait until it has said some words on standard error."""
+    async with asyncio.timeout(40):
+        while words not in (gateway.home / "stderr").read_text():  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.1)
+
+
 async def asked(two: Machines, *, after: int = 0) -> None:
     await two.platform.until(lambda: two.shows("Yes", after=after), 40)
 
 
 async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Machines):
+    started = monotonic()
     await two.start()
     two.platform.say("/project shop")
     await two.platform.until(lambda: two.platform.texts(), 40)
+    starting = monotonic() - started
     waiting = other(two)
     await waiting.start()
     try:
-        async with asyncio.timeout(40):
-            while "goes on when that one ends" not in (waiting.home / "stderr").read_text():  # noqa: ASYNC110 - a file
-                await asyncio.sleep(0.1)
+        await says(waiting, "goes on when that one ends")
         two.platform.say("task 1")
         await asked(two)
         count = len(two.platform.sent)
@@ -57,7 +64,7 @@ async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Ma
         await two.kill()
         killed = monotonic()
         await asked(two, after=count)
-        assert monotonic() - killed < 8  # 2 s on a machine that has nothing else to do
+        assert monotonic() - killed < 4 * starting
         two.platform.press("Yes")
         await two.platform.until(
             lambda: any("done 1." in each for each in two.platform.texts()), 20
@@ -97,13 +104,12 @@ async def test_a_database_that_goes_away_and_comes_back_loses_nothing(two: Machi
     two.platform.say("task 1")
     assert await two.ended(20)
     await two.start()  # as what started it would; it waits
-    await asyncio.sleep(3)
+    await says(two, "cannot be reached")
     two.server.start()
     await asked(two)
     two.platform.press("Yes")
     await two.platform.until(lambda: any("done 1." in each for each in two.platform.texts()), 20)
     assert (two.shop / "effects").read_text() == "1\n"
-    assert "cannot be reached" in (two.home / "stderr").read_text()
 
 
 @pytest.mark.timeout(300)

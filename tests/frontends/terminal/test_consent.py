@@ -137,6 +137,9 @@ async def test_t05_what_a_terminal_says_by_itself_answers_and_types_nothing() ->
         "\x1b[1;1:3A",
     )
     async with asked(draft="x") as stage:
+        stage.terminal.window.app.ttimeoutlen = (
+            60  # no sequence is taken for keys because its rest comes late
+        )
         for sequence in said:
             for pieces in ((sequence,), (sequence[:1], sequence[1:]), (sequence[:4], sequence[4:])):
                 await types(stage, *pieces)

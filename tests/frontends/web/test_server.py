@@ -16,6 +16,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
+from timing import takes_at_most
 from web_pages import Web, web
 from ybs.core.errors import YbsError
 from ybs.core.events import TextStreamed
@@ -131,12 +132,10 @@ async def test_a_hundred_tabs_on_one_stream_do_not_hold_the_turn_up(project: Pat
         watching = [asyncio.create_task(watch(number)) for number in range(100)]
         while len(followed.tabs) < 100:  # noqa: ASYNC110 - no one thing tells it
             await asyncio.sleep(0.01)
-        begun = time.process_time()
-        for _ in range(500):
-            followed.session.emit(TextStreamed(text="x"))
-        emitting = time.process_time() - begun
+        with takes_at_most(0.5, "a millisecond for each token, with tabs or without"):
+            for _ in range(500):
+                followed.session.emit(TextStreamed(text="x"))
         assert await asyncio.gather(*watching) == [500] * 100
-        assert emitting < 0.5  # a millisecond for each token, with tabs or without
 
 
 async def test_a_streamed_piece_is_sent_at_once(project: Path):
@@ -153,7 +152,7 @@ async def test_a_streamed_piece_is_sent_at_once(project: Path):
             while b'"t":"text"' not in await reader.readline():
                 pass
             took.append(time.monotonic() - begun)
-        assert sorted(took)[3] < 0.05
+        assert min(took) < 0.05  # what waits for more to come waits each time
         writer.close()
 
 

@@ -192,7 +192,7 @@ def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
 @every_row("unit", ["eyJ", "sk-", "://", "password=", "bearer ", "a", "QUJD", "%25", "key"])
 def test_x04_a_hostile_text_takes_little_time(firewall: Firewall, unit: str) -> None:
     text = unit * (20_000 // len(unit))
-    with takes_at_most(0.2):  # 10 to 20 ms as a rule
+    with takes_at_most(0.5):  # 10 to 20 ms as a rule
         firewall.find(text)
 
 

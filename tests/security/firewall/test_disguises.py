@@ -218,7 +218,7 @@ def test_texts_that_only_look_encoded_are_left_alone_and_take_little_time() -> N
 )  # fmt: skip
 def test_x04_a_hostile_disguise_takes_little_time(firewall: Firewall, unit: str) -> None:
     text = unit * (20_000 // len(unit))
-    with takes_at_most(0.4):  # 20 to 60 ms as a rule
+    with takes_at_most(1):  # 20 to 60 ms as a rule
         firewall.spans(text.encode())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hosts import this_host
-from processes import comes, ends, is_alive, size_of
+from processes import comes, ends, in_no_time, is_alive, size_of
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
@@ -51,11 +51,11 @@ def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
 async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
     job = start(shells, "echo a; while ! [ -e go ]; do sleep 0.01; done; echo b >&2; exit 4")
     await job.wait(5)
-    assert job.told(2000).output == "a\n[job-1 running for 0:00]"
-    assert job.told(2000).output == "[no new output]\n[job-1 running for 0:00]"
+    assert in_no_time(job.told(2000).output) == "a\n[job-1 running for 0:00]"
+    assert in_no_time(job.told(2000).output) == "[no new output]\n[job-1 running for 0:00]"
     (project / "go").touch()
     await job.wait(5)
-    assert job.told(2000).output == "b\n[job-1 ended with exit code 4 after 0:00]"
+    assert in_no_time(job.told(2000).output) == "b\n[job-1 ended with exit code 4 after 0:00]"
     assert job.told(2000).output.startswith("[no new output]")
 
 
@@ -87,7 +87,7 @@ async def test_a_job_that_ends_by_itself_is_not_called_stopped(shells: Shells):
     job = start(shells, "kill -SEGV $$")
     assert await comes(lambda: job.ended is not None)
     await job.stop()
-    assert job.state == "ended with signal SIGSEGV (exit code -11) after 0:00"
+    assert in_no_time(job.state) == "ended with signal SIGSEGV (exit code -11) after 0:00"
 
 
 @pytest.mark.integration
@@ -128,7 +128,7 @@ async def test_stopping_kills_what_ignores_the_polite_signal(shells: Shells):
     await job.stop()
     assert job.ended is not None
     assert job.ended.exit_code == -signal.SIGKILL
-    assert job.state == "stopped after 0:00"
+    assert in_no_time(job.state) == "stopped after 0:00"
 
 
 @pytest.mark.integration
@@ -154,12 +154,12 @@ async def test_jobs_end_with_the_session(shells: Shells):
 
 @pytest.mark.slow
 async def test_jobs_end_side_by_side(shells: Shells, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(process, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(process, "GRACE_SECONDS", 1.0)
     for _ in range(4):
         await start(shells, "trap '' TERM; echo; while :; do sleep 0.05; done").wait(5)
     began = room.monotonic()
     await shells.aclose()
-    assert room.monotonic() - began < 4 * 0.3
+    assert room.monotonic() - began < 4 * 1.0
 
 
 @pytest.mark.integration
@@ -206,7 +206,7 @@ async def test_the_listing_has_a_line_for_each(shells: Shells):
     assert shells.jobs.listing() == "There are no background jobs."
     start(shells, "sleep 60;\n" + "x" * 100)
     line = shells.jobs.listing()
-    assert line.startswith("job-1  running for 0:00  sleep 60; xxx")
+    assert in_no_time(line).startswith("job-1  running for 0:00  sleep 60; xxx")
     assert line.endswith("x...")
 
 
