@@ -11,7 +11,6 @@ from edits.slips import (
     blank_lines,
     elision,
     indentation,
-    one_word,
     punctuation,
     tabs,
     trailing_space,
@@ -53,7 +52,6 @@ SLIPS: dict[str, tuple[Slip, ...]] = {
     "escapes": (escapes,),
     "extra newline": (extra_newline,),
     "elision": (elision,),
-    "one word": (one_word,),
     "first indentation": (first_indentation,),
 }
 _PAIRS: tuple[tuple[Slip, Slip], ...] = (
@@ -63,9 +61,6 @@ _PAIRS: tuple[tuple[Slip, Slip], ...] = (
     (indentation, other_line_ends),
     (punctuation, trailing_space),
     (punctuation, indentation),
-    (one_word, indentation),
-    (one_word, trailing_space),
-    (one_word, other_line_ends),
     (tabs, trailing_space),
     (tabs, other_line_ends),
     (blank_lines, indentation),
@@ -78,15 +73,13 @@ _PAIRS: tuple[tuple[Slip, Slip], ...] = (
     (elision, trailing_space),
 )
 _CONTEXT: dict[Slip, int] = {elision: 6}
-_FEWEST: dict[Slip, int] = {one_word: 3}
 
 
 def repaired(name: str, edit: Edit, random: Random) -> Case | None:
     """Return a case of one class (or of two slips at once) whose result is determined, if the edit gives one."""
     slips = random.choice(_PAIRS) if name == "two at once" else SLIPS[name]
     context = max((_CONTEXT.get(slip, 0) for slip in slips), default=0)
-    fewest = max((_FEWEST.get(slip, 1) for slip in slips), default=1)
-    draft = draft_of(edit, random, fewest, context)
+    draft = draft_of(edit, random, 1, context)
     if draft is None or (slips and is_ambiguous(draft)):
         return None
     if not all(slip(draft, random) for slip in slips) or draft.old == draft.new:

@@ -37,21 +37,6 @@ def occurs(block: list[str], lines: list[str]) -> int:
     return "\n".join(loose(lines)).count("\n".join(loose(block)))
 
 
-def has_near_twin(block: list[str], lines: list[str]) -> bool:
-    """Return whether two or more places in a file have all lines of the block but one."""
-    wanted, there = loose(block), loose(lines)
-    size = len(wanted)
-    places = 0
-    for start in range(len(there) - size + 1):
-        misses = 0
-        for line, other in zip(wanted, there[start : start + size], strict=True):
-            misses += line != other
-            if misses > 1:
-                break
-        places += misses <= 1
-    return places > 1
-
-
 @dataclass
 class Line:
     """A line of the edit. A `ghost` stands in what the model says only, in both texts."""

@@ -10,14 +10,11 @@ from edits.elisions import elided, elided_twice
 from edits.mining import Edit
 from edits.numbering import numbered_block, numbered_line
 from edits.traps import TRAPS, Trap, absent_block
-from edits.words import word_around, word_removed
 
 MORE: dict[str, Maker] = {
     "numbers of all kinds": numbered_block,
     "one numbered line": numbered_line,
     "own numbers": own_numbers,
-    "word removed": word_removed,
-    "word around": word_around,
     "elisions": elided,
 }
 MORE_TRAPS: dict[str, Trap] = {

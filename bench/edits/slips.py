@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from edits.draft import PUNCTUATION, Draft, Line, has_near_twin, loose, occurs
-from edits.language import COMMENT, is_code, masks
+from edits.draft import PUNCTUATION, Draft, Line, loose, occurs
+from edits.language import COMMENT, masks
 
 Slip = Callable[[Draft, Random], bool]
 
@@ -218,19 +218,3 @@ def other_word(word: str, random: Random) -> str:
     """Return a word that one could remember instead."""
     ways = [word[:-1] if word.endswith("s") else word + "s", *random.sample(_WORDS, 2)]
     return random.choice([way for way in ways if way != word])
-
-
-def one_word(draft: Draft, random: Random) -> bool:
-    """Remember one word of a comment or a string wrongly; the rest of the block is as it is."""
-    file = draft.edit.before
-    if not is_code(draft.edit.suffix) or len(loose(draft.block)) < 3:
-        return False
-    spots = [s for s in prose_spots(file, draft.edit.suffix) if draft.start <= s[0] < draft.stop]
-    if not spots or has_near_twin(draft.block, file):
-        return False
-    number, start, end = random.choice(spots)
-    line = [line for line in draft.lines if line.kind in ("keep", "cut")][number - draft.start]
-    if line.said is None or line.said != line.real:
-        return False
-    line.said = line.said[:start] + other_word(line.said[start:end], random) + line.said[end:]
-    return True

@@ -187,18 +187,6 @@ async def test_a_refusal_says_why_and_leaves_the_file(
     assert (project / "a").read_text() == "second = 2\nthird = 3\n"
 
 
-async def test_one_search_replace_block_stands_for_both_texts(bench: Any, project: Path):
-    (project / "a").write_text("one\ntwo\n")
-    block = "<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n"
-    await bench.ok("edit_file", path="a", old_text=block, new_text="")
-    assert (project / "a").read_text() == "one\n2\n"
-    unfinished = block.replace("=======\n", "")
-    assert "no middle" in await bench.fails("edit_file", path="a", old_text=unfinished, new_text="")
-    assert "one call for each" in await bench.fails(
-        "edit_file", path="a", old_text=block * 2, new_text=""
-    )
-
-
 @given(
     st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r"]), max_size=30),
     st.integers(0, 30),

@@ -1,6 +1,7 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,10 +16,9 @@ from ybs.checkpoints.contents import StoredContents
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
-from ybs.core.wording import listed
+from ybs.core.wording import first_words, listed, plural
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
-from ybs.session.commit_message import message_of
 from ybs.session.kept import Kept, Recovered, Restored
 from ybs.session.turn_diff import diff_of_turn, line_of, named
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ybs.tools.searching.walk import Deadline
 
 _Value = TypeVar("_Value")
+#: More lines than this are not in the message of a commit.
+_MOST_LINES = 20
 #: How long the look at the project before a command, and that after the turn, may take.
 SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
@@ -157,8 +159,8 @@ class Checkpoints:
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
         contents = StoredContents()
-        changes = [c for c in self._record(name, contents).changes if c.path in paths]
-        return message_of(changes, columns)
+        changes = self._record(name, contents).changes
+        return commit_message([each for each in changes if each.path in paths], columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""
@@ -408,3 +410,33 @@ class Checkpoints:
 
     def _shown(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._roots.show(Path(path)) for path in sorted(paths))
+
+
+def commit_message(changes: "Sequence[Change]", columns: int) -> str:
+    """Return a title of so many columns at most and, for more than one file, a line for each."""
+    acts = [(verb, change.path) for change in changes if (verb := _verb(change))]
+    if not acts:
+        return "Change files"
+    verbs, paths = {verb for verb, _ in acts}, [path for _, path in acts]
+    verb, folder = verbs.pop() if len(verbs) == 1 else "Change", os.path.commonpath(paths)
+    count = plural(len(acts), "file")
+    titles = [f"{verb} {' and '.join(paths)}", *([f"{verb} {count} in {folder}"] if folder else ())]
+    title = next((each for each in titles if first_words(each, columns) == each), f"{verb} {count}")
+    if len(acts) == 1:
+        return title
+    lines = [f"- {verb} {path}" for verb, path in acts[:_MOST_LINES]]
+    lines += [f"- and {len(acts) - _MOST_LINES:,} more"] * (len(acts) > _MOST_LINES)
+    return "\n".join([title, "", *lines])
+
+
+def _verb(change: "Change") -> str:
+    """Return what became of a file; empty for a folder that was made or removed."""
+    match change.before.kind, change.after.kind:
+        case ("absent" | "folder", "absent" | "folder"):
+            return ""
+        case ("absent" | "folder", _):
+            return "Add"
+        case (_, "absent" | "folder"):
+            return "Remove"
+        case _:
+            return "Change"

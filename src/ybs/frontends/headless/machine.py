@@ -1,15 +1,13 @@
-"""What `ybs doctor` says of this machine: sandbox, programs, folders, disk and clock."""
+"""What `ybs doctor` says of this machine: sandbox, programs and folders."""
 
 import os
 import shutil
 import stat
 import sys
-import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-import ybs
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.schema import Config
@@ -18,8 +16,6 @@ from ybs.frontends.tty import has_colour, is_dumb
 from ybs.security.launcher import SYSTEM_ENVIRON, ask, trusted_program
 from ybs.security.sandbox.launch import Launch
 
-_LEAST_FREE_BYTES: Final = 1_000_000_000
-_DAY_SECONDS: Final = 86_400
 #: Settings of Linux that keep bubblewrap from making namespaces, the value that does, and one that does not.
 _SWITCHES: Final = (
     ("kernel.unprivileged_userns_clone", "0", "1"),
@@ -47,8 +43,6 @@ def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
             state="ok",
             detail="not saved, as your settings say (session.auto_save)",
         )
-    yield look_at_disk(shutil.disk_usage(_nearest(host.config_folder)).free)
-    yield look_at_clock(time.time())
 
 
 def look_at_program(name: str, path: str, purpose: str, package: str) -> Finding:
@@ -124,25 +118,6 @@ def look_at_sessions(folder: Path) -> Finding:
     if detail:
         return Finding(name="sessions", state="warning", detail=detail, fix=fix)
     return Finding(name="sessions", state="ok", detail=f"{folder}, private")
-
-
-def look_at_disk(free_bytes: int) -> Finding:
-    """Say whether there is room to write."""
-    detail = f"{free_bytes / 1e9:.1f} GB free"
-    if free_bytes >= _LEAST_FREE_BYTES:
-        return Finding(name="disk", state="ok", detail=detail)
-    return Finding(name="disk", state="warning", detail=detail, fix="du -xh ~ | sort -h | tail")
-
-
-def look_at_clock(now: float) -> Finding:
-    """Say whether the clock can be right: it is not before ybs was put here."""
-    shown = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
-    if now >= Path(ybs.__file__).stat().st_mtime - _DAY_SECONDS:
-        return Finding(name="clock", state="ok", detail=shown)
-    detail = f"{shown}, earlier than the installation of ybs: secure connections will fail"
-    return Finding(
-        name="clock", state="warning", detail=detail, fix="sudo timedatectl set-ntp true"
-    )
 
 
 def _place_for(folder: Path) -> Finding:

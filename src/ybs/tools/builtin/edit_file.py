@@ -110,7 +110,7 @@ def _check(shown: str, before: str, after: str) -> None:
 def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
     from ybs.tools.editing.matcher import Refusal, find  # only an edit needs it
 
-    old, new = _texts(arguments, document.text)
+    old, new = arguments.old_text, arguments.new_text
     if "<U+" in old:
         from ybs.security.marks import (
             unmarked_edit,  # signs of invisible characters, as read_file shows them
@@ -124,30 +124,6 @@ def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
     if isinstance(found, Refusal):
         raise ToolError(_words(found, shown))
     return found
-
-
-def _texts(arguments: Arguments, text: str) -> tuple[str, str]:
-    """Return the old and the new text, also when both stand in old_text as one SEARCH/REPLACE block."""
-    old, new = arguments.old_text, arguments.new_text
-    if (new and new != old) or "<<<<<" not in old or old.replace("\r\n", "\n") in text:
-        return old, new
-    from ybs.tools.editing.edit_blocks import (  # hardly ever needed
-        BlockError,
-        is_block,
-        parse_blocks,
-    )
-
-    if not is_block(old):
-        return old, new
-    try:
-        blocks = parse_blocks(old, path=arguments.path)
-    except BlockError as error:
-        raise ToolError(f"{error}; nothing was changed") from error
-    if len(blocks) > 1:
-        raise ToolError(
-            "old_text holds several blocks; nothing was changed. Make one call for each."
-        )
-    return blocks[0].old, blocks[0].new
 
 
 def _words(refusal: "Refusal", shown: str) -> str:

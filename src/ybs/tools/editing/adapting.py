@@ -50,28 +50,13 @@ class Side:
         return max(self.gaps[-1] - 1, 0)
 
 
-def fitted(lines: Lines, run: int, old: Side, new: Side, *, spared: int = -1) -> Fit | None:
-    """Fit an edit to the run of solid lines that begins at `run`; None where its sense is in doubt.
-
-    `spared` is the line that differs in a word, which is then not compared.
-    """
+def fitted(lines: Lines, run: int, old: Side, new: Side) -> Fit | None:
+    """Fit an edit to the run of solid lines that begins at `run`; None where its sense is in doubt."""
     fitting = _Fitting(lines, run, old, new)
-    if not fitting.is_alike(spared) or fitting.rule is None:
+    if not fitting.is_alike() or fitting.rule is None:
         return None
-    pairs = _pairs(old.lines, new.lines)
-    if spared >= 0 and _is_told_wrong(pairs, spared, fitting.file[spared], old, new):
-        return None
-    place = fitting.place(pairs, fitting.rule)
+    place = fitting.place(_pairs(old.lines, new.lines), fitting.rule)
     return None if place is None else Fit(place, fitting.how())
-
-
-def _is_told_wrong(pairs: list[int], index: int, own: str, old: Side, new: Side) -> bool:
-    """Return whether the new text would bring the model's word in place of the file's."""
-    if index not in pairs:
-        return False
-    line = new.lines[pairs.index(index)]
-    wrong = set(spaced(old.lines[index]).split()) - set(spaced(own).split())
-    return line.rstrip() != old.lines[index].rstrip() and not wrong.isdisjoint(line.split())
 
 
 def _pairs(old: list[str], new: list[str]) -> list[int]:
@@ -121,11 +106,10 @@ class _Fitting:
         self.first, self.stop = first - self.gaps[0], last + 1 + self.gaps[-1]
         self.slips = self._slips()
 
-    def is_alike(self, spared: int) -> bool:
+    def is_alike(self) -> bool:
         """Return whether every line has the same words as the file's."""
         return all(
-            index == spared or spaced(one) == spaced(two)
-            for index, (one, two) in enumerate(zip(self.old.lines, self.file, strict=True))
+            spaced(one) == spaced(two) for one, two in zip(self.old.lines, self.file, strict=True)
         )
 
     def how(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Finds the place that an edit means, and fits the new text to it. It never guesses between places.
 
 The text is looked for as it is, then with ever more overlooked: white space, the looks of punctuation,
-indentation, blank lines, copied line numbers, escapes, `...` for lines left out, one word of a sentence.
+indentation, blank lines, copied line numbers, escapes, `...` for lines left out.
 What is overlooked is never code. A place found in another shape counts only if no other place looks like it.
 """
 
@@ -26,8 +26,7 @@ from ybs.tools.editing.adapting import (
 from ybs.tools.editing.diff import shared
 from ybs.tools.editing.indentation import laid_out
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.numbers import LINE_NUMBERS, Bare, has_numbers, without_numbers
-from ybs.tools.editing.one_word import one_word_off
+from ybs.tools.editing.numbers import LINE_NUMBERS, has_numbers, unnumbered, without_numbers
 from ybs.tools.editing.placeholders import is_elision, placeholder_in
 from ybs.tools.editing.spelling import (
     indent_of,
@@ -158,16 +157,14 @@ def _tidy(edit: Edit, start: int) -> Replacement | None:
 
 def _fuzzy(edit: Edit) -> Match | Refusal:
     lines = Lines(edit.text)
-    found = _alike(lines, edit) or _in_plain_signs(edit) or _read_otherwise(lines, edit)
-    found = found or elided(lines, edit) or _one_word(lines, edit)
-    return found or _has_new(lines, edit) or _absent(lines, edit)
+    found = _alike(lines, edit) or _in_plain_signs(edit)
+    found = found or _without_numbers(lines, edit) or _unescaped(lines, edit)
+    return found or elided(lines, edit) or _has_new(lines, edit) or _absent(lines, edit)
 
 
 def _absent(lines: Lines, edit: Edit) -> Refusal:
     dots = next((line.strip() for line in edit.old.split("\n") if is_elision(line)), "")
-    shown = nearest(lines, edit.old)
-    for bare in () if shown else without_numbers(lines, edit.old, edit.new):
-        shown = shown or nearest(lines, bare.old)
+    shown = nearest(lines, edit.old) or nearest(lines, unnumbered(edit.old))
     return Refusal(reason="absent", nearest=shown, placeholder=dots)
 
 
@@ -261,45 +258,23 @@ def _respelled(old: str, own: str, new: str) -> str:
     return own[:head] + middle + own[len(own) - tail :]
 
 
-def _read_otherwise(lines: Lines, edit: Edit) -> Found:
-    """Look for what the model may have meant before numbers and escapes came into its text."""
-    found: Found = None
-    for bare in without_numbers(lines, edit.old, edit.new):
-        found = found or _without_numbers(lines, edit, bare)
-    return found or _unescaped(lines, edit)
-
-
-def _without_numbers(lines: Lines, edit: Edit, bare: Bare) -> Found:
-    meant = Edit(edit.text, bare.old, bare.new, edit.is_for_all)
-    side = Side(bare.old)
-    runs = lines.runs(side.lines)
-    if not is_recognisable(bare.old) and numbers_of(lines, runs) != (bare.first,):
-        return None
-    if bare.old == bare.new:
-        return Refusal(reason="unchanged") if runs else None
-    if runs and not bare.is_certain:
+def _without_numbers(lines: Lines, edit: Edit) -> Found:
+    bare = without_numbers(edit.text, edit.old, edit.new)
+    if bare is None or bare.old == bare.new:
+        return bare and Refusal(reason="unchanged")
+    if bare.new is None:
+        side = Side(bare.old)
+        runs = lines.runs(side.lines)
         shown = numbered_run(lines, runs[0], len(side.lines))
         return Refusal(reason="numbers", lines=numbers_of(lines, runs), nearest=shown)
-    how = (LINE_NUMBERS,)
-    found = _exact(meant, how) if _is_whole(edit.text, bare.old) else None
-    found = found or _alike(lines, meant, how)
-    return found or (_unescaped(lines, meant, LINE_NUMBERS) if bare.is_certain else None)
+    return _exact(Edit(edit.text, bare.old, bare.new, edit.is_for_all), (LINE_NUMBERS,))
 
 
-def _is_whole(text: str, old: str) -> bool:
-    """Return whether it stands in whole lines only; elsewhere a number before it is the file's own."""
-    ended, size = f"\n{text}\n", len(old)
-    return all(
-        ended[start] == "\n" and (old[-1:] == "\n" or ended[start + size + 1] == "\n")
-        for start in _places_of(text, old, apart=True)
-    )
-
-
-def _unescaped(lines: Lines, edit: Edit, how: str = "") -> Found:
+def _unescaped(lines: Lines, edit: Edit) -> Found:
     for old, new in unescaped(edit.old, edit.new):
         if not is_recognisable(old):
             continue
-        meant, kinds = Edit(edit.text, old, new, edit.is_for_all), (f"{how}, escapes".lstrip(", "),)
+        meant, kinds = Edit(edit.text, old, new, edit.is_for_all), ("escapes",)
         if old == new:
             found: Found = Refusal(reason="unchanged") if old in edit.text else None
         else:
@@ -307,17 +282,6 @@ def _unescaped(lines: Lines, edit: Edit, how: str = "") -> Found:
         if found:
             return found
     return None
-
-
-def _one_word(lines: Lines, edit: Edit) -> Found:
-    old, new = Side(edit.old), Side(edit.new)
-    runs, index = one_word_off(lines, old.lines)
-    if len(runs) > 1:
-        return Refusal(reason="ambiguous", lines=numbers_of(lines, runs))
-    if not runs or _is_elsewhere(lines, runs[0], old, new):
-        return None
-    fit = fitted(lines, runs[0], old, new, spared=index)
-    return fit and Match(places=(fit.place,), how=(*fit.how, "one word of a comment or string"))
 
 
 _ESCAPE = lazy(r"\\(.)", re.DOTALL)
