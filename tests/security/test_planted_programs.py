@@ -14,7 +14,7 @@ from screen import YBS, Screen
 from serving import serving
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
-from ybs.frontends.headless.machine import look_at_tmux
+from ybs.frontends.headless.doctor import look_at_tmux
 from ybs.providers.local import hardware
 from ybs.providers.local import program as server_program
 from ybs.providers.local.hardware import Machine

@@ -18,8 +18,7 @@ from hosts import this_host
 from ybs import cli
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
-from ybs.frontends.headless.models import Progress
-from ybs.frontends.headless.reached import run_leaving_threads
+from ybs.frontends.headless.models import Progress, run_leaving_threads
 from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import fetch, hardware, server
 from ybs.providers.local.hardware import Machine

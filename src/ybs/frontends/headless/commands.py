@@ -96,7 +96,7 @@ def _trust(arguments: "Namespace", options: "Options") -> int:
 
 
 def _hooks(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.headless.hooks import hooks
+    from ybs.frontends.headless.permissions import hooks
 
     return hooks(options, is_json=arguments.format == "json")
 

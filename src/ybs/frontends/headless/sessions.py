@@ -15,8 +15,7 @@ from ybs.commands.figures import age
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
-from ybs.frontends.headless.output import one_line, tell, warn, write, write_json
-from ybs.frontends.headless.tables import write_table
+from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
 from ybs.frontends.layout import in_columns
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import columns
