@@ -77,7 +77,7 @@ async def test_hooks_see_what_is_to_be_committed_and_may_change_the_message(pit:
     assert made.commit
     assert seen.read_text().split() == ["M", "a.txt", "A", "new.txt", str(pit.top)]
     message = pit.plain("log", "-1", "--format=%B").stdout.strip()
-    assert message == "[ybs] Change a.txt and new.txt\nTicket: 1\nSigned: me"
+    assert message == "[ybs] Change a.txt, add new.txt\nTicket: 1\nSigned: me"
     assert status(pit) == []
 
 
