@@ -12,9 +12,16 @@ from ybs.core.events import Event
 from ybs.core.messages import AssistantMessage, Message, StopReason, ToolResult, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.registry import Provider
-from ybs.providers.wire.adapter import Frame, Framing, Listing, RequestOptions, without
+from ybs.providers.wire.adapter import (
+    EncodedHistory,
+    Frame,
+    Framing,
+    Listing,
+    RequestOptions,
+    Said,
+    without,
+)
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_object, as_text, count_at
 from ybs.providers.wire.quirks import Quirks
 

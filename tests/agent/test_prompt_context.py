@@ -12,9 +12,9 @@ import pytest
 from replies import shown
 from scripted import OllamaServer, OpenAIServer
 from ybs.agent.map_guard import TITLE
-from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS as TABLE
+from ybs.commands.usage import measure
 from ybs.context import detect, documents, prompt
 from ybs.context.prompt import Section, rules
 from ybs.core.events import Compacted, Noticed, SystemPrompted

@@ -14,7 +14,7 @@ from edits.judging import Outcome, judge, total_of, verdict_of
 from edits.language import masks
 from edits.making import CLASSES, REFUSED, make_cases
 from edits.mining import Edit, edit_of, mine
-from edits.slips import indentation, one_word, tabs, trailing_space
+from edits.slips import indentation, tabs, trailing_space
 from edits.subjects import Exact, Similar, Ybs
 from edits.tellings import escapes, extra_newline, first_indentation, line_numbers
 from edits.traps import TRAPS
@@ -203,16 +203,6 @@ def test_the_first_indentation_is_lost_in_both_texts():
     assert first_indentation(told, FixedRandom(1, 0.9))
     assert told.old == "count = 1\n"
     assert told.new == 'count = len(text)\n        print("read")\n'
-
-
-def test_one_word_of_a_comment_is_remembered_wrongly_and_no_other():
-    after = BEFORE.replace("text = file.read()", "text = file.read(10)")
-    told = draft(3, before=BEFORE, after=after)
-    assert one_word(told, FixedRandom(3))
-    assert "    # Opens" not in told.old
-    assert told.old.replace("# Open the givens file", "# Open the given file") in BEFORE
-    assert "# Open the givens file" in told.new
-    assert one_word(draft(1), FixedRandom(1)) is False
 
 
 def test_an_edit_of_nothing_but_what_slips_change_is_ambiguous():

@@ -12,8 +12,8 @@ import pytest
 from replies import shown
 from scripted import HttpError, OllamaServer, OpenAIServer
 from ybs.commands import offers
-from ybs.commands.choices import modes
 from ybs.commands.open import SlashCommands
+from ybs.commands.table import modes
 from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview

@@ -8,10 +8,10 @@ from msgspec import Raw
 
 from replies import shown
 from scripted import OpenAIServer
-from ybs.commands.context_use import Share, measure
 from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
+from ybs.commands.usage import Share, measure
 from ybs.core.changes import FileChange
 from ybs.core.events import ToolFinished as Done
 from ybs.core.events import TurnFinished, UserSaid

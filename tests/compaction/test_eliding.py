@@ -3,9 +3,16 @@
 import msgspec
 
 from compacted import SENTENCE, guard, said, step, talk
-from ybs.compaction.compacting import MOST_PIECES, pieces_of
+from ybs.compaction.compacting import (
+    FILES,
+    MOST_PIECES,
+    NAMES,
+    extract,
+    pieces_of,
+    references,
+    without_references,
+)
 from ybs.compaction.eliding import Aside
-from ybs.compaction.extract import FILES, NAMES, extract, references, without_references
 from ybs.core.conversation import Conversation
 from ybs.core.messages import (
     AssistantMessage,

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.router.classifier import TASK_KINDS, Classifier, Features, KeywordClassifier, TaskKind
-from ybs.router.model_classifier import ModelClassifier
+from ybs.router.classifier import (
+    TASK_KINDS,
+    Classifier,
+    Features,
+    KeywordClassifier,
+    ModelClassifier,
+    TaskKind,
+)
 from ybs.testing import ScriptedModel
 
 

@@ -1,7 +1,7 @@
 """Lines of the protocol: however they are cut on the way, and however long."""
 
 from rows import every_row
-from ybs.frontends.lines import Lines
+from ybs.frontends.json_rpc import Lines
 
 
 @every_row(

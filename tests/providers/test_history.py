@@ -25,8 +25,7 @@ from ybs.providers.http.client import HttpClient
 from ybs.providers.http.failures import Site
 from ybs.providers.http.transport import HttpRequest
 from ybs.providers.remote import RemoteModel
-from ybs.providers.wire.adapter import Adapter, RequestOptions
-from ybs.providers.wire.history import EncodedHistory, Said
+from ybs.providers.wire.adapter import Adapter, EncodedHistory, RequestOptions, Said
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of

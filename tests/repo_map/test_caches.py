@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ybs.repo_map import caches
-from ybs.repo_map.caches import cache_file, mark_used, prune
+from ybs.repo_map import store
 from ybs.repo_map.index import Index
+from ybs.repo_map.store import cache_file, mark_used, prune
 
 DAY_SECONDS = 86_400
 
@@ -32,7 +32,7 @@ def test_a_project_has_one_file_by_whatever_way_it_is_reached(tmp_path: Path) ->
 
 
 def test_caches_that_nobody_uses_are_deleted_and_nothing_else(tmp_path: Path) -> None:
-    used = [made(tmp_path, number, days=number / 10) for number in range(caches.MOST_FILES + 5)]
+    used = [made(tmp_path, number, days=number / 10) for number in range(store.MOST_FILES + 5)]
     old = made(tmp_path, 999, days=61)
     old.with_name(old.name + "-journal").write_bytes(b"")
     others = [tmp_path / name for name in ("notes.index", "a" * 32, "-journal")]
@@ -45,13 +45,13 @@ def test_caches_that_nobody_uses_are_deleted_and_nothing_else(tmp_path: Path) ->
     assert not old.exists()
     assert not old.with_name(old.name + "-journal").exists()
     assert all(path.exists() for path in others)
-    assert [path for path in used if path.exists()] == [*used[: caches.MOST_FILES - 2], spare]
+    assert [path for path in used if path.exists()] == [*used[: store.MOST_FILES - 2], spare]
 
 
 def test_caches_that_fill_the_disk_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caches, "MOST_BYTES", 100)
+    monkeypatch.setattr(store, "MOST_BYTES", 100)
     paths = [made(tmp_path, number, days=number) for number in range(3)]
     for path in paths:
         looks = path.stat()

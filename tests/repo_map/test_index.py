@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.repo_map import documents, index
+from ybs.repo_map import index
 from ybs.repo_map.facts import Reader, TermFacts
 from ybs.repo_map.index import Index
 from ybs.repo_map.reading import Tree
@@ -83,7 +83,7 @@ def test_words_definitions_and_lengths_are_found(work: Work) -> None:
 def test_only_what_changed_is_read_again(
     work: Work, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr(documents, "FEW", few)  # with 0 each change is a segment of its own
+    monkeypatch.setattr(index, "FEW", few)  # with 0 each change is a segment of its own
     work.write(one="alpha", two="beta", three="gamma")
     assert set(work.having("alpha")) == {"one.py"}
     assert len(work.opened) == 3
@@ -124,7 +124,7 @@ def test_a_change_right_after_a_look_is_noticed_though_size_and_time_are_the_sam
 ) -> None:
     work.write(one="alpha")
     looks = (work.folder / "one.py").stat()
-    monkeypatch.setattr(documents.time, "time_ns", lambda: looks.st_mtime_ns + 1_000)
+    monkeypatch.setattr(index.time, "time_ns", lambda: looks.st_mtime_ns + 1_000)
     work.having("alpha")
     (work.folder / "one.py").write_text("gamma")
     os.utime(work.folder / "one.py", ns=(looks.st_mtime_ns, looks.st_mtime_ns))
@@ -135,9 +135,9 @@ def test_a_change_right_after_a_look_is_noticed_though_size_and_time_are_the_sam
 def test_many_changes_one_by_one_become_segments_and_segments_become_one(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "FEW", 3)
-    monkeypatch.setattr(documents, "MOST_SEGMENTS", 2)
-    monkeypatch.setattr(documents, "MOST_WAITING", 4)
+    monkeypatch.setattr(index, "FEW", 3)
+    monkeypatch.setattr(index, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(index, "MOST_WAITING", 4)
     work.write(**{f"file{number}": f"common word{number}" for number in range(8)})
     for turn in range(14):
         work.write(**{f"file{turn % 8}": f"common turn{turn}"})
@@ -184,7 +184,7 @@ def test_an_empty_project_and_paths_that_lead_outside_are_harmless(work: Work) -
 def test_more_files_than_can_be_read_at_once_are_found_by_their_paths_and_read_later(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "MOST_READ", 4)
+    monkeypatch.setattr(index, "MOST_READ", 4)
     work.write(**{f"file{number}": f"common word{number}" for number in range(10)})
     assert len(work.having("common")) == 4
     assert len(work.opened) == 4
@@ -197,8 +197,8 @@ def test_more_files_than_can_be_read_at_once_are_found_by_their_paths_and_read_l
 def test_postings_are_written_in_parts_when_there_are_many(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "FEW", 0)
-    monkeypatch.setattr(documents, "MOST_POSTINGS", 5)
+    monkeypatch.setattr(index, "FEW", 0)
+    monkeypatch.setattr(index, "MOST_POSTINGS", 5)
     work.write(**{f"file{number}": f"common word{number}" for number in range(10)})
     assert len(work.having("common")) == 10
     assert len(work.having("common")) == 10

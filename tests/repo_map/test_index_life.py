@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.repo_map import documents
+from ybs.repo_map import index
 from ybs.repo_map.index import Index
 
 NAMES = [f"{folder}/file{number}.py" for folder in ("a", "b") for number in range(5)]
@@ -87,10 +87,10 @@ class Life:
 def test_whatever_happens_the_index_is_as_one_made_from_nothing(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(documents, "FEW", 3)
-    monkeypatch.setattr(documents, "MOST_SEGMENTS", 2)
-    monkeypatch.setattr(documents, "MOST_WAITING", 3)
-    monkeypatch.setattr(documents, "MOST_POSTINGS", 300)
+    monkeypatch.setattr(index, "FEW", 3)
+    monkeypatch.setattr(index, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(index, "MOST_WAITING", 3)
+    monkeypatch.setattr(index, "MOST_POSTINGS", 300)
     life = Life(project, tmp_path / "maps" / "one.index", seed)
     for _ in range(25):
         life.step()
@@ -129,7 +129,7 @@ def test_fifty_thousand_files_take_bounded_time_and_memory(project: Path, tmp_pa
         for number in range(1, 1_000):
             first.with_name(f"{number}.py").hardlink_to(first)
     command = [sys.executable, "-c", MEASURE, str(project), str(tmp_path / "maps" / "one.index")]
-    for found in (documents.MOST_READ, 2 * documents.MOST_READ):
+    for found in (index.MOST_READ, 2 * index.MOST_READ):
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
         files, having, most_mb, seconds = map(float, ended.stdout.split())
         assert (files, having) == (50_000, found)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
-from ybs.repo_map import documents, store
+from ybs.repo_map import index, store
 from ybs.repo_map.index import Index
 
 FILES = {"one.py": "def alpha(): pass", "two.py": "alpha beta", "three.py": "gamma"}
@@ -117,7 +117,7 @@ def test_a_store_that_runs_something_by_itself_is_none_of_ours(
 def test_a_store_that_is_damaged_while_it_is_open_is_noticed_by_the_question(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "FEW", 0)
+    monkeypatch.setattr(index, "FEW", 0)
     with look(cache, project) as made:
         damage(cache, "UPDATE postings SET data=x'01'")
         assert is_right(made)
@@ -247,7 +247,7 @@ def test_what_another_process_merged_counts_once(
     cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with look(cache, project) as one:
-        monkeypatch.setattr(documents, "FEW", 0)
+        monkeypatch.setattr(index, "FEW", 0)
         (project / "two.py").write_text("alpha beta epsilon")
         look(cache, project).close()  # what was fresh is in a segment now
         assert is_right(one)
@@ -333,7 +333,7 @@ def test_a_question_while_another_process_writes_is_answered_with_what_is_there(
     monkeypatch.setattr(store, "WAIT_SECONDS", 0.01)
     with look(cache, project) as made:
         made.set("history", b"1")
-    monkeypatch.setattr(documents, "FEW", 0)
+    monkeypatch.setattr(index, "FEW", 0)
     with look(cache, project) as made, closing(sqlite3.connect(cache)) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert made.postings("nothing") == ([], [])

@@ -11,12 +11,13 @@ from ybs.repo_map.rank import (
     MOST_DEFINING,
     WEIGHTS,
     Ranked,
+    bm25,
     edges_among,
     page_rank,
     rank,
+    rarity_of,
     weight_of,
 )
-from ybs.repo_map.search import bm25, rarity_of
 from ybs.repo_map.tags import Tag, Tags
 
 SHOP = {

@@ -13,8 +13,7 @@ from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
 from ybs.providers.in_process import InProcessModel
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.router.classifier import Features
-from ybs.router.model_classifier import ModelClassifier, chosen_classifier
+from ybs.router.classifier import Features, ModelClassifier, chosen_classifier
 from ybs.testing import ScriptedModel
 
 ASKED = Features.of("Update the README of this project" + "!" * 5_000)

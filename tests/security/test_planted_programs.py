@@ -14,7 +14,6 @@ from screen import YBS, Screen
 from serving import serving
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
-from ybs.frontends.subcommands.machine import look_at_tmux
 from ybs.providers.local import hardware
 from ybs.providers.local import program as server_program
 from ybs.providers.local.hardware import Machine
@@ -245,7 +244,6 @@ def test_programs_are_looked_for_in_no_root(host: Host, trap: Trap, tmp_path: Pa
             with pytest.raises(ConfigError, match="neither the extra"):
                 server_program.find_program(each, None, machine)
     assert hardware.detect(tmp_path, platform="linux").gpus == ()
-    assert list(look_at_tmux(added.environ, added.roots)) == []
     assert not ripgrep(added.environ, [trap.project, other]).startswith(str(other))
     assert environ_away(added.environ, added.roots)["PATH"] == os.defpath
     assert trap.sprung == []

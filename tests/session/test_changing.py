@@ -12,8 +12,8 @@ import pytest
 from opened import events_to
 from scripted import OpenAIServer
 from ybs.agent import secrets
-from ybs.commands.context_use import measure
 from ybs.commands.open import SlashCommands
+from ybs.commands.usage import measure
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import Event, TextStreamed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage

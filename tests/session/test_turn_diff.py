@@ -3,8 +3,8 @@
 import pytest
 
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
-from ybs.session import turn_diff
-from ybs.session.turn_diff import diff_of_turn, line_of
+from ybs.session import undoing
+from ybs.session.undoing import diff_of_turn, line_of
 
 KEPT: dict[str, bytes] = {}
 
@@ -67,6 +67,6 @@ def test_each_change_has_its_line_and_its_lines():
 
 
 def test_what_is_too_long_to_be_read_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turn_diff, "MOST_CHARS", 10)
+    monkeypatch.setattr(undoing, "MOST_CHARS", 10)
     changes = [Change(path=name, after=_file(b"a\n")) for name in "pq"]
     assert diff_of_turn(changes, KEPT.get).endswith("+a\ncreated q")

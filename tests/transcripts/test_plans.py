@@ -3,8 +3,7 @@
 from rows import every_row
 from ybs.core.events import AssistantSaid, UserSaid
 from ybs.core.messages import AssistantMessage, Text, UserMessage
-from ybs.transcripts.facts import GO_AHEAD
-from ybs.transcripts.plans import plan_in, proposed_plan
+from ybs.transcripts.facts import GO_AHEAD, plan_in, proposed_plan
 from ybs.transcripts.replay import Replay
 
 STEPS = "1. edit a.py\n2. run the tests"

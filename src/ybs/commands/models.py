@@ -1,12 +1,15 @@
-"""Commands about the model, its provider and the mode."""
+"""Commands about the model, its provider, its effort, the mode and the profile."""
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
+import msgspec
 from msgspec.structs import replace
 
 from ybs.agent.model_choice import IN_PROCESS
 from ybs.commands.router import routing_of
-from ybs.config.schema import Mode, PromptForm
+from ybs.config.schema import Effort, Mode, PromptForm
+from ybs.config.tree import is_object
+from ybs.core.errors import YbsError
 from ybs.core.wording import listed
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -143,3 +146,93 @@ def mode_text(status: Status, sign: str = ": ") -> str:
     """Name the mode, and say what it does without asking."""
     name = status.shown_mode
     return f"{name}{sign}{MODE_WORDS[name]}"
+
+
+NONE = (
+    "There are no profiles. A profile is a set of settings under `profiles` in your configuration, such as "
+    '"profiles": {"review": {"safety": {"mode": "plan"}}}, or in that of a project that you trust.'
+)
+
+
+async def change_profile(session: Session, argument: str) -> Reply:
+    """Offer the profiles, or go on with one."""
+    if not argument:
+        items = [
+            MenuItem(
+                line=f"/profile {name}",
+                label=name,
+                detail=", ".join(settings) if is_object(settings) else "",
+                is_current=name == session.loaded.profile,
+            )
+            for name, settings in session.config.profiles.items()
+        ]
+        menu = Menu(title="Profiles", items=tuple(items)) if items else None
+        return Reply(text="" if items else NONE, menu=menu)
+    if session.conversation.messages and not session.journal.path:
+        raise YbsError(
+            "This conversation is not saved, so it cannot go on with other settings. Start ybs with --profile, or begin with /new."
+        )
+    before = session.journal.path and session.journal.name
+    await session.use_profile(argument)
+    status = session.status()
+    lines = [
+        f"Profile {argument}: {status.shown_provider} {status.shown_model}, mode {session.mode}."
+    ]
+    if before:
+        lines.append(f"You continue in a copy; {before} stays as it is.")
+    return Reply(text="\n".join([*lines, *session.warnings]))
+
+
+def profile_names(session: Session) -> list[str]:
+    """Return the names that may stand behind /profile."""
+    return [*session.config.profiles]
+
+
+LEVELS: Final[tuple[str, ...]] = get_args(get_args(Effort)[0])
+AUTO: Final = "auto"
+_MOST_DIGITS: Final = 7
+#: What each choice means to a person.
+_MEANING: Final = {
+    AUTO: "as much as the model does by itself",
+    "none": "answers at once, where the model can",
+    "low": "quick and cheap",
+    "high": "for hard problems: slower, and more tokens",
+    "max": "as hard as the model can",
+}
+
+
+async def change_effort(session: Session, argument: str) -> Reply:
+    """Offer the levels, or have the model think so hard from now on: LEVEL, a number of tokens, or auto."""
+    current = session.config.llm.effort
+    if not argument:
+        return _offer(current)
+    word = argument.lower()
+    is_number = word.isascii() and word.isdecimal() and len(word) < _MOST_DIGITS
+    if word != AUTO and word not in LEVELS and not is_number:
+        text = f"There is no effort {argument!r}. Choose {AUTO}, {', '.join(LEVELS)}, or a number of tokens."
+        return Reply(text=text, is_error=True)
+    given = int(word) if is_number else word
+    asked = None if word == AUTO else msgspec.convert(given, Effort)
+    await session.use_effort(asked)
+    return Reply(text=f"Effort: {_shown(asked)}")
+
+
+def _shown(effort: Effort | None) -> str:
+    if isinstance(effort, int):
+        return f"at most {effort:,} tokens of thinking"
+    level = effort or AUTO
+    return f"{level} ({_MEANING[level]})" if level in _MEANING else level
+
+
+def _offer(current: Effort | None) -> Reply:
+    items = tuple(
+        MenuItem(
+            line=f"/effort {level}",
+            label=level,
+            detail=_MEANING.get(level, ""),
+            is_current=level == (current or AUTO),
+        )
+        for level in (AUTO, *LEVELS)
+    )
+    menu = Menu(title="How hard should the model think?", items=items)
+    return Reply(text=f"Effort: {_shown(current)}", menu=menu)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.commands.line import is_command
+from ybs.commands.command import is_command
 from ybs.config.installed import installed
 from ybs.session.options import Options
 from ybs.session.reply import Reply

@@ -5,8 +5,7 @@ from ybs.config.schema import Mode
 from ybs.core.messages import UserMessage
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
-from ybs.transcripts.facts import GO_AHEAD
-from ybs.transcripts.plans import proposed_plan
+from ybs.transcripts.facts import GO_AHEAD, proposed_plan
 
 NONE = "There is no plan. In the mode plan (Shift-Tab, or /mode plan) the model only reads, and ends with one."
 KEEP = "Say what the plan should change; the mode stays plan."

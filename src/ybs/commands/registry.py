@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.command import SlashCommand
+from ybs.commands.command import SlashCommand, is_command
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.habits import ALIASES, HINTS
-from ybs.commands.line import is_command
 from ybs.commands.mcp import prompts_of
 from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError

@@ -1,31 +1,33 @@
 """The table of the slash commands: their names, what they do, and how."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.commands.added import Added, added_beside
 from ybs.commands.agents import agent_names, show_agents
-from ybs.commands.autocommit import change_autocommit
-from ybs.commands.choices import jobs, models, modes, offered_sessions, providers, words
 from ybs.commands.command import SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave, retry
 from ybs.commands.custom import custom_of, each_once
-from ybs.commands.diff import show_diff
 from ybs.commands.download import download
-from ybs.commands.effort import LEVELS, change_effort
-from ybs.commands.folders import add_dir
-from ybs.commands.git import commit
-from ybs.commands.hooks import show_hooks
+from ybs.commands.git import change_autocommit, commit
 from ybs.commands.learn import ACTIONS, learn
 from ybs.commands.mcp import server_names, show_servers
 from ybs.commands.memory import memorize, show_memories
-from ybs.commands.models import change_mode, change_model, change_provider
-from ybs.commands.permissions import permissions
+from ybs.commands.models import (
+    LEVELS,
+    MODE_WORDS,
+    change_effort,
+    change_mode,
+    change_model,
+    change_profile,
+    change_provider,
+    profile_names,
+)
+from ybs.commands.permissions import add_dir, permissions
 from ybs.commands.plan import show_plan
-from ybs.commands.ports import show_ports
-from ybs.commands.profile import change_profile, profile_names
 from ybs.commands.project import (
     change_incognito,
     change_trust,
@@ -42,20 +44,88 @@ from ybs.commands.reports import (
     reload_tools,
     set_up,
     show_config,
+    show_hooks,
     show_secrets,
     show_status,
     show_steps,
     show_tools,
 )
-from ybs.commands.rewind import rewind
 from ybs.commands.router import make_attempts, say_bad, say_good, show_router
-from ybs.commands.sandbox import change_sandbox
+from ybs.commands.sandbox import change_sandbox, show_ports
 from ybs.commands.sessions import fork, rename, resume, save, show_session, show_sessions
 from ybs.commands.skills import skill_names, use_skill
-from ybs.commands.undo import compact, redo, restore, undo
+from ybs.commands.undo import compact, redo, restore, rewind, show_diff, undo
 from ybs.commands.usage import show_context, show_cost
+from ybs.config.installed import EntryPoint, installed
+from ybs.core.errors import ConfigError
 from ybs.session.reply import Reply, Row, Table
 from ybs.session.session import Session
+
+
+class Added(Struct, frozen=True):
+    """The commands of other packages, and a warning for each that cannot be used."""
+
+    commands: Sequence[SlashCommand] = ()
+    warnings: Sequence[str] = ()
+
+
+@cache
+def added_beside(own: frozenset[str]) -> Added:
+    """Load the commands of other packages, once in a process; `own` are the names that ybs has itself."""
+    commands: list[SlashCommand] = []
+    warnings: list[str] = []
+    for entry in installed():
+        if entry.group == "ybs.commands":
+            try:
+                taken = own.union(name for each in commands for name in each.names)
+                commands.append(_command(entry, taken))
+            except ConfigError as error:
+                warnings.append(f"{error}; ybs goes on without it")
+    return Added(commands, warnings)
+
+
+def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
+    found: Any = entry.load()
+    if not isinstance(found, SlashCommand):
+        raise entry.problem("it is not a ybs.commands.command.SlashCommand")
+    if both := sorted(taken & set(found.names)):
+        raise entry.problem(f"there is a command /{both[0]} already")
+    return found
+
+
+def words(*words: str) -> Callable[[Session], Sequence[str]]:
+    """Return what offers these words."""
+    return lambda _session: words
+
+
+def modes(_session: Session) -> Sequence[str]:
+    """Return the modes, and the one that asks before each edit."""
+    return tuple(MODE_WORDS)
+
+
+def providers(session: Session) -> Sequence[str]:
+    """Return the names of the providers."""
+    from ybs.providers.registry import provider_names
+
+    return provider_names(session.config)
+
+
+def models(session: Session) -> Sequence[str]:
+    """Return the names that /model offered last."""
+    menu = session.offered.get("model")
+    lines = [item.line for item in menu.items] if menu else []
+    return [line.removeprefix("/model ") for line in lines if line.startswith("/model ")]
+
+
+def offered_sessions(session: Session) -> Sequence[str]:
+    """Return the names that /sessions or /resume offered last."""
+    menu = session.offered.get("resume")
+    return [item.line.removeprefix("/resume ") for item in menu.items] if menu else []
+
+
+def jobs(session: Session) -> Sequence[str]:
+    """Return how each running job is stopped."""
+    return [f"stop {job.name}" for job in session.environment.workspace.shells.jobs.running]
 
 
 async def show_help(session: Session, argument: str) -> Reply:

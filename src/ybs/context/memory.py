@@ -38,7 +38,7 @@ from ybs.context.memory_file import (
 from ybs.context.prompt import Section
 from ybs.core.errors import Refused, ToolError
 from ybs.core.remedies import Remedy
-from ybs.repo_map.search import bm25
+from ybs.repo_map.rank import bm25
 from ybs.repo_map.words import stems_of
 from ybs.security.incognito import WRITES_NOTHING
 

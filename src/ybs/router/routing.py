@@ -22,11 +22,12 @@ from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,
     Features,
+    ModelClassifier,
     TaskKind,
+    chosen_classifier,
 )
 from ybs.router.database import Database
 from ybs.router.feedback import CHECKED, Feedback
-from ybs.router.model_classifier import ModelClassifier, chosen_classifier
 from ybs.router.pools import Answer, Estimate, Lease, Pools, Shortage, Typical
 from ybs.router.roster import Roster
 from ybs.router.selection import Breaker, Decision, Router, Situation

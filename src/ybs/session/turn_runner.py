@@ -146,7 +146,7 @@ class TurnRunner:
     def _plan(self) -> str:
         if self._main.environment.policy.mode != "plan":
             return ""
-        from ybs.transcripts.plans import proposed_plan  # few turns plan
+        from ybs.transcripts.facts import proposed_plan  # few turns plan
 
         return proposed_plan(self._tally.text)
 

@@ -1,6 +1,7 @@
 """What each turn changed in files, shell effects included, and the way back; git has no part in it."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,14 +14,13 @@ from msgspec.structs import replace
 from ybs.agent.project_walk import listings
 from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.kept import Kept, Recovered, Restored
+from ybs.checkpoints.states import Change, State
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
-from ybs.core.wording import listed
+from ybs.core.wording import first_words, listed, plural
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
-from ybs.session.commit_message import message_of
-from ybs.session.turn_diff import diff_of_turn, line_of, named
 
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
@@ -30,7 +30,101 @@ if TYPE_CHECKING:
     from ybs.checkpoints.store import Record, Running
     from ybs.tools.searching.walk import Deadline
 
+#: A larger file is named, not compared.
+MOST_COMPARED_BYTES = 1_000_000
+MOST_CHARS = 2_000_000
+
+Get = Callable[[str], bytes | None]
+
+
+def line_of(change: Change) -> str:
+    """Say what became of a path, as `edited src/a.py`."""
+    before, after = change.before, change.after
+    slash = "/" if "folder" in (before.kind, after.kind) else ""
+    return f"{_verb_of(before, after)} {change.path}{slash}{_detail_of(before, after)}"
+
+
+def _verb_of(before: State, after: State) -> str:
+    if before.kind == "absent":
+        return "created"
+    if after.kind == "absent":
+        return "deleted"
+    if before.kind != after.kind:
+        return "replaced"
+    is_mode = before.digest == after.digest and before.target == after.target
+    return "changed the mode of" if is_mode and not after.mark else "edited"
+
+
+def _detail_of(before: State, after: State) -> str:
+    if after.kind == "link":
+        return f" (a link to {after.target})"
+    if "absent" not in (before.kind, after.kind) and before.mode != after.mode:
+        return f" ({before.mode:o} to {after.mode:o})"
+    return ""
+
+
+def diff_of_turn(changes: Iterable[Change], get: Get) -> str:
+    """Return the changes as a unified diff; what has no lines to show is named in one. Raises OSError."""
+    pieces: list[str] = []
+    left = MOST_CHARS
+    for change in changes:
+        for piece in _pieces(change, get) if left > 0 else (line_of(change),):
+            pieces.append(piece)
+            left -= len(piece)
+    return "\n".join(pieces)
+
+
+def _pieces(change: Change, get: Get) -> Iterator[str]:
+    before, after = change.before, change.after
+    line = line_of(change)
+    if not change.is_kept:
+        yield f"{line} (not kept)"
+    elif "file" not in (before.kind, after.kind) or before.digest == after.digest:
+        yield line
+    elif max(before.size, after.size) > MOST_COMPARED_BYTES:
+        yield f"{line} ({before.size:,} to {after.size:,} bytes)"
+    else:
+        yield from _compared(change, line, get)
+
+
+def _compared(change: Change, line: str, get: Get) -> Iterator[str]:
+    before, after = change.before, change.after
+    old, new = _content(before, get), _content(after, get)
+    if old is None or new is None:
+        yield f"{line} (what was kept of it is gone)"
+        return
+    is_plain = "absent" in (before.kind, after.kind) or before.mode == after.mode
+    if old == new or not is_plain:
+        yield line
+    from ybs.tools.editing.changes import text_diff  # only who looks at a diff needs it
+
+    if text := text_diff(old, new, change.path).text:
+        yield text
+
+
+def _content(state: State, get: Get) -> bytes | None:
+    return get(state.digest) if state.digest else b""
+
+
+def named(changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the changed paths; of folders only those in which nothing else changed, with a slash at the end."""
+    above = {str(folder) for change in changes for folder in Path(change.path).parents}
+    named = ((change.path, _is_folder(change)) for change in changes)
+    return tuple(
+        f"{path}/" if is_folder else path
+        for path, is_folder in named
+        if not (is_folder and path in above)
+    )
+
+
+def _is_folder(change: "Change") -> bool:
+    """Return whether there was and is nothing but a folder."""
+    return {change.before.kind, change.after.kind} <= {"folder", "absent"}
+
+
 _Value = TypeVar("_Value")
+#: More lines than this are not in the message of a commit.
+_MOST_LINES = 20
 #: How long the look at the project before a command, and that after the turn, may take.
 SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
@@ -157,8 +251,8 @@ class Checkpoints:
     def message(self, name: str, paths: Collection[str | Path], columns: int) -> str:
         """Return a commit's message for some of the paths that a turn changed, with a title of so many columns."""
         contents = StoredContents()
-        changes = [c for c in self._record(name, contents).changes if c.path in paths]
-        return message_of(changes, columns)
+        changes = self._record(name, contents).changes
+        return commit_message([each for each in changes if each.path in paths], columns)
 
     def close(self) -> None:
         """Let go of the contents that were kept for the session alone."""
@@ -408,3 +502,33 @@ class Checkpoints:
 
     def _shown(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._roots.show(Path(path)) for path in sorted(paths))
+
+
+def commit_message(changes: "Sequence[Change]", columns: int) -> str:
+    """Return a title of so many columns at most and, for more than one file, a line for each."""
+    acts = [(verb, change.path) for change in changes if (verb := _verb(change))]
+    if not acts:
+        return "Change files"
+    verbs, paths = {verb for verb, _ in acts}, [path for _, path in acts]
+    verb, folder = verbs.pop() if len(verbs) == 1 else "Change", os.path.commonpath(paths)
+    count = plural(len(acts), "file")
+    titles = [f"{verb} {' and '.join(paths)}", *([f"{verb} {count} in {folder}"] if folder else ())]
+    title = next((each for each in titles if first_words(each, columns) == each), f"{verb} {count}")
+    if len(acts) == 1:
+        return title
+    lines = [f"- {verb} {path}" for verb, path in acts[:_MOST_LINES]]
+    lines += [f"- and {len(acts) - _MOST_LINES:,} more"] * (len(acts) > _MOST_LINES)
+    return "\n".join([title, "", *lines])
+
+
+def _verb(change: "Change") -> str:
+    """Return what became of a file; empty for a folder that was made or removed."""
+    match change.before.kind, change.after.kind:
+        case ("absent" | "folder", "absent" | "folder"):
+            return ""
+        case ("absent" | "folder", _):
+            return "Add"
+        case (_, "absent" | "folder"):
+            return "Remove"
+        case _:
+            return "Change"

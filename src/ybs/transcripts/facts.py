@@ -1,5 +1,6 @@
 """What holds for a whole session, whatever is rewound: its turns, its tokens, its changes in files."""
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
+from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall, Usage
 
 #: Begins the person's words that let a plan be carried out; the plan follows.
@@ -137,8 +139,6 @@ class SessionFacts:
             case AssistantSaid():
                 self.last_answer = event.content or self.last_answer
                 if "plan" in event.content.lower():
-                    from ybs.transcripts.plans import plan_in  # few answers speak of one
-
                     self.plan = plan_in(event.content) or self.plan
                 self._model = event.model or self._model
             case TurnFinished():
@@ -156,3 +156,31 @@ class SessionFacts:
             self._undone.difference_update(event.checkpoints)
         else:
             self._undone.update(event.checkpoints)
+
+
+_HEADING = lazy(
+    r"^[ \t]*(?:#{1,6}[ \t]*)?[*_]{0,2}(?:(?:the|my|proposed|implementation|revised|updated) )?plan\b[^\n.?!]{0,40}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STEP = lazy(r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*)?(?:step[ \t]+)?\d{1,2}[.):]", re.I | re.M)
+_LEAST_STEPS: Final = 2
+
+
+def plan_in(text: str) -> str:
+    """Return the part of an answer that stands under the last heading `Plan`; empty where there is none."""
+    headings = list(_HEADING().finditer(text))
+    if not headings:
+        return ""
+    plan = text[headings[-1].start() :].strip()
+    return plan if "\n" in plan else ""
+
+
+def proposed_plan(text: str) -> str:
+    """Return the plan in an answer that was given in the mode `plan`.
+
+    Models that write no heading are understood by their numbered steps, unless the answer ends in a question.
+    """
+    if plan := plan_in(text):
+        return plan
+    is_question = text.rstrip().endswith("?")
+    return "" if is_question or len(_STEP().findall(text)) < _LEAST_STEPS else text.strip()

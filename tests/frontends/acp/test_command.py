@@ -128,7 +128,7 @@ def test_initialize_is_answered_before_the_sdk_is_loaded(project: Path):
     ],
 )
 def test_lines_that_make_no_sense_are_answered(line: bytes, code: int) -> None:
-    from ybs.frontends.acp.pipe import EditorPipe
+    from ybs.frontends.acp.command import EditorPipe
     from ybs.frontends.json_rpc import Senseless, message_of
 
     with pytest.raises(Senseless) as error:

@@ -211,7 +211,7 @@ def test_a_client_that_closes_its_end_ends_it(project: Path) -> None:
 def test_nothing_but_the_protocol_reaches_standard_output(project: Path) -> None:
     code = (
         "import os, sys\n"
-        "from ybs.frontends.stdio import claim_stdio\n"
+        "from ybs.frontends.tty import claim_stdio\n"
         "read_from, write_to = claim_stdio()\n"
         "os.write(1, b'stray ')\n"
         "print('print', flush=True)\n"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ybs import cli
-from ybs.frontends.subcommands.tables import write_table
+from ybs.frontends.headless.output import write_table
 
 KEY = "sk-" + "abcdefgh" * 4
 

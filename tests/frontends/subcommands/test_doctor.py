@@ -14,7 +14,7 @@ import pytest
 from hosts import this_host
 from serving import serving
 from ybs import cli
-from ybs.frontends.subcommands import machine
+from ybs.frontends.headless import doctor
 from ybs.frontends.subcommands.finding import Finding, install, summary, write_findings
 from ybs.security.sandbox.sandbox import Sandbox
 
@@ -22,9 +22,8 @@ KEY = "sk-" + "abcdefgh" * 4
 
 
 @pytest.fixture(autouse=True)
-def no_tmux(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in a project, and not in somebody's tmux."""
-    monkeypatch.delenv("TMUX", raising=False)
+def place(project: Path) -> None:
+    """Stand in a project."""
 
 
 @pytest.fixture
@@ -69,9 +68,7 @@ def test_the_doctor_names_what_is_there_and_what_is_not(
     }
     states = {"full": "ok", "reduced": "warning", "none": "error"}
     assert found["sandbox"]["state"] == states[Sandbox(this_host(), project).state]
-    names = (
-        "ybs python system configuration provider rg git folder sessions disk clock terminal guards"
-    )
+    names = "ybs python system configuration provider rg git folder sessions terminal guards"
     assert set(names.split()) <= set(found)
     assert found["provider"]["fix"] == "ybs setup"
     assert found["configuration"]["state"] == "ok", "nobody needs a file of settings"
@@ -262,17 +259,17 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
         "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "dnf"
     )
     why = "bubblewrap is not installed for the whole system; landlock stands in for it"
-    assert machine.fix_for_backend(why) == "sudo dnf install bubblewrap"
+    assert doctor.fix_for_backend(why) == "sudo dnf install bubblewrap"
     broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
     (tmp_path / "kernel").mkdir()
     restricted = tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns"
     restricted.write_text("1\n")
     fix = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-    assert machine.fix_for_backend(broken, tmp_path) == fix
+    assert doctor.fix_for_backend(broken, tmp_path) == fix
     restricted.write_text("0\n")
-    assert "user namespaces" in machine.fix_for_backend(broken, tmp_path)
+    assert "user namespaces" in doctor.fix_for_backend(broken, tmp_path)
     assert (
-        machine.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
+        doctor.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
     )
     monkeypatch.setattr("ybs.frontends.subcommands.finding.is_installed", lambda _name: False)
     assert install("git") == "install git"
@@ -286,41 +283,37 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
 
     backend = NoBackend("nothing here")
     monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: backend)
-    found = machine.look_at_sandbox(this_host(), Config())
+    found = doctor.look_at_sandbox(this_host(), Config())
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
     backend.name = "landlock (reduced)"
-    found = machine.look_at_sandbox(this_host(), Config())
+    found = doctor.look_at_sandbox(this_host(), Config())
     assert (found.state, found.is_to_mend) == ("warning", True)
     assert "in mode auto, too, ybs asks before commands that write" in found.detail
 
 
-def test_what_is_wrong_with_folders_disk_and_clock_is_said(
+def test_what_is_wrong_with_folders_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o700)
-    assert machine.look_at_sessions(tmp_path).state == "ok"
+    assert doctor.look_at_sessions(tmp_path).state == "ok"
     tmp_path.chmod(0o750)
-    opened = machine.look_at_sessions(tmp_path)
+    opened = doctor.look_at_sessions(tmp_path)
     assert opened.fix == f"chmod 700 '{tmp_path}'"
     assert "mode 750" in opened.detail
     tmp_path.chmod(0o770)
-    assert "can be written by others" in machine.look_at_sessions(tmp_path).detail
+    assert "can be written by others" in doctor.look_at_sessions(tmp_path).detail
     tmp_path.chmod(0o700)
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    linked = machine.look_at_sessions(tmp_path / "link")
+    linked = doctor.look_at_sessions(tmp_path / "link")
     assert "no session is kept" in linked.detail
     assert "is a symbolic link" in linked.detail
-    assert machine.look_at_sessions(tmp_path / "a" / "b").state == "ok"
+    assert doctor.look_at_sessions(tmp_path / "a" / "b").state == "ok"
     (tmp_path / "file").write_text("")
-    assert machine.look_at_sessions(tmp_path / "file" / "a").state == "warning"
-    assert machine.look_at_disk(10**10).state == "ok"
-    assert machine.look_at_disk(10**8).is_to_mend
-    assert machine.look_at_clock(0.0).fix == "sudo timedatectl set-ntp true"
-    assert machine.look_at_clock(4e9).state == "ok"
+    assert doctor.look_at_sessions(tmp_path / "file" / "a").state == "warning"
     monkeypatch.setattr("os.access", lambda *_: False)
-    assert "cannot be written" in machine.look_at_sessions(tmp_path).detail
-    assert machine.look_at_project(tmp_path).is_to_mend
-    assert "cannot be made" in machine.look_at_sessions(tmp_path / "a").detail
+    assert "cannot be written" in doctor.look_at_sessions(tmp_path).detail
+    assert doctor.look_at_project(tmp_path).is_to_mend
+    assert "cannot be made" in doctor.look_at_sessions(tmp_path / "a").detail
 
 
 def test_a_missing_program_comes_with_what_installs_it(
@@ -329,7 +322,7 @@ def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch.setattr(
         "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "apk"
     )
-    monkeypatch.setattr(machine, "trusted_program", lambda *_, **__: None)
+    monkeypatch.setattr(doctor, "trusted_program", lambda *_, **__: None)
     monkeypatch.setattr("ybs.tools.searching.ripgrep.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)
     assert found["rg"]["fix"] == "sudo apk add ripgrep"
@@ -339,35 +332,19 @@ def test_a_missing_program_comes_with_what_installs_it(
 def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
-    (kind, signs) = machine.look_at_screen({"TERM": "xterm-256color"})
+    (kind, signs) = doctor.look_at_screen({"TERM": "xterm-256color"})
     assert (kind.state, signs.state) == ("ok", "ok")
     assert "100 columns, 256 colours" in kind.detail
-    assert machine.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
-    assert machine.look_at_kind("", {}).is_to_mend
+    assert doctor.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
+    assert doctor.look_at_kind("", {}).is_to_mend
     monkeypatch.setenv("COLUMNS", "30")
-    assert machine.look_at_kind("", {"TERM": "xterm"}).is_to_mend
-    assert machine.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
-    assert machine.look_at_encoding("no such").is_to_mend
-    assert machine.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
-    assert machine.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
-    assert machine.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"
-    assert machine.colours({"TERM": "xterm"}) == "8 colours"
-
-
-@pytest.mark.integration
-def test_what_tmux_keeps_to_itself_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    tmux = tmp_path / "tmux"
-    tmux.write_text('#!/bin/sh\n[ "$3" = set-clipboard ] && echo external || echo off\n')
-    tmux.chmod(0o755)
-    monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
-    inside = {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "PATH": str(tmp_path)}
-    *_, only = machine.look_at_screen(inside)
-    assert (only.name, only.fix) == ("tmux", "tmux set -s extended-keys on")
-    tmux.write_text("no program\n\0")
-    assert list(machine.look_at_tmux(inside, ())) == []
-    tmux.unlink()
-    assert list(machine.look_at_tmux(inside, ())) == []
+    assert doctor.look_at_kind("", {"TERM": "xterm"}).is_to_mend
+    assert doctor.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
+    assert doctor.look_at_encoding("no such").is_to_mend
+    assert doctor.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
+    assert doctor.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
+    assert doctor.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"
+    assert doctor.colours({"TERM": "xterm"}) == "8 colours"
 
 
 def test_the_doctor_says_whether_the_program_of_an_agent_is_there(

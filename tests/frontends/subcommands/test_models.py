@@ -19,8 +19,7 @@ from ybs import cli
 from ybs.cli.subcommands import parse_subcommand
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
-from ybs.frontends.subcommands.models import Progress
-from ybs.frontends.subcommands.reached import run_leaving_threads
+from ybs.frontends.subcommands.models import Progress, run_leaving_threads
 from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import fetch, hardware, server
 from ybs.providers.local.hardware import Machine

@@ -27,8 +27,15 @@ from ybs.config.schema import Config, Ui
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer
-from ybs.frontends.headless.output import Format, Pipe, Result, make_output, tell, write_json
-from ybs.frontends.subcommands.tables import write_table
+from ybs.frontends.headless.output import (
+    Format,
+    Pipe,
+    Result,
+    make_output,
+    tell,
+    write_json,
+    write_table,
+)
 from ybs.frontends.terminal.output import GatedOutput
 from ybs.frontends.terminal.plain.plain import PlainTerminal
 from ybs.frontends.terminal.questions.ask import ask

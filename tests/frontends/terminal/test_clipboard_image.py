@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.frontends.terminal.clipboard_image import NoImage, readers, save_image
+from ybs.frontends.terminal.clipboard import NoImage, readers, save_image
 
 PNG = "printf '\\211PNG\\r\\n\\032\\nrest'"
 

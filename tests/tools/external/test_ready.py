@@ -11,7 +11,7 @@ import pytest
 from hosts import this_host
 from tools.external.programs import playing
 from trusting import put
-from ybs.frontends.subcommands.ready_tools import install, names
+from ybs.frontends.subcommands.tools import install, names
 from ybs.ready_tools import run_tests, web_fetch, web_search
 from ybs.tools.web import Page
 

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from acp import RequestError, schema
 
-from ybs.commands.effort import AUTO, LEVELS
-from ybs.commands.models import MODES
+from ybs.commands.models import AUTO, LEVELS, MODES
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from ybs.session.reply import MenuItem, Reply
 from ybs.session.session import Session

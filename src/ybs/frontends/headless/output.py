@@ -39,8 +39,10 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import Usage
-from ybs.core.wording import plural
+from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.advice import advised
+from ybs.frontends.layout import in_columns
+from ybs.frontends.tty import columns
 from ybs.security.gate import put, put_json, put_utf8
 from ybs.transcripts.line import told
 
@@ -328,3 +330,20 @@ def write(line: str) -> None:
 def write_json(data: Any) -> None:
     """Print indented JSON, with nothing in it that acts on a terminal."""
     put_json(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n", sys.stdout)
+
+
+#: A last column has so many characters on every terminal.
+_NARROWEST = 20
+
+
+def write_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns; the last column is as long as it is."""
+    for line in in_columns(rows):
+        write(line)
+
+
+def write_cut(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns, a line for each: of the last column what fits the terminal."""
+    before = max(map(len, in_columns([[*row[:-1], "|"] for row in rows])), default=1) - 1
+    room = max(columns() - before, _NARROWEST)
+    write_table([[*row[:-1], first_words(row[-1], room)] for row in rows])

@@ -35,9 +35,9 @@ from ybs.frontends.headless.advice import advised
 from ybs.frontends.headless.output import noticed, tell, warn
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
-from ybs.frontends.lines import MOST_BYTES, Lines
+from ybs.frontends.json_rpc import MOST_BYTES, Lines
 from ybs.frontends.mcp_server.server import ToolServer, confirm
-from ybs.frontends.stdio import claim_stdio
+from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
 from ybs.security.paths.later_watch import LaterWatch
 from ybs.session.options import Options

@@ -19,7 +19,7 @@ from ybs.core.ports import Answer
 from ybs.core.version import VERSION as YBS_VERSION
 from ybs.frontends.acp.command import serve_in
 from ybs.frontends.headless.advice import told as advised
-from ybs.frontends.lines import Lines
+from ybs.frontends.json_rpc import Lines
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions, Watcher
 from ybs.session.inbox import Line

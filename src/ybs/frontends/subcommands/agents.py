@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import ConfigError
 from ybs.core.wording import first_words
-from ybs.frontends.headless.output import tell, warn, write_json
+from ybs.frontends.headless.output import tell, warn, write_json, write_table
 from ybs.frontends.subcommands.finding import Finding
-from ybs.frontends.subcommands.tables import write_table
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def _trust(arguments: "Namespace", options: "Options") -> int:
 
 
 def _hooks(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.hooks import hooks
+    from ybs.frontends.subcommands.permissions import hooks
 
     return hooks(options, is_json=arguments.format == "json")
 

@@ -81,8 +81,8 @@ def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
     from ybs.git.client import Git
     from ybs.providers.tokens.meter import estimate
-    from ybs.repo_map.caches import cache_file
     from ybs.repo_map.repo_map import RepoMap
+    from ybs.repo_map.store import cache_file
     from ybs.security.paths.repository import is_in_repository
     from ybs.security.paths.roots import Roots
 

@@ -14,9 +14,8 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import tell, warn, write, write_json
+from ybs.frontends.headless.output import tell, warn, write, write_cut, write_json
 from ybs.frontends.headless.prompt import UsageError
-from ybs.frontends.subcommands.tables import write_cut
 from ybs.security.gate import ask_line
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.agent.user_hooks.definitions import Hook, read
 from ybs.commands.permissions import answer
+from ybs.commands.reports import cells_of
 from ybs.config.installed import installed
-from ybs.frontends.headless.output import tell, write, write_json
+from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
 from ybs.frontends.layout import lines_of
 from ybs.security.policy.policy import Policy
 from ybs.session.checking import tools_in
 from ybs.session.plugins import with_plugins
+from ybs.session.settings import load_settings
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
@@ -44,3 +47,31 @@ def permissions(
     if warning := policy.standing.warning:
         tell(f"ybs: {warning}")
     return 0
+
+
+def hooks(options: "Options", *, is_json: bool) -> int:
+    """Print the hooks; exit code 1 where some cannot be used."""
+    loaded = load_settings(options)
+    found = read(loaded.config.hooks)
+    if is_json:
+        write_json({"hooks": [_data(hook) for hook in found.hooks], "problems": found.problems})
+    else:
+        write_table([cells_of(hook) for hook in found.hooks])
+        for problem in found.problems:
+            tell(problem)
+        if not found.hooks and not found.problems:
+            tell("There are no hooks in the settings.")
+    warn(loaded.warnings)
+    return int(bool(found.problems))
+
+
+def _data(hook: Hook) -> dict[str, object]:
+    return {
+        "event": hook.event,
+        "matcher": hook.matcher,
+        "if": hook.condition,
+        "source": hook.source,
+        "command": hook.command,
+        "timeout": hook.seconds,
+        "async": hook.is_async,
+    }

@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ybs.frontends.headless.output import tell, write, write_json
-from ybs.frontends.subcommands.tables import write_table
+from ybs.frontends.headless.output import tell, write, write_json, write_table
 from ybs.plugins.cloning import STARTS, clone
 from ybs.plugins.content import BadPlugin, Content, read_folder
 from ybs.plugins.needs import needs_of

@@ -15,10 +15,9 @@ from ybs.commands.figures import age
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
-from ybs.frontends.headless.output import one_line, tell, warn, write, write_json
+from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
 from ybs.frontends.layout import in_columns
 from ybs.frontends.serve.place import ServerPlace
-from ybs.frontends.subcommands.tables import write_table
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable

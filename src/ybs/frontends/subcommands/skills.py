@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
-from ybs.frontends.headless.output import tell, warn, write, write_json
-from ybs.frontends.subcommands.tables import write_table
+from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:

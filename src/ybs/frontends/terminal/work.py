@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ybs.commands.advice import told
-from ybs.commands.line import as_meant
+from ybs.commands.command import as_meant
 from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea

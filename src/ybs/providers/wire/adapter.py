@@ -4,7 +4,7 @@ A new format is one class with these members and one entry point (`ybs.wires`), 
 I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
@@ -12,6 +12,8 @@ from msgspec import Raw, Struct
 
 from ybs.config.schema import Effort
 from ybs.core.events import Event
+from ybs.core.memo import alike
+from ybs.core.messages import Message
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.quirks import Quirks
@@ -145,3 +147,32 @@ def _is_strict(schema: Any) -> bool:
         if rules.get("additionalProperties") is not False or not has_all:
             return False
     return all(map(_is_strict, rules.values()))
+
+
+#: Messages as a wire format writes them.
+Said: TypeAlias = list[dict[str, Any]]
+#: Writes one of the messages, by its place. What is said already may be replaced at the end; no part of it may change.
+Add: TypeAlias = Callable[[Said, Sequence[Message], int], None]
+
+
+class EncodedHistory:
+    """Remembers the last conversation, whose messages never change and are known by their identity."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._said: Said = []
+        self._terms: object = None
+
+    def said(
+        self, messages: Sequence[Message], add: Add, *, first: Said, terms: object = None
+    ) -> Said:
+        """Return what `add` writes behind `first`. With other `terms`, on which that depends, all is written anew."""
+        messages = list(messages)
+        known = alike(self._messages, messages)
+        if known < len(self._messages) or terms != self._terms:
+            known = 0  # compacted, cleared, or for another server
+        said = [*(self._said if known else first)]
+        for place in range(known, len(messages)):
+            add(said, messages, place)
+        self._messages, self._said, self._terms = messages, said, terms
+        return [*said]

@@ -23,16 +23,17 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import (
+    EncodedHistory,
     Frame,
     Framing,
     Listing,
     RequestOptions,
+    Said,
     with_extra,
     without,
 )
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level, budget_of
-from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.pictures import base64_of, without_pictures
 from ybs.providers.wire.quirks import Quirks

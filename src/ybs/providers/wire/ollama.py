@@ -20,17 +20,18 @@ from ybs.core.messages import (
 from ybs.core.ports import Request
 from ybs.providers.wire.adapter import (
     Adapter,
+    EncodedHistory,
     Frame,
     Framing,
     Listing,
     RequestOptions,
+    Said,
     function_tool,
     with_extra,
     without,
 )
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import OSS_LEVELS, asked_level, nearest
-from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, count_at, thought_in
 from ybs.providers.wire.needed_window import cut_notice
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures

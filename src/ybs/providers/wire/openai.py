@@ -22,10 +22,12 @@ from ybs.core.ports import Request
 from ybs.providers.registry import Provider
 from ybs.providers.wire.adapter import (
     Adapter,
+    EncodedHistory,
     Frame,
     Framing,
     Listing,
     RequestOptions,
+    Said,
     function_tool,
     named_schema,
     with_extra,
@@ -34,7 +36,6 @@ from ybs.providers.wire.adapter import (
 )
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level
-from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at, thought_in
 from ybs.providers.wire.pictures import base64_of, caption_of, pictures_before, without_pictures
 from ybs.providers.wire.quirks import Quirks

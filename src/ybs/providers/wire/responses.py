@@ -27,10 +27,12 @@ from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers.wire.adapter import (
     Adapter,
+    EncodedHistory,
     Frame,
     Framing,
     Listing,
     RequestOptions,
+    Said,
     named_schema,
     with_extra,
     with_path,
@@ -38,7 +40,6 @@ from ybs.providers.wire.adapter import (
 )
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.effort import asked_level
-from ybs.providers.wire.history import EncodedHistory, Said
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.pictures import base64_of, without_pictures
 from ybs.providers.wire.quirks import Quirks

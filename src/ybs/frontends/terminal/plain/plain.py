@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from ybs import __version__
 from ybs.commands.advice import told
+from ybs.commands.command import as_meant
 from ybs.commands.figures import number_in
-from ybs.commands.line import as_meant
 from ybs.commands.plan import offer_plan
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError

@@ -36,7 +36,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ybs.core.errors import YbsError
-from ybs.frontends.terminal.clipboard_image import NoImage, save_image
+from ybs.frontends.terminal.clipboard import NoImage, save_image
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.fragments import fragments
 from ybs.frontends.terminal.output import begin_line

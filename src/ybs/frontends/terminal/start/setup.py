@@ -18,7 +18,7 @@ from ybs.config.presets import PRESETS
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.frontends.headless.advice import told
-from ybs.frontends.subcommands.ready_tools import WEB, install
+from ybs.frontends.subcommands.tools import WEB, install
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
 from ybs.frontends.terminal.start.edits import choose_edits
 from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, meant, offer_of, order
