@@ -68,8 +68,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "gateway": (
-        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it",
-        ("status", "start", "pair", "channels", "logs", "doctor"),
+        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it, copy sessions out of its database and into it",
+        ("status", "start", "pair", "channels", "logs", "doctor", "export", "import"),
     ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
@@ -502,8 +502,8 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
 
 def add_gateway(parser: "ArgumentParser") -> list["Action"]:
     """Add what `gateway` takes, and return its options."""
-    code_text = "of pair: the code of who is let in (default: list who waits)"
-    parser.add_argument("code", nargs="?", default="", metavar="CODE", help=code_text)
+    words_text = "CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=words_text)
     web_text = "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port"
     options = [
         parser.add_argument("--web", type=int, metavar="PORT", help=web_text),
@@ -518,12 +518,17 @@ def add_gateway(parser: "ArgumentParser") -> list["Action"]:
 
 def check_gateway(arguments: "Namespace") -> None:
     """Fail where an action has words or options that it does not take."""
-    if arguments.action != "pair" and (arguments.code or arguments.role):
-        fail("only `ybs gateway pair` takes a code and a role")
-    if arguments.action != "start" and arguments.web is not None:
+    action, count = arguments.action, len(arguments.words)
+    if action in ("export", "import") and not count:
+        fail(f"something is missing: ybs gateway {action} FOLDER [SESSION ...]")
+    if count > {"pair": 1, "export": count, "import": count}.get(action, 0):
+        fail(f"{arguments.words[-1]!r} is not understood here")
+    if action != "pair" and arguments.role:
+        fail("only `ybs gateway pair` takes a role")
+    if action != "start" and arguments.web is not None:
         fail("only `ybs gateway start` takes --web")
     check_web(arguments)
-    if arguments.role and not arguments.code:
+    if arguments.role and not count:
         fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
 
 

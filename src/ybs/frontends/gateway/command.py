@@ -7,9 +7,11 @@ import os
 import signal
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from msgspec import to_builtins
 from sqlalchemy import select
 
 from ybs.commands.figures import age
@@ -22,6 +24,7 @@ from ybs.frontends.gateway.lease import Lease, is_served
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
+from ybs.frontends.gateway.transcripts import Files, Tables, copied
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.tables import write_table
@@ -63,6 +66,8 @@ def gateway(arguments: "Namespace", options: Options) -> int:
     try:
         if arguments.action == "pair":
             return asyncio.run(_pair(arguments, settings, store))
+        if arguments.action in ("export", "import"):
+            return asyncio.run(_copy(arguments, options, settings, store))
         looks = {"status": _status, "channels": _channels, "doctor": _doctor}
         facts, rows = asyncio.run(looks[arguments.action](options, settings, store))
     finally:
@@ -228,8 +233,8 @@ def _people(settings: Settings, store: Store) -> People:
 
 async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int:
     people = _people(settings, store)
-    if arguments.code:
-        person = await people.pair(arguments.code, arguments.role)
+    if arguments.words:
+        person = await people.pair(arguments.words[0], arguments.role)
         await welcome(person, Outbox(store, {}))
         role = "the owner" if person.role == "owner" else "a guest"
         write(f"{person.name} may speak on {person.channel} now, as {role}.")
@@ -244,6 +249,23 @@ async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int
     else:
         write("Nobody waits to be let in. Write to the bot first; then the code is shown here.")
     return 0
+
+
+async def _copy(arguments: "Namespace", options: Options, settings: Settings, store: Store) -> int:
+    """Copy transcripts between the database and a folder, and say what became of each."""
+    if not settings.database:
+        raise YbsError("gateway.database is not set: sessions are files already (ybs sessions).")
+    folder, *names = arguments.words
+    tables, files = Tables(store), Files(options.host.expand(folder, Path.cwd()))
+    ways = {"export": (tables, files), "import": (files, tables)}
+    done = await copied(*ways[arguments.action], names)
+    if arguments.format == "json":
+        write_json([to_builtins(each) for each in done])
+    elif done:
+        write_table([("ok" if each.ok else "no", each.session, each.note) for each in done])
+    else:
+        write("There are no sessions to copy.")
+    return 0 if all(each.ok for each in done) else 1
 
 
 async def _doctor(options: Options, settings: Settings, store: Store) -> _Said:

@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, func, select, text, update
 from sqlalchemy.exc import DBAPIError
 
+from ybs.core.errors import YbsError
 from ybs.frontends.gateway.store import SILENT_SECONDS, Store, StoreError, lease
 
 #: The process ends with this code when it has lost the lease (sysexits.h: EX_TEMPFAIL): whatever started it may start it again.
@@ -33,6 +34,12 @@ def is_served(connection: Connection) -> bool:
     )
     high, low = divmod(_LOCK, 1 << 32)
     return bool(connection.scalar(held, {"high": high, "low": low}))
+
+
+def keep_out(connection: Connection) -> None:
+    """Let no gateway serve until the transaction ends. Raises YbsError where one does."""
+    if not connection.scalar(select(func.pg_try_advisory_xact_lock(_LOCK))):
+        raise YbsError("A gateway serves from this database. End it first, on all machines.")
 
 
 class Lease:
