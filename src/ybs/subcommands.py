@@ -505,9 +505,13 @@ def add_gateway(parser: "ArgumentParser") -> list["Action"]:
     words_text = "CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import"
     parser.add_argument("words", nargs="*", metavar="WORD", help=words_text)
     web_text = "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port"
+    metrics_text = "of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise"
+    log_text = "of start: json writes the log as lines of JSON, to standard output as well"
     options = [
         parser.add_argument("--web", type=int, metavar="PORT", help=web_text),
         *_add_page(parser),
+        parser.add_argument("--metrics", metavar="[ADDRESS:]PORT", help=metrics_text),
+        parser.add_argument("--log-format", choices=("text", "json"), help=log_text),
     ]
     for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
         name, help_text = f"--{role}", f"of pair: let them in as {text}"
@@ -525,8 +529,9 @@ def check_gateway(arguments: "Namespace") -> None:
         fail(f"{arguments.words[-1]!r} is not understood here")
     if action != "pair" and arguments.role:
         fail("only `ybs gateway pair` takes a role")
-    if action != "start" and arguments.web is not None:
-        fail("only `ybs gateway start` takes --web")
+    for name in ("web", "metrics", "log_format"):
+        if action != "start" and getattr(arguments, name) is not None:
+            fail(f"only `ybs gateway start` takes --{name.replace('_', '-')}")
     check_web(arguments)
     if arguments.role and not count:
         fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")

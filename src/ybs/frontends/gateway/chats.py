@@ -18,6 +18,7 @@ from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway
+from ybs.core.envelope import Sink
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
@@ -153,7 +154,12 @@ class Chats:
         self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
         self._has_sandbox: bool | None = None
+        self._sink: Sink = lambda envelope: None
         self._locks: dict[str, asyncio.Lock] = {}
+
+    def watch(self, sink: Sink) -> None:
+        """Have the events of all sessions that are opened from now on told to this."""
+        self._sink = sink
 
     @property
     def projects(self) -> dict[str, str]:
@@ -219,6 +225,7 @@ class Chats:
             await self._save(row.key, session="")  # its transcript is gone: a new one begins
             lost = row.session if self._kept else ""
             shared = await asyncio.to_thread(self._opening, options, "")
+        shared.session.subscribe(self._sink)
         leave = self._asking.follow(row.key, place, shared.session)
         forget = self._hosted.adopt(shared)
 

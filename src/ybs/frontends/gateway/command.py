@@ -6,7 +6,7 @@ import logging.handlers
 import os
 import signal
 from collections.abc import Generator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -20,7 +20,8 @@ from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
-from ybs.frontends.gateway.lease import Lease, is_served
+from ybs.frontends.gateway.lease import Lease, holder
+from ybs.frontends.gateway.monitor import Figures, JsonLines, Monitor
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
@@ -28,6 +29,7 @@ from ybs.frontends.gateway.transcripts import Files, Tables, copied
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.tables import write_table
+from ybs.frontends.serve.command import listening_at
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.server import SessionServer
 from ybs.security.unicode import printable
@@ -93,17 +95,25 @@ def _start(
         raise YbsError(
             "A gateway of yours runs already. `ybs gateway status` shows what it does."
         ) from error
+    figures = Figures()
     try:
-        _log_to(folder)
-        os.chdir("/")  # the folder that it was started in may go away
-        lease = None
-        if settings.database:
-            lease = Lease(folder.database(settings), tell)
-            lease.take()
-        with _serving(options) as (server, listening):
+        with ExitStack() as stack:
+            _log_to(folder, as_json=arguments.log_format == "json")
+            os.chdir("/")  # the folder that it was started in may go away
+            if arguments.metrics:
+                bound = listening_at("--metrics", arguments.metrics)
+                engine = folder.database(settings)
+                stack.enter_context(Monitor(bound, engine, figures, channels))
+            lease = None
+            if settings.database:
+                lease = Lease(folder.database(settings), tell)
+                figures.stand_by()
+                lease.take()
+            server, listening = stack.enter_context(_serving(options))
             made = Gateway(options, settings, channels, server.sessions, tell, lease)
+            made.chats.watch(figures)
             tell(_STARTED.format(names=", ".join(channels)))
-            return asyncio.run(_run(made, server, listening, arguments, options))
+            return asyncio.run(_run(made, server, listening, arguments, options, figures))
     except UsageError as error:
         tell(f"ybs: {error}")
         return 2
@@ -136,8 +146,10 @@ async def _run(
     listening: list[socket],
     arguments: "Namespace",
     options: Options,
+    figures: Figures,
 ) -> int:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    figures.serve(loop)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
@@ -158,11 +170,22 @@ async def _run(
     return 0
 
 
-def _log_to(folder: GatewayFolder) -> None:
+class _Printed(logging.Handler):
+    """Writes the log to standard output as well, where containers are listened to."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # nobody listens
+            write(self.format(record))
+
+
+def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     """Have the log written to a file that this person alone reads. It holds no words of chats, no codes and no tokens."""
     folder.log.touch(0o600)
-    handler = logging.handlers.RotatingFileHandler(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    rotating = logging.handlers.RotatingFileHandler(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
+    handlers: list[logging.Handler] = [rotating, _Printed()] if as_json else [rotating]
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for handler in handlers:
+        handler.setFormatter(JsonLines() if as_json else plain)
     for name, level in (
         ("ybs.gateway", logging.INFO),
         ("ybs.frontends.gateway", logging.INFO),
@@ -170,7 +193,7 @@ def _log_to(folder: GatewayFolder) -> None:
     ):
         logger = logging.getLogger(name)
         logger.setLevel(level)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = handlers, False
 
 
 def _logs(folder: GatewayFolder) -> int:
@@ -187,7 +210,7 @@ def _logs(folder: GatewayFolder) -> int:
 
 async def _is_running(options: Options, settings: Settings, store: Store) -> bool:
     if settings.database:
-        return await store.do(is_served)
+        return await store.do(holder) is not None
     try:
         os.close(private_file.open_locked(GatewayFolder(options.host).lock))
     except Busy:

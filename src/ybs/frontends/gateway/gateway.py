@@ -167,6 +167,7 @@ class Gateway:
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
+        await self._store.change(update(channel_states).values(state="starting"))
         await self.turns.start()
         await self._receive_new()
         supervisors = {
