@@ -19,8 +19,9 @@ from ybs.config import private_file
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.gateway.doctor import RUNS, RUNS_NOT, findings, is_running
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
-from ybs.frontends.gateway.lease import Lease, holder
+from ybs.frontends.gateway.lease import Lease
 from ybs.frontends.gateway.monitor import Figures, JsonLines, Monitor
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
@@ -47,7 +48,6 @@ _NO_CHANNELS: Final = (
 _STARTED: Final = (
     "ybs: the gateway serves {names}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
 )
-_RUNS, _RUNS_NOT = "runs", "does not run: ybs gateway start"
 _LOG_BYTES: Final = 2_000_000
 _LOG_LINES: Final = 40
 
@@ -64,13 +64,15 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)
+    if arguments.action == "doctor":
+        return _doctor(arguments, options, settings)
     store = folder.store(settings)
     try:
         if arguments.action == "pair":
             return asyncio.run(_pair(arguments, settings, store))
         if arguments.action in ("export", "import"):
             return asyncio.run(_copy(arguments, options, settings, store))
-        looks = {"status": _status, "channels": _channels, "doctor": _doctor}
+        looks = {"status": _status, "channels": _channels}
         facts, rows = asyncio.run(looks[arguments.action](options, settings, store))
     finally:
         store.close()
@@ -80,7 +82,16 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         write_json(facts)
     else:
         write_table(rows)
-    return 1 if any(row[0] == "no" for row in rows) else 0
+    return 0
+
+
+def _doctor(arguments: "Namespace", options: Options, settings: Settings) -> int:
+    found = asyncio.run(findings(options, settings))
+    if arguments.format == "json":
+        write_json([to_builtins(each) for each in found])
+    else:
+        write_table([("ok" if each.ok else "no", each.what, each.detail) for each in found])
+    return 0 if all(each.ok for each in found) else 1
 
 
 def _start(
@@ -208,16 +219,6 @@ def _logs(folder: GatewayFolder) -> int:
     return 0
 
 
-async def _is_running(options: Options, settings: Settings, store: Store) -> bool:
-    if settings.database:
-        return await store.do(holder) is not None
-    try:
-        os.close(private_file.open_locked(GatewayFolder(options.host).lock))
-    except Busy:
-        return True
-    return False
-
-
 #: What an action says: as JSON, and as a table.
 _Said: TypeAlias = tuple[Any, list[tuple[str, ...]]]
 
@@ -231,10 +232,10 @@ async def _status(options: Options, settings: Settings, store: Store) -> _Said:
         "messages_failed": sent["failed"],
         "people_waiting": len(await _people(settings, store).waiting()),
     }
-    is_running = await _is_running(options, settings, store)
+    runs = await is_running(options, settings, store)
     rows += [(name.replace("_", " "), str(count)) for name, count in facts.items()]
-    rows = [("gateway", _RUNS if is_running else _RUNS_NOT), *rows]
-    return {"running": is_running, "channels": channels, **facts}, rows
+    rows = [("gateway", RUNS if runs else RUNS_NOT), *rows]
+    return {"running": runs, "channels": channels, **facts}, rows
 
 
 async def _channels(_options: Options, settings: Settings, store: Store) -> _Said:
@@ -289,30 +290,3 @@ async def _copy(arguments: "Namespace", options: Options, settings: Settings, st
     else:
         write("There are no sessions to copy.")
     return 0 if all(each.ok for each in done) else 1
-
-
-async def _doctor(options: Options, settings: Settings, store: Store) -> _Said:
-    """Look at the settings, the database, the channels and the sandbox."""
-    rows: list[tuple[str, bool, str]] = []
-    rows.append(("settings", bool(settings.channels), ", ".join(settings.channels) or _NO_CHANNELS))
-    for name, folder in settings.projects.items():
-        path = options.host.expand(folder, options.host.home)
-        rows.append((f"project {name}", path.is_dir(), str(path)))
-    await store.rows(select(inbox.c.id).limit(1))
-    rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
-    try:
-        channels = make_channels(settings, options.host)
-    except ConfigError as error:
-        channels = {}
-        rows.append(("channels", False, str(error)))
-    is_running = await _is_running(options, settings, store)
-    rows.append(("gateway", True, _RUNS if is_running else _RUNS_NOT))
-    for name, channel in channels.items():
-        try:
-            await asyncio.wait_for(channel.probe(), 15)
-            rows.append((name, True, "the platform answers and knows the token"))
-        except (YbsError, TimeoutError) as error:
-            rows.append((name, False, str(error) or "the platform does not answer"))
-        await channel.close()
-    facts = [{"what": what, "ok": is_ok, "detail": detail} for what, is_ok, detail in rows]
-    return facts, [("ok" if is_ok else "no", what, detail) for what, is_ok, detail in rows]

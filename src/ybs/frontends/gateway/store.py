@@ -235,6 +235,7 @@ class Store:
             with engine.begin() as connection:
                 _make_tables(connection)
         except DBAPIError as error:
+            engine.dispose()
             raise StoreError(engine, error) from error
         self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
 
