@@ -181,6 +181,13 @@ async def _run(
     return 0
 
 
+class _Written(logging.handlers.RotatingFileHandler):
+    """Writes the log to its file, or does without it where the disk is full: that is told where it matters."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        del record
+
+
 class _Printed(logging.Handler):
     """Writes the log to standard output as well, where containers are listened to."""
 
@@ -192,8 +199,8 @@ class _Printed(logging.Handler):
 def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     """Have the log written to a file that this person alone reads. It holds no words of chats, no codes and no tokens."""
     folder.log.touch(0o600)
-    rotating = logging.handlers.RotatingFileHandler(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
-    handlers: list[logging.Handler] = [rotating, _Printed()] if as_json else [rotating]
+    file = _Written(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
+    handlers: list[logging.Handler] = [file, _Printed()] if as_json else [file]
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     for handler in handlers:
         handler.setFormatter(JsonLines() if as_json else plain)

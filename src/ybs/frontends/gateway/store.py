@@ -216,9 +216,9 @@ class StoreError(YbsError):
     """The database cannot be used. Nothing has changed, and nothing was put in its place."""
 
     def __init__(self, engine: Engine, error: DBAPIError) -> None:
-        where = engine.url.render_as_string()
+        where, why = engine.url.render_as_string(), str(error.orig).partition("\n")[0]
         super().__init__(
-            f"The gateway's database {where} cannot be used: {error.orig}. It was left as it is."
+            f"The gateway's database {where} cannot be used: {why}. It was left as it is."
         )
 
 
