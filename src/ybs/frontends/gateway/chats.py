@@ -167,10 +167,12 @@ class Chats:
         return self._settings.projects
 
     async def enter(self, place: Place, person: str) -> str:
-        """Return the key of a chat that somebody writes in; after many idle hours it begins anew."""
+        """Return the key of a chat that somebody writes in; after many idle hours it begins anew, unless it has something to do."""
         key, now, hours = key_of(place, person), time.time(), self._settings.idle_hours
         row = await self._row(key)
-        if hours is not None and row.session and now - row.used_at > hours * 3_600:
+        is_old = hours is not None and bool(row.session) and now - row.used_at > hours * 3_600
+        opened = self._opened.get(key)
+        if is_old and (opened is None or _is_idle(opened)):  # a question may be open for days
             await self.begin_anew(key)
         await self._save(key, used_at=now)
         return key
