@@ -211,7 +211,7 @@ class Clock:
         patch.setenv("LD_PRELOAD", str(LIBRARY))
         patch.setenv("FAKETIME_TIMESTAMP_FILE", str(file))
         patch.setenv("FAKETIME_CACHE_DURATION", "1")
-        for name in ("FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT"):
+        for name in ("FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT", "FAKETIME_DISABLE_SHM"):
             patch.setenv(name, "1")
 
     async def set(self, hours: float) -> None:
