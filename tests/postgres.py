@@ -40,6 +40,12 @@ class Postgres:
         """What the setting `gateway.database` takes."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/ybs"
 
+    @property
+    def pid(self) -> int:
+        """The process of the running server, which has the others as children."""
+        assert self._running is not None
+        return self._running.pid
+
     def _command(self, program: str, *arguments: str) -> list[str]:
         who = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         return [*(who if os.geteuid() == 0 else []), str(self._bin / program), *arguments]

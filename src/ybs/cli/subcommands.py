@@ -68,8 +68,8 @@ SUBCOMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "gateway": (
-        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it",
-        ("status", "start", "pair", "channels", "logs", "doctor"),
+        "let chats such as Telegram reach ybs on this machine; show its state, let people in, check it, copy sessions out of its database and into it",
+        ("status", "start", "pair", "channels", "logs", "doctor", "export", "import"),
     ),
     "serve": ("serve sessions to programs and terminals at a socket, which only you can reach", ()),
     "attach": ("show a session of the server on this terminal; Ctrl-D leaves it running", ()),
@@ -502,12 +502,16 @@ def add_serve(parser: "ArgumentParser") -> list["Action"]:
 
 def add_gateway(parser: "ArgumentParser") -> list["Action"]:
     """Add what `gateway` takes, and return its options."""
-    code_text = "of pair: the code of who is let in (default: list who waits)"
-    parser.add_argument("code", nargs="?", default="", metavar="CODE", help=code_text)
+    words_text = "CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=words_text)
     web_text = "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port"
+    metrics_text = "of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise"
+    log_text = "of start: json writes the log as lines of JSON, to standard output as well"
     options = [
         parser.add_argument("--web", type=int, metavar="PORT", help=web_text),
         *_add_page(parser),
+        parser.add_argument("--metrics", metavar="[ADDRESS:]PORT", help=metrics_text),
+        parser.add_argument("--log-format", choices=("text", "json"), help=log_text),
     ]
     for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
         name, help_text = f"--{role}", f"of pair: let them in as {text}"
@@ -518,12 +522,18 @@ def add_gateway(parser: "ArgumentParser") -> list["Action"]:
 
 def check_gateway(arguments: "Namespace") -> None:
     """Fail where an action has words or options that it does not take."""
-    if arguments.action != "pair" and (arguments.code or arguments.role):
-        fail("only `ybs gateway pair` takes a code and a role")
-    if arguments.action != "start" and arguments.web is not None:
-        fail("only `ybs gateway start` takes --web")
+    action, count = arguments.action, len(arguments.words)
+    if action in ("export", "import") and not count:
+        fail(f"something is missing: ybs gateway {action} FOLDER [SESSION ...]")
+    if count > {"pair": 1, "export": count, "import": count}.get(action, 0):
+        fail(f"{arguments.words[-1]!r} is not understood here")
+    if action != "pair" and arguments.role:
+        fail("only `ybs gateway pair` takes a role")
+    for name in ("web", "metrics", "log_format"):
+        if action != "start" and getattr(arguments, name) is not None:
+            fail(f"only `ybs gateway start` takes --{name.replace('_', '-')}")
     check_web(arguments)
-    if arguments.role and not arguments.code:
+    if arguments.role and not count:
         fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
 
 

@@ -442,10 +442,22 @@ async def test_a_bot_does_not_speak_for_another_account(chat: Chat) -> None:
 
 async def test_old_messages_are_forgotten(chat: Chat) -> None:
     await chat.outbox.post(place(), "old", id="a")
+    async with chat.delivering():
+        await chat.until("delivered")
+    await chat.outbox.post(place(), "old, and not sent", id="b")
     chat.time.seconds += 100
-    await chat.outbox.post(place(), "new", id="b")
+    await chat.outbox.post(place(), "new", id="c")
     await chat.outbox.forget(50)
-    assert [row.id for row in await chat.rows()] == ["b"]
+    assert [row.id for row in await chat.rows()] == ["b", "c"]
+
+
+async def test_a_message_that_was_never_tried_is_sent_however_old_the_clock_makes_it(
+    chat: Chat,
+) -> None:
+    await chat.outbox.post(place(), "hello", id="a")
+    chat.time.seconds += 40 * MOST_AGE_SECONDS
+    async with chat.delivering():
+        await chat.until("delivered")
 
 
 async def test_a_channel_that_breaks_its_promise_holds_nobody(chat: Chat) -> None:

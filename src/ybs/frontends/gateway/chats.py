@@ -18,6 +18,7 @@ from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway
+from ybs.core.envelope import Sink
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
@@ -153,7 +154,12 @@ class Chats:
         self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
         self._has_sandbox: bool | None = None
+        self._sink: Sink = lambda envelope: None
         self._locks: dict[str, asyncio.Lock] = {}
+
+    def watch(self, sink: Sink) -> None:
+        """Have the events of all sessions that are opened from now on told to this."""
+        self._sink = sink
 
     @property
     def projects(self) -> dict[str, str]:
@@ -161,10 +167,12 @@ class Chats:
         return self._settings.projects
 
     async def enter(self, place: Place, person: str) -> str:
-        """Return the key of a chat that somebody writes in; after many idle hours it begins anew."""
+        """Return the key of a chat that somebody writes in; after many idle hours it begins anew, unless it has something to do."""
         key, now, hours = key_of(place, person), time.time(), self._settings.idle_hours
         row = await self._row(key)
-        if hours is not None and row.session and now - row.used_at > hours * 3_600:
+        is_old = hours is not None and bool(row.session) and now - row.used_at > hours * 3_600
+        opened = self._opened.get(key)
+        if is_old and (opened is None or _is_idle(opened)):  # a question may be open for days
             await self.begin_anew(key)
         await self._save(key, used_at=now)
         return key
@@ -219,6 +227,7 @@ class Chats:
             await self._save(row.key, session="")  # its transcript is gone: a new one begins
             lost = row.session if self._kept else ""
             shared = await asyncio.to_thread(self._opening, options, "")
+        shared.session.subscribe(self._sink)
         leave = self._asking.follow(row.key, place, shared.session)
         forget = self._hosted.adopt(shared)
 

@@ -6,10 +6,12 @@ import logging.handlers
 import os
 import signal
 from collections.abc import Generator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from msgspec import to_builtins
 from sqlalchemy import select
 
 from ybs.commands.figures import age
@@ -17,13 +19,17 @@ from ybs.config import private_file
 from ybs.config.private_file import Busy
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.gateway.doctor import RUNS, RUNS_NOT, findings, is_running
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
-from ybs.frontends.gateway.lease import Lease, is_served
+from ybs.frontends.gateway.lease import Lease
+from ybs.frontends.gateway.monitor import Figures, JsonLines, Monitor
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import People, Policy
 from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
+from ybs.frontends.gateway.transcripts import Files, Tables, copied
 from ybs.frontends.headless.output import tell, write, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.serve.command import listening_at
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.server import SessionServer
 from ybs.security.unicode import printable
@@ -41,7 +47,6 @@ _NO_CHANNELS: Final = (
 _STARTED: Final = (
     "ybs: the gateway serves {names}; Ctrl-C ends it. Who waits to be let in: ybs gateway pair"
 )
-_RUNS, _RUNS_NOT = "runs", "does not run: ybs gateway start"
 _LOG_BYTES: Final = 2_000_000
 _LOG_LINES: Final = 40
 
@@ -58,11 +63,15 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)
+    if arguments.action == "doctor":
+        return _doctor(arguments, options, settings)
     store = folder.store(settings)
     try:
         if arguments.action == "pair":
             return asyncio.run(_pair(arguments, settings, store))
-        looks = {"status": _status, "channels": _channels, "doctor": _doctor}
+        if arguments.action in ("export", "import"):
+            return asyncio.run(_copy(arguments, options, settings, store))
+        looks = {"status": _status, "channels": _channels}
         facts, rows = asyncio.run(looks[arguments.action](options, settings, store))
     finally:
         store.close()
@@ -72,7 +81,16 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         write_json(facts)
     else:
         write_table(rows)
-    return 1 if any(row[0] == "no" for row in rows) else 0
+    return 0
+
+
+def _doctor(arguments: "Namespace", options: Options, settings: Settings) -> int:
+    found = asyncio.run(findings(options, settings))
+    if arguments.format == "json":
+        write_json([to_builtins(each) for each in found])
+    else:
+        write_table([("ok" if each.ok else "no", each.what, each.detail) for each in found])
+    return 0 if all(each.ok for each in found) else 1
 
 
 def _start(
@@ -87,17 +105,25 @@ def _start(
         raise YbsError(
             "A gateway of yours runs already. `ybs gateway status` shows what it does."
         ) from error
+    figures = Figures()
     try:
-        _log_to(folder)
-        os.chdir("/")  # the folder that it was started in may go away
-        lease = None
-        if settings.database:
-            lease = Lease(folder.database(settings), tell)
-            lease.take()
-        with _serving(options) as (server, listening):
+        with ExitStack() as stack:
+            _log_to(folder, as_json=arguments.log_format == "json")
+            os.chdir("/")  # the folder that it was started in may go away
+            if arguments.metrics:
+                bound = listening_at("--metrics", arguments.metrics)
+                engine = folder.database(settings)
+                stack.enter_context(Monitor(bound, engine, figures, channels))
+            lease = None
+            if settings.database:
+                lease = Lease(folder.database(settings), tell)
+                figures.stand_by()
+                lease.take()
+            server, listening = stack.enter_context(_serving(options))
             made = Gateway(options, settings, channels, server.sessions, tell, lease)
+            made.chats.watch(figures)
             tell(_STARTED.format(names=", ".join(channels)))
-            return asyncio.run(_run(made, server, listening, arguments, options))
+            return asyncio.run(_run(made, server, listening, arguments, options, figures))
     except UsageError as error:
         tell(f"ybs: {error}")
         return 2
@@ -130,8 +156,10 @@ async def _run(
     listening: list[socket],
     arguments: "Namespace",
     options: Options,
+    figures: Figures,
 ) -> int:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    figures.serve(loop)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
@@ -152,11 +180,29 @@ async def _run(
     return 0
 
 
-def _log_to(folder: GatewayFolder) -> None:
+class _Written(logging.handlers.RotatingFileHandler):
+    """Writes the log to its file, or does without it where the disk is full: that is told where it matters."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        del record
+
+
+class _Printed(logging.Handler):
+    """Writes the log to standard output as well, where containers are listened to."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # nobody listens
+            write(self.format(record))
+
+
+def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     """Have the log written to a file that this person alone reads. It holds no words of chats, no codes and no tokens."""
     folder.log.touch(0o600)
-    handler = logging.handlers.RotatingFileHandler(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file = _Written(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
+    handlers: list[logging.Handler] = [file, _Printed()] if as_json else [file]
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for handler in handlers:
+        handler.setFormatter(JsonLines() if as_json else plain)
     for name, level in (
         ("ybs.gateway", logging.INFO),
         ("ybs.frontends.gateway", logging.INFO),
@@ -164,7 +210,7 @@ def _log_to(folder: GatewayFolder) -> None:
     ):
         logger = logging.getLogger(name)
         logger.setLevel(level)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = handlers, False
 
 
 def _logs(folder: GatewayFolder) -> int:
@@ -177,16 +223,6 @@ def _logs(folder: GatewayFolder) -> int:
     if not lines:
         tell("ybs: the log is empty")
     return 0
-
-
-async def _is_running(options: Options, settings: Settings, store: Store) -> bool:
-    if settings.database:
-        return await store.do(is_served)
-    try:
-        os.close(private_file.open_locked(GatewayFolder(options.host).lock))
-    except Busy:
-        return True
-    return False
 
 
 #: What an action says: as JSON, and as a table.
@@ -202,10 +238,10 @@ async def _status(options: Options, settings: Settings, store: Store) -> _Said:
         "messages_failed": sent["failed"],
         "people_waiting": len(await _people(settings, store).waiting()),
     }
-    is_running = await _is_running(options, settings, store)
+    runs = await is_running(options, settings, store)
     rows += [(name.replace("_", " "), str(count)) for name, count in facts.items()]
-    rows = [("gateway", _RUNS if is_running else _RUNS_NOT), *rows]
-    return {"running": is_running, "channels": channels, **facts}, rows
+    rows = [("gateway", RUNS if runs else RUNS_NOT), *rows]
+    return {"running": runs, "channels": channels, **facts}, rows
 
 
 async def _channels(_options: Options, settings: Settings, store: Store) -> _Said:
@@ -227,8 +263,8 @@ def _people(settings: Settings, store: Store) -> People:
 
 async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int:
     people = _people(settings, store)
-    if arguments.code:
-        person = await people.pair(arguments.code, arguments.role)
+    if arguments.words:
+        person = await people.pair(arguments.words[0], arguments.role)
         await welcome(person, Outbox(store, {}))
         role = "the owner" if person.role == "owner" else "a guest"
         write(f"{person.name} may speak on {person.channel} now, as {role}.")
@@ -245,28 +281,18 @@ async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int
     return 0
 
 
-async def _doctor(options: Options, settings: Settings, store: Store) -> _Said:
-    """Look at the settings, the database, the channels and the sandbox."""
-    rows: list[tuple[str, bool, str]] = []
-    rows.append(("settings", bool(settings.channels), ", ".join(settings.channels) or _NO_CHANNELS))
-    for name, folder in settings.projects.items():
-        path = options.host.expand(folder, options.host.home)
-        rows.append((f"project {name}", path.is_dir(), str(path)))
-    await store.rows(select(inbox.c.id).limit(1))
-    rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
-    try:
-        channels = make_channels(settings, options.host)
-    except ConfigError as error:
-        channels = {}
-        rows.append(("channels", False, str(error)))
-    is_running = await _is_running(options, settings, store)
-    rows.append(("gateway", True, _RUNS if is_running else _RUNS_NOT))
-    for name, channel in channels.items():
-        try:
-            await asyncio.wait_for(channel.probe(), 15)
-            rows.append((name, True, "the platform answers and knows the token"))
-        except (YbsError, TimeoutError) as error:
-            rows.append((name, False, str(error) or "the platform does not answer"))
-        await channel.close()
-    facts = [{"what": what, "ok": is_ok, "detail": detail} for what, is_ok, detail in rows]
-    return facts, [("ok" if is_ok else "no", what, detail) for what, is_ok, detail in rows]
+async def _copy(arguments: "Namespace", options: Options, settings: Settings, store: Store) -> int:
+    """Copy transcripts between the database and a folder, and say what became of each."""
+    if not settings.database:
+        raise YbsError("gateway.database is not set: sessions are files already (ybs sessions).")
+    folder, *names = arguments.words
+    tables, files = Tables(store), Files(options.host.expand(folder, Path.cwd()))
+    ways = {"export": (tables, files), "import": (files, tables)}
+    done = await copied(*ways[arguments.action], names)
+    if arguments.format == "json":
+        write_json([to_builtins(each) for each in done])
+    elif done:
+        write_table([("ok" if each.ok else "no", each.session, each.note) for each in done])
+    else:
+        write("There are no sessions to copy.")
+    return 0 if all(each.ok for each in done) else 1

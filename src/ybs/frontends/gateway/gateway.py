@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import Engine as SqlEngine
-from sqlalchemy import select, update
+from sqlalchemy import Executable, select, update
 
 from ybs.commands.figures import age
 from ybs.config.host import Host
@@ -38,6 +38,7 @@ from ybs.frontends.gateway.reception import Reception
 from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.frontends.gateway.store import (
     Store,
+    StoreError,
     channel_states,
     inbox,
     ledger,
@@ -167,6 +168,7 @@ class Gateway:
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
+        await self._store.change(update(channel_states).values(state="starting"))
         await self.turns.start()
         await self._receive_new()
         supervisors = {
@@ -202,9 +204,15 @@ class Gateway:
             values = {"account": channel.account, "state": state, "error": error, "at": time.time()}
             row = self._store.insert(channel_states).values(name=name, **values)
             row = row.on_conflict_do_update(index_elements=["name"], set_=values)
-            self._do(self._store.change(row))
+            self._do(self._noted(row))
 
         return said
+
+    async def _noted(self, state: Executable) -> None:
+        try:
+            await self._store.change(state)
+        except StoreError:  # the database was told to be out of order where it matters
+            _log.warning("the state of a channel was not noted")
 
     async def _tell_owner(self, run: str, text: str) -> None:
         """Post what came of a run by the clock in the first owner's private chat, where there is one."""

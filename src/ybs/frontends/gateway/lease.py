@@ -15,24 +15,36 @@ from typing import Final
 from sqlalchemy import Connection, Engine, func, select, text, update
 from sqlalchemy.exc import DBAPIError
 
+from ybs.core.errors import YbsError
 from ybs.frontends.gateway.store import SILENT_SECONDS, Store, StoreError, lease
 
 #: The process ends with this code when it has lost the lease (sysexits.h: EX_TEMPFAIL): whatever started it may start it again.
 LOST: Final = 75
 _LOCK: Final = int.from_bytes(b"ybs-chat")
 _LOOK_SECONDS: Final = 0.5
+#: Says in the connection's name since when it has the lease, in seconds since 1970.
+_SINCE: Final = text(
+    "SELECT set_config('application_name', concat(current_setting('application_name'), ' ',"
+    " extract(epoch FROM clock_timestamp())::bigint), false)"
+)
 _log = logging.getLogger("ybs.gateway.lease")
 
 
-def is_served(connection: Connection) -> bool:
-    """Return whether some gateway has the lease of a shared database."""
+def holder(connection: Connection) -> int | None:
+    """Return the process of the server that holds the lease of a shared database for some gateway; None: no gateway has it."""
     held = text(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1"
+        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         " AND classid = :high AND objid = :low"
     )
     high, low = divmod(_LOCK, 1 << 32)
-    return bool(connection.scalar(held, {"high": high, "low": low}))
+    return connection.scalar(held, {"high": high, "low": low})
+
+
+def keep_out(connection: Connection) -> None:
+    """Let no gateway serve until the transaction ends. Raises YbsError where one does."""
+    if not connection.scalar(select(func.pg_try_advisory_xact_lock(_LOCK))):
+        raise YbsError("A gateway serves from this database. End it first, on all machines.")
 
 
 class Lease:
@@ -65,6 +77,7 @@ class Lease:
                 return "Another gateway serves the chats; this one goes on when that one ends."
             raised = update(lease).values(number=lease.c.number + 1).returning(lease.c.number)
             self._number = self._connection.scalar(raised) or 0
+            self._connection.execute(_SINCE)
         except (DBAPIError, StoreError) as error:
             self.close()
             return f"The gateway's database cannot be reached: {getattr(error, 'orig', error)}"

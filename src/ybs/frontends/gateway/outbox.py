@@ -160,8 +160,10 @@ class Outbox:
         return found[0].message if found else ""
 
     async def forget(self, seconds: float) -> None:
-        """Forget messages that were posted so long ago."""
-        await self._store.change(ledger.delete().where(ledger.c.at < self._now() - seconds))
+        """Forget messages that were posted so long ago and are done with."""
+        is_old = ledger.c.at < self._now() - seconds
+        is_done = ledger.c.state.in_(("delivered", "failed"))
+        await self._store.change(ledger.delete().where(is_old & is_done))
         await self._store.change(gates.delete().where(gates.c.until < self._now()))
 
     # What is only shown
@@ -295,7 +297,7 @@ class Outbox:
     def _hopeless(self, row: "Row[Any]", place: Place, channel: Channel) -> str | None:
         if row.tries > MOST_TRIES:
             return row.error or "ybs ended each time while it was being sent"
-        if self._now() - row.at > MOST_AGE_SECONDS:
+        if row.error and self._now() - row.at > MOST_AGE_SECONDS:  # else the clock was set
             return "it could not be sent for a day"
         if channel.account != place.account:
             return "the channel has another account now"

@@ -5,6 +5,8 @@ share (`lease.py` says which of them serves). Modules keep their statements to t
 """
 
 import asyncio
+import os
+import socket
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +37,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ybs.config import private_file
 from ybs.core.errors import ConfigError, YbsError
+from ybs.core.version import VERSION
 
 T = TypeVar("T")
 metadata: Final = MetaData()
@@ -165,6 +168,8 @@ def insert_into(where: Connection | Engine, table: Table) -> "sqlite.Insert | po
 
 #: A database that is silent for so long is given up, in seconds; on its side, so is a gateway.
 SILENT_SECONDS: Final = 3
+#: PostgreSQL cuts the name of a connection at 63 bytes.
+_MOST_HOST: Final = 24
 
 
 def shared_engine(address: str) -> Engine:
@@ -177,10 +182,12 @@ def shared_engine(address: str) -> Engine:
         raise ConfigError(
             "gateway.database is no address of a PostgreSQL database: postgresql://USER@HOST/NAME"
         )
+    host = socket.gethostname()[:_MOST_HOST] or "-"
+    named = {"application_name": f"ybs {VERSION} {host}:{os.getpid()}"}  # `doctor.py` reads it
     alive = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": SILENT_SECONDS}
     silent = {"connect_timeout": SILENT_SECONDS, "tcp_user_timeout": SILENT_SECONDS * 1_000}
     url = url.set(drivername="postgresql+psycopg")
-    return create_engine(url, connect_args={**alive, **silent}, pool_pre_ping=True)
+    return create_engine(url, connect_args={**named, **alive, **silent}, pool_pre_ping=True)
 
 
 def _make_tables(connection: Connection) -> None:
@@ -209,9 +216,9 @@ class StoreError(YbsError):
     """The database cannot be used. Nothing has changed, and nothing was put in its place."""
 
     def __init__(self, engine: Engine, error: DBAPIError) -> None:
-        where = engine.url.render_as_string()
+        where, why = engine.url.render_as_string(), str(error.orig).partition("\n")[0]
         super().__init__(
-            f"The gateway's database {where} cannot be used: {error.orig}. It was left as it is."
+            f"The gateway's database {where} cannot be used: {why}. It was left as it is."
         )
 
 
@@ -228,6 +235,7 @@ class Store:
             with engine.begin() as connection:
                 _make_tables(connection)
         except DBAPIError as error:
+            engine.dispose()
             raise StoreError(engine, error) from error
         self._thread = ThreadPoolExecutor(1, "ybs-gateway-store")
 

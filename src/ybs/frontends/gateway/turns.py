@@ -40,6 +40,7 @@ QUEUE: Final = "turns"
 #: A turn in which the gateway died so often is not begun again.
 MOST_RECOVERIES: Final = 3
 _POLL_SECONDS: Final = 0.1
+_PAUSE_SECONDS: Final = 1.0
 _MOST_FORGOTTEN: Final = 500
 _NOTHING: Final = "(The model said nothing.)"
 _log = logging.getLogger("ybs.gateway.turns")
@@ -206,7 +207,17 @@ class Turns:
         return bool(running or waiting)
 
     async def run(self, turn_id: str) -> None:
-        """Run a turn, or go on with it: what the engine calls, any number of times."""
+        """Run a turn, or go on with it: what the engine calls, any number of times. While the database is out of order, it is tried again."""
+        while True:
+            try:
+                await self._run(turn_id)
+            except StoreError:  # the engine would note that the turn has failed
+                _log.warning("a turn waits for the database")
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return
+
+    async def _run(self, turn_id: str) -> None:
         row = await self._row(turn_id)
         if row is None or row.state == "done":
             return
@@ -215,6 +226,8 @@ class Turns:
         self.idle.clear()
         try:
             said = await self._answer(row)
+        except StoreError:
+            raise
         except YbsError as error:
             said = f"That did not work: {error}"
         finally:

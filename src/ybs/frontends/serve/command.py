@@ -53,7 +53,7 @@ def serve(arguments: "Namespace", host: Host) -> int:
     keep = None if settings.keep_minutes is None else settings.keep_minutes * 60
     listening = [place.listen()]
     if arguments.tcp:
-        listening.append(_tcp(arguments.tcp))
+        listening.append(listening_at("--tcp", arguments.tcp))
     place.make_token()
     tell(f"ybs: serving at {place.path}; Ctrl-C ends it")
     if arguments.tcp or not place.is_own:
@@ -100,8 +100,8 @@ async def _run(
     return code
 
 
-def _tcp(where: str) -> socket.socket:
-    """Return a socket at a port of this machine, or at the address that the person named."""
+def listening_at(option: str, where: str) -> socket.socket:
+    """Return a socket at a port of this machine, or at the address that the person named with an option. Raises YbsError."""
     address, _, port = where.rpartition(":")
     address = address.strip("[]") or LOOPBACK
     try:
@@ -110,6 +110,6 @@ def _tcp(where: str) -> socket.socket:
             (address, number), family=socket.AF_INET6 if ":" in address else socket.AF_INET
         )
     except (ValueError, OverflowError) as error:
-        raise YbsError(f"--tcp takes PORT or ADDRESS:PORT, not {where!r}.") from error
+        raise YbsError(f"{option} takes PORT or ADDRESS:PORT, not {where!r}.") from error
     except OSError as error:
         raise YbsError(f"ybs cannot listen at {where}: {error.strerror}.") from error
