@@ -3,7 +3,7 @@
 from ybs.core.conversation import Conversation
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Turn
-from ybs.guards.steering import HOW, Planning
+from ybs.guards.planning import HOW, Planning
 
 
 async def test_it_is_said_once_each_time_the_mode_begins():

@@ -1,4 +1,4 @@
-"""What reaches the model in the midst of a turn: the person's words (steering), and once how a plan is to end (planning)."""
+"""Steering: what the person says while a turn runs reaches the model at its next step."""
 
 from collections.abc import Awaitable, Callable
 
@@ -61,24 +61,3 @@ class Steering(Guard):
         """Go on where words came while the model wrote its last ones."""
         self._is_asked_for = bool(self._waiting)
         return self._is_asked_for
-
-
-HOW = (
-    "The mode is plan: you can read, and run commands that change nothing; nothing is changed. Ask first what you cannot find out. When you know what to do, "
-    "end your answer with the heading `Plan:` and numbered steps: the files, what changes, how it is checked. The person then decides."
-)
-
-
-class Planning(Guard):
-    """Tells the model about the mode. `is_planning` says whether it is in force."""
-
-    def __init__(self, is_planning: Callable[[], bool]) -> None:
-        self._is_planning = is_planning
-        self._is_told = False
-
-    async def before_step(self, turn: Turn) -> None:
-        """Say it when the mode has begun."""
-        is_planning = self._is_planning()
-        if is_planning and not self._is_told:
-            turn.say(UserMessage.of(HOW, origin="context"))
-        self._is_told = is_planning

@@ -23,7 +23,7 @@ from ybs.core.events import Event
 from ybs.core.hooks import CallHook
 from ybs.core.messages import Usage
 from ybs.core.ports import Confirm, Guard, Model
-from ybs.guards.steering import Planning
+from ybs.guards.planning import Planning
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer
 from ybs.session.journal import Journal, Syncing

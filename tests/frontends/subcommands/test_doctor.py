@@ -14,7 +14,7 @@ import pytest
 from hosts import this_host
 from serving import serving
 from ybs import cli
-from ybs.frontends.headless import doctor
+from ybs.frontends.subcommands import doctor
 from ybs.frontends.subcommands.finding import Finding, install, summary, write_findings
 from ybs.security.sandbox.sandbox import Sandbox
 
