@@ -15,8 +15,10 @@ from sqlalchemy import select
 from ybs.commands.figures import age
 from ybs.config import private_file
 from ybs.config.private_file import Busy
+from ybs.config.schema import Clone
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
+from ybs.frontends.gateway.clones import clone_of
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
 from ybs.frontends.gateway.lease import Lease, is_served
 from ybs.frontends.gateway.outbox import Outbox
@@ -93,7 +95,7 @@ def _start(
         os.chdir("/")  # the folder that it was started in may go away
         lease = None
         if settings.database:
-            lease = Lease(folder.database(settings), tell)
+            lease = Lease(folder.database(settings), tell, settings.projects)
             lease.take()
         with _serving(options) as (server, listening):
             made = Gateway(options, settings, channels, server.sessions, tell, lease)
@@ -198,7 +200,7 @@ async def _status(options: Options, settings: Settings, store: Store) -> _Said:
     channels, rows = await _channels(options, settings, store)
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
-        "turns_waiting": came["waiting"] + came["new"],
+        "turns_waiting": came.total() - came["done"],
         "messages_waiting": sent["pending"] + sent["attempting"],
         "messages_failed": sent["failed"],
         "people_waiting": len(await _people(settings, store).waiting()),
@@ -251,8 +253,13 @@ async def _doctor(options: Options, settings: Settings, store: Store) -> _Said:
     rows: list[tuple[str, bool, str]] = []
     rows.append(("settings", bool(settings.channels), ", ".join(settings.channels) or _NO_CHANNELS))
     for name, folder in settings.projects.items():
-        path = options.host.expand(folder, options.host.home)
-        rows.append((f"project {name}", path.is_dir(), str(path)))
+        is_clone = isinstance(folder, Clone)
+        path = (
+            clone_of(name, options.host)
+            if is_clone
+            else options.host.expand(folder, options.host.home)
+        )
+        rows.append((f"project {name}", is_clone or path.is_dir(), str(path)))
     await store.rows(select(inbox.c.id).limit(1))
     rows.append(("database", True, settings.database or str(GatewayFolder(options.host).path)))
     try:
