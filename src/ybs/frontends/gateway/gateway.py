@@ -193,7 +193,9 @@ class Gateway:
         try:
             await asyncio.wait((waiting, *running), return_when=asyncio.FIRST_COMPLETED)
             for task in running:
-                if task.done() and not task.cancelled() and task.exception() is not None:
+                if task.done() and not task.cancelled() and (error := task.exception()):
+                    if self._lease is not None:  # a tidy end would say that turns were stopped
+                        self._lease.end(str(error))
                     await task  # a part that cannot go on ends all; nothing is lost by that
             await waiting
         finally:

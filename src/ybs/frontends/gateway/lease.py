@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from ybs.frontends.gateway.store import SILENT_SECONDS, Store, StoreError, lease, workers
+from ybs.frontends.gateway.store import Store, StoreError, lease, workers
 
 #: The process ends with this code when it has lost the lease (sysexits.h: EX_TEMPFAIL): whatever started it may start it again.
 LOST: Final = 75
@@ -37,7 +37,7 @@ _HELD: Final = (
 GONE: Final = text(
     f"SELECT number FROM workers WHERE number NOT IN ({_HELD.format(kind=2, first=_WORKERS)}) FOR UPDATE SKIP LOCKED"  # noqa: S608 - numbers of this file
 )
-_MINE: Final = "SELECT l.number FROM workers w, lease l WHERE w.number = :number FOR SHARE"
+_MINE: Final = "SELECT l.number FROM workers w, lease l WHERE w.number = :number FOR SHARE OF w"
 _log = logging.getLogger("ybs.gateway.lease")
 
 
@@ -81,8 +81,6 @@ class Lease:
             Store(self._engine).close()  # makes the tables
             connection = self._connection = self._engine.connect()
             connection.detach()  # from the pool: to close it is to let go of the locks
-            for name, value in (("idle", 1), ("interval", 1), ("count", SILENT_SECONDS)):
-                connection.execute(text(f"SET tcp_keepalives_{name} = {value}"))
             sequence = func.pg_get_serial_sequence("workers", "number")
             self.number = connection.scalar(select(func.nextval(sequence))) or 0
             connection.execute(select(func.pg_advisory_lock(_WORKERS, self.number)))
@@ -139,7 +137,8 @@ class Lease:
 
     def check(self, connection: Connection) -> None:
         """End the process where it was struck out, or another gateway leads in its place; until the transaction ends neither can happen."""
-        leader = connection.scalar(text(_MINE), {"number": self.number})
+        mine = f"{_MINE}, l" if self.leads else _MINE
+        leader = connection.scalar(text(mine), {"number": self.number})
         if leader is None or (self.leads and leader != self.number):
             self.end("Other gateways took this one for dead, and go on with what it did.")
 

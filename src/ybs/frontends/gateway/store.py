@@ -209,7 +209,17 @@ def shared_engine(address: str) -> Engine:
     alive = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": SILENT_SECONDS}
     silent = {"connect_timeout": SILENT_SECONDS, "tcp_user_timeout": SILENT_SECONDS * 1_000}
     url = url.set(drivername="postgresql+psycopg")
-    return create_engine(url, connect_args={**alive, **silent}, pool_pre_ping=True)
+    engine = create_engine(url, connect_args={**alive, **silent}, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction] - the engine calls it
+        limits = {f"tcp_{name}": value for name, value in alive.items()}
+        limits["idle_in_transaction_session_timeout"] = SILENT_SECONDS * 1_000
+        for name, value in limits.items():
+            connection.execute(f"SET {name} = {value}")
+        connection.commit()
+
+    return engine
 
 
 def _make_tables(connection: Connection) -> None:
