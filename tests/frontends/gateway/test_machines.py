@@ -38,8 +38,9 @@ def asked_in(two: Machines, *, after: int = 0) -> set[int]:
 
 async def serve(two: Machines) -> None:
     """Start one that leads, and then the others, and bind the chats to the project."""
-    await two.all[0].start()
-    await two.led()
+    if two.all[0].process is None:
+        await two.all[0].start()
+        await two.led()
     await two.start()
     for chat in CHATS:
         two.platform.say("/project shop", chat=chat, person=chat)
