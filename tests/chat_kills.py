@@ -77,7 +77,8 @@ def set_trap(point: str, count: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "newer":
-        import_module(f"{GATEWAY}.lease").PROTOCOL += 1  # as of another version
+        lease: Any = import_module(f"{GATEWAY}.lease")
+        lease.PROTOCOL += 1  # as of another version
     elif sys.argv[1] != "-":
         set_trap(sys.argv[1], int(sys.argv[2]))
     from ybs.cli import main
