@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -141,22 +141,36 @@ async def gateway(owners: Iterable[int] = CHATS) -> AsyncGenerator[GatewayProces
                     await process.kill()
 
 
-class Machines(GatewayProcess):
-    """Two machines that share a database and a folder of the project: each start is on the other one."""
+class Machines:
+    """Machines that share a database and a folder of the project. Faults are those of the first one."""
 
-    def __init__(
-        self, folder: Path, platform: ChatPlatform, model: OpenAIServer, server: Postgres
-    ) -> None:
-        self.homes = [folder / "one", folder / "two"]
-        for home in self.homes:
-            super().__init__(home, platform, model, CHATS, server.url)
-        self.server = server
+    def __init__(self, all_: Sequence[GatewayProcess], server: Postgres) -> None:
+        self.all, self.server = all_, server
+        self.platform, self.model = all_[0].platform, all_[0].model
+        self.home, self.shop = all_[0].home, all_[0].shop
 
     async def start(self, point: str = "-", count: int = 1) -> None:
-        """Start it on the machine that it did not run on last."""
-        self.homes.reverse()
-        self.home = self.homes[0]
-        await super().start(point, count)
+        """Start all that do not run, the first to be killed at a point."""
+        for each in self.all:
+            if each.process is None or each.process.returncode is not None:
+                await (each.start(point, count) if each is self.all[0] else each.start())
+
+    async def kill(self) -> None:
+        """Kill the first."""
+        await self.all[0].kill()
+
+    async def kill_another(self) -> None:
+        """Kill the last, which has led since the first was killed."""
+        await self.all[-1].kill()
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait for the end of the first; return whether it came in time."""
+        return await self.all[0].ended(seconds)
+
+    async def led(self) -> None:
+        """Wait until one of them leads."""
+        before = self.platform.polls
+        await self.platform.until(lambda: self.platform.polls > before, 40)
 
     def transcripts(self) -> Iterable[str]:
         """Return the transcripts as the database has them."""
@@ -166,19 +180,22 @@ class Machines(GatewayProcess):
 
 
 @asynccontextmanager
-async def machines() -> AsyncGenerator[Machines]:
-    """Set two machines up, of which none has been started."""
+async def machines(count: int = 2) -> AsyncGenerator[Machines]:
+    """Set machines up, of which none has been started."""
     with TemporaryDirectory(prefix="ybs-") as folder:
         os.chmod(folder, 0o711)  # noqa: PTH101 - the database is another user's
         model = OpenAIServer([reply], is_repeated=True)
         with postgres(Path(folder) / "database") as server:
             async with ChatPlatform() as platform, model:
-                process = Machines(Path(folder), platform, model, server)
+                parts = (platform, model, CHATS, server.url)
+                homes = [Path(folder) / f"machine{n}" for n in range(1, count + 1)]
+                made = Machines([GatewayProcess(home, *parts) for home in homes], server)
                 try:
-                    yield process
+                    yield made
                 finally:
-                    if process.process is not None:
-                        await process.kill()
+                    for each in made.all:
+                        if each.process is not None:
+                            await each.kill()
 
 
 def reply(request: RecordedRequest) -> Entry:
@@ -199,7 +216,7 @@ def reply(request: RecordedRequest) -> Entry:
 class Run:
     """One run of faults; `problems` are what it found."""
 
-    def __init__(self, process: GatewayProcess, seed: int) -> None:
+    def __init__(self, process: GatewayProcess | Machines, seed: int) -> None:
         self.process, self.platform = process, process.platform
         self.random = random.Random(seed)
         self.tasks: dict[int, int] = {}
@@ -218,7 +235,8 @@ class Run:
             points = list(POINTS)
             for number in range(faults):
                 await self._fault(points[number % len(points)] if number % 3 else "")
-                if number % 2 or number == faults - 1:  # a turn is given up after three kills
+                is_last = isinstance(self.process, Machines) or number == faults - 1
+                if number % 2 or is_last:  # a turn is given up after three kills
                     await self._come_to_rest()
         finally:
             pressing.cancel()
@@ -236,6 +254,10 @@ class Run:
         if self.random.random() < 0.2:
             fault = self.random.choice(("drop_before", "drop_after", "half", "fail", "wait"))
             self.platform.knob(fault, self.random.choice(("sendMessage", "editMessageText")))
+        if isinstance(self.process, Machines) and self.random.random() < 0.5:
+            await asyncio.sleep(self.random.uniform(0, 4))
+            await self.process.kill_another()
+            self.kills["another one"] += 1
         if not await self.process.ended(8 if point else self.random.uniform(0.5, 5)):
             point = "some moment"
             await self.process.kill()
@@ -304,9 +326,9 @@ class Run:
         return found
 
 
-async def main(faults: int, seed: int, *, on_two: bool) -> int:
+async def main(faults: int, seed: int, count: int) -> int:
     """Play, and print what was found."""
-    async with machines() if on_two else gateway() as process:
+    async with machines(count) if count > 1 else gateway() as process:
         run = Run(process, seed)
         problems = await run.play(faults)
         sys.stdout.write(f"{sum(run.kills.values())} kills, {len(run.tasks)} tasks\n")
@@ -321,6 +343,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--machines", action="store_true", help="two that share a database")
+    parser.add_argument("--machines", type=int, default=1, help="so many that share a database")
     chosen = parser.parse_args()
-    sys.exit(asyncio.run(main(chosen.faults, chosen.seed, on_two=chosen.machines)))
+    sys.exit(asyncio.run(main(chosen.faults, chosen.seed, chosen.machines)))

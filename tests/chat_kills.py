@@ -1,4 +1,7 @@
-"""Runs ybs and kills the process at a named point: `python -m chat_kills POINT COUNT WORDS...` dies when the point is passed COUNT times."""
+"""Runs ybs and kills the process at a named point: `python -m chat_kills POINT COUNT WORDS...` dies when the point is passed COUNT times.
+
+The point `-` kills nothing, nor does `newer`, which makes it a gateway of a later version.
+"""
 
 import os
 import signal
@@ -73,7 +76,10 @@ def set_trap(point: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] != "-":
+    if sys.argv[1] == "newer":
+        lease: Any = import_module(f"{GATEWAY}.lease")
+        lease.PROTOCOL += 1  # as of another version
+    elif sys.argv[1] != "-":
         set_trap(sys.argv[1], int(sys.argv[2]))
     from ybs.cli import main
 

@@ -174,7 +174,7 @@ def test_the_schema_uses_the_words_of_its_dialect():
 def test_the_schema_describes_every_setting():
     schema = json_schema()
     objects = [schema, *schema["$defs"].values()]
-    assert len(objects) == 28
+    assert len(objects) == 29
     for each in objects:
         assert each["description"]
         assert each["additionalProperties"] is False

@@ -404,6 +404,12 @@ class Learning(Struct, frozen=True, kw_only=True):
 Section: TypeAlias = dict[str, Any]
 
 
+class Clone(Struct, frozen=True, forbid_unknown_fields=True):
+    """A project of a gateway that is cloned with git from an address."""
+
+    clone: Annotated[NotEmpty, Meta(description="What `git clone` takes.")]
+
+
 class Gateway(Struct, frozen=True, kw_only=True):
     """Chats, of `ybs gateway`. A project's settings have no say in it."""
 
@@ -423,9 +429,14 @@ class Gateway(Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     projects: Annotated[
-        dict[str, str],
-        Meta(description="Folders that the owner can bind a chat to, by name: `/project NAME`."),
+        dict[str, str | Clone],
+        Meta(
+            description='Folders that the owner can bind a chat to, by name: `/project NAME`; or clones that ybs makes itself: `{"clone": ADDRESS}`.'
+        ),
     ] = {}
+    turns_at_once: Annotated[
+        Positive, Meta(description="So many turns run at once on a machine; the others wait.")
+    ] = 64
     idle_hours: Annotated[
         Minutes | None,
         Meta(

@@ -55,6 +55,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     `is_shared`: others than the person speak or read there, so what the person wrote down about themselves is not told to the model.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
+    `session_mark` ends the names of new sessions, so that no other machine gives the same.
     `warnings` are told beside those of the configuration.
     """
 
@@ -76,6 +77,7 @@ class Options(Struct, frozen=True, kw_only=True):
     fork: bool = False
     is_shared: bool = False
     is_one_shot: bool = False
+    session_mark: str = ""
     commands: Commands | None = None
     guards: tuple[Guard, ...] = ()
     hooks: tuple[TurnHook, ...] = ()

@@ -103,7 +103,8 @@ class SessionParts:
 
     def _store(self) -> Store:
         config, host = self.environment.config, self.environment.host
-        return Store(host.expand(config.session.storage_path, self.environment.folder))
+        folder = host.expand(config.session.storage_path, self.environment.folder)
+        return Store(folder, self._options.session_mark)
 
     def next_model(self, loaded: Loaded) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.

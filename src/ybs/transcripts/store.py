@@ -30,10 +30,10 @@ _FORK: Final = " (fork)"
 
 
 class Store:
-    """The sessions of a folder. Names that people give never lead out of it."""
+    """The sessions of a folder. Names that people give never lead out of it. `mark` ends the names that new ones are given."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, mark: str = "") -> None:
+        self.folder, self._mark = folder, mark
 
     def sessions(self, *, project: str | None = None) -> list[Saved]:
         """List the sessions, or those of a project, the newest first. Empty and unreadable ones are left out."""
@@ -75,7 +75,7 @@ class Store:
 
     def create(self) -> str:
         """Make the file of a new session and return its name. Raises Unsafe and OSError."""
-        now = f"{PREFIX}{datetime.now():%Y%m%d-%H%M%S}"
+        now = f"{PREFIX}{datetime.now():%Y%m%d-%H%M%S}{self._mark}"
         for number in count(1):
             name = now if number == 1 else f"{now}-{number}"
             if self._make(name):

@@ -136,7 +136,7 @@ async def test_a_pressed_button_counts_once(tmp_path: Path, project: Path):
 async def test_a_forged_button_does_nothing(tmp_path: Path, project: Path):
     async with asked(tmp_path, project) as it:
         real = it.question.token("Yes")
-        assert len(real) == 22
+        assert len(real.partition(".")[2]) == 22
         for token in ("x", real[:-1], real + "A", real.swapcase(), f"{it.name}:yes", "0"):
             assert await it.chat.press(token) == NO_LONGER
         assert it.is_open()

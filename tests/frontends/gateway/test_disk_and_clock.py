@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from chat_faults import CHATS, GatewayProcess, gateway, machines, reply
+from chat_faults import CHATS, GatewayProcess, gateway, reply
 from chat_platform import ChatPlatform, Sent
 from postgres import postgres, programs
 from scripted import Entry, OpenAIServer
@@ -251,27 +251,3 @@ async def test_a_clock_that_jumps_loses_nothing(tmp_path: Path, monkeypatch: pyt
         await talk.task(4)
         assert talk.effects() == ["1", "2", "3", "4"]
         assert [*talk.answers().values()] == [1, 1, 1, 1]
-
-
-@needs_clock
-@needs_postgres
-async def test_machines_whose_clocks_differ_go_on_with_each_others_turns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    async with machines() as two:
-        clock, talk = Clock(tmp_path / "clock", monkeypatch), Talk(two)
-        await clock.set(+3)
-        await talk.begin()
-        await talk.asked(1)
-        await asyncio.sleep(2)  # the transcript is kept once a second
-        await two.kill()
-        count = len(asks(two))
-        await clock.set(-3)
-        await two.start()  # on the other machine
-        await two.platform.until(lambda: len(asks(two)) > count, 40)
-        assert '"ok": false' in (await two.run("doctor", "--format", "json"))
-        two.platform.press("Yes")
-        await talk.done(1)
-        await talk.task(2)
-        assert talk.effects() == ["1", "2"]
-        assert [*talk.answers().values()] == [1, 1]

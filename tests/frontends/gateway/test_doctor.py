@@ -76,12 +76,13 @@ async def test_who_serves_since_when_and_which_versions_are_connected(
         other = shared_engine(server.url)
     lease = Lease(other, print)
     await asyncio.to_thread(lease.take)
+    await lease.lead()
     try:
         found = await patient.found(server.url)
     finally:
         lease.close()
     assert found["lease"].detail.startswith("elsewhere")
-    assert "serves since 20" in found["lease"].detail
+    assert "leads since 20" in found["lease"].detail
     assert "\x1b" not in found["lease"].detail
     assert not found["versions"].ok
     assert f": 9.9; this is {VERSION}" in found["versions"].detail

@@ -1,13 +1,14 @@
-"""Gateways of two machines that share a real PostgreSQL database: one serves, and another one goes on when it ends."""
+"""Gateways of several machines that share a real PostgreSQL database: one leads, all work, and none does what another one does."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import signal
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
-from chat_faults import GatewayProcess, Machines, Run, machines
+from chat_faults import CHATS, Machines, Run, machines
 from postgres import programs
 from ybs.frontends.gateway.lease import LOST
 
@@ -24,97 +25,150 @@ async def two() -> AsyncGenerator[Machines]:
         yield made
 
 
-def other(two: Machines) -> GatewayProcess:
-    """Return the gateway of the machine that was not started last."""
-    made = GatewayProcess.__new__(GatewayProcess)
-    made.home, made.platform, made.model, made.shop = (
-        two.homes[1],
-        two.platform,
-        two.model,
-        two.shop,
-    )
-    return made
+async def until(is_so: Callable[[], object], seconds: float = 40) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():  # noqa: ASYNC110 - other processes
+            await asyncio.sleep(0.05)
 
 
-async def says(gateway: GatewayProcess, words: str) -> None:
-    """Wait until it has said some words on standard error."""
-    async with asyncio.timeout(40):
-        while words not in (gateway.home / "stderr").read_text():  # noqa: ASYNC110 - a file
-            await asyncio.sleep(0.1)
+def asked_in(two: Machines, *, after: int = 0) -> set[int]:
+    """Return the chats in which a question was asked since so many messages."""
+    return {sent.chat for sent in two.platform.sent[after:] if sent.buttons}
 
 
-async def asked(two: Machines, *, after: int = 0) -> None:
-    await two.platform.until(lambda: two.shows("Yes", after=after), 40)
-
-
-async def test_one_that_waits_goes_on_with_a_turn_of_one_that_was_killed(two: Machines):
-    started = monotonic()
+async def serve(two: Machines) -> None:
+    """Start one that leads, and then the others, and bind the chats to the project."""
+    if two.all[0].process is None:
+        await two.all[0].start()
+        await two.led()
     await two.start()
-    two.platform.say("/project shop")
-    await two.platform.until(lambda: two.platform.texts(), 40)
-    starting = monotonic() - started
-    waiting = other(two)
-    await waiting.start()
-    try:
-        await says(waiting, "goes on when that one ends")
-        two.platform.say("task 1")
-        await asked(two)
-        count = len(two.platform.sent)
-        await asyncio.sleep(1)
-        await two.kill()
-        killed = monotonic()
-        await asked(two, after=count)
-        assert monotonic() - killed < 4 * starting
-        two.platform.press("Yes")
-        await two.platform.until(
-            lambda: any("done 1." in each for each in two.platform.texts()), 20
-        )
-    finally:
-        await waiting.kill()
-    assert (two.shop / "effects").read_text() == "1\n"
+    for chat in CHATS:
+        two.platform.say("/project shop", chat=chat, person=chat)
+    await until(lambda: len(two.platform.sent) == len(CHATS))
+    await until(lambda: two.server.ask("SELECT count(*) FROM workers") == str(len(two.all)))
 
 
-async def test_one_that_lost_its_lease_ends_before_it_does_anything_else(two: Machines):
-    await two.start()
-    two.platform.say("/project shop")
-    await two.platform.until(lambda: two.platform.texts(), 40)
-    two.platform.say("task 1")
-    await asked(two)
-    assert two.process is not None
-    two.server.ask(
-        "UPDATE lease SET number = number + 1"
-    )  # another one has taken it, and this one has not noticed
-    two.platform.press("Yes")
-    assert await two.ended(20)
-    assert two.process.returncode == LOST
-    assert not (two.shop / "effects").exists()
+async def ask_in_all(two: Machines) -> dict[int, list[int]]:
+    """Have a turn ask something in each chat; return which chats each worker has, the leader's first."""
+    before = len(two.platform.sent)
+    for chat in CHATS:
+        two.platform.say(f"task {chat}", chat=chat, person=chat)
+    await until(lambda: asked_in(two, after=before) == {*CHATS})
+    found = dict[int, list[int]]()
+    for line in two.server.ask("SELECT worker, key FROM chats ORDER BY worker, key").splitlines():
+        worker, _, key = line.partition("|")
+        found.setdefault(int(worker), []).append(int(key.split(":")[3]))
+    return found
+
+
+async def answered(two: Machines, chats: list[int], *, after: int = 0) -> None:
+    for chat in chats:
+        sent = [each for each in two.platform.sent[after:] if each.chat == chat and each.buttons]
+        row = next(each for each in sent[-1].buttons[0] if each["text"] == "Yes")
+        two.platform.press("Yes", chat=chat, person=chat, token=row["callback_data"])
+    await until(lambda: all(says(two, chat, f"done {chat}.") for chat in chats))
+
+
+def says(two: Machines, chat: int, words: str) -> bool:
+    return any(words in each for each in two.platform.texts(chat))
+
+
+def effects(two: Machines) -> list[str]:
+    file = two.shop / "effects"
+    return sorted(file.read_text().split()) if file.exists() else []
+
+
+async def test_turns_run_on_both_and_what_is_said_in_chats_reaches_them(two: Machines):
+    await serve(two)
+    of = await ask_in_all(two)
+    leader, worker = of.values()
+    assert len(leader) == len(worker) == 3
+    there = worker[0]  # its turn runs on the machine that has no channels
+    two.platform.say("/stop", chat=there, person=there)
+    await until(lambda: says(two, there, "Stopped."))
+    two.platform.say("/mode plan", chat=there, person=there)
+    await until(lambda: says(two, there, "plan"))
+    id = two.server.ask(f"SELECT id FROM questions WHERE chat LIKE '%\n{worker[1]}'")
+    two.platform.say(f"/approve {id} yes", chat=worker[1], person=worker[1])
+    await answered(two, [*leader, worker[2]])
+    await until(lambda: says(two, worker[1], f"done {worker[1]}."))
+    assert effects(two) == sorted(str(chat) for chat in CHATS if chat != there)
+    assert two.server.ask("SELECT count(*) FROM questions") == "0"
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+async def test_the_turns_of_one_that_is_killed_go_on_elsewhere(two: Machines, killed: int):
+    await serve(two)
+    lost = [*(await ask_in_all(two)).values()][killed]
     count = len(two.platform.sent)
-    await two.start()
-    await asked(two, after=count)
-    two.platform.press("Yes")
-    await two.platform.until(lambda: any("done 1." in each for each in two.platform.texts()), 20)
-    assert (two.shop / "effects").read_text() == "1\n"
+    await two.all[killed].kill()
+    began = monotonic()
+    await until(lambda: asked_in(two, after=count) == {*lost})
+    assert monotonic() - began < 8  # 2 s on a machine that has nothing else to do
+    await answered(two, [*CHATS])
+    assert effects(two) == sorted(map(str, CHATS))
 
 
-async def test_a_database_that_goes_away_and_comes_back_loses_nothing(two: Machines):
-    await two.start()
-    two.platform.say("/project shop")
-    await two.platform.until(lambda: two.platform.texts(), 40)
+async def test_one_that_was_taken_for_dead_ends_before_it_does_anything_else(two: Machines):
+    await serve(two)
+    chats = [*(await ask_in_all(two)).values()][1]
+    two.server.ask("DELETE FROM workers WHERE number = (SELECT max(number) FROM workers)")
+    count = len(two.platform.sent)
+    assert await two.all[1].ended(20)
+    assert two.all[1].process is not None
+    assert two.all[1].process.returncode == LOST
+    await until(lambda: asked_in(two, after=count) == {*chats})
+    assert effects(two) == []
+    await answered(two, [*CHATS])
+    assert effects(two) == sorted(map(str, CHATS))
+
+
+async def test_a_database_that_goes_away_for_ten_seconds_loses_nothing(two: Machines):
+    await serve(two)
+    await ask_in_all(two)
     two.server.end(kill=True)
-    two.platform.say("task 1")
-    assert await two.ended(20)
-    await two.start()  # as what started it would; it waits
-    await says(two, "cannot be reached")
+    for each in two.all:
+        assert await each.ended(20)
+    two.platform.say("task 7", chat=1, person=1)
+    await two.start()  # as what started them would; they wait
+    await asyncio.sleep(10)
+    count = len(two.platform.sent)
     two.server.start()
-    await asked(two)
-    two.platform.press("Yes")
-    await two.platform.until(lambda: any("done 1." in each for each in two.platform.texts()), 20)
-    assert (two.shop / "effects").read_text() == "1\n"
+    await until(lambda: asked_in(two, after=count) == {*CHATS})
+    await answered(two, [*CHATS], after=count)
+    await until(lambda: says(two, 1, "echo 7"))
+    assert effects(two) == sorted(map(str, CHATS))
+    assert "cannot be reached" in (two.all[1].home / "stderr").read_text()
+
+
+async def test_turns_of_an_old_version_end_there_or_are_taken_up_by_the_new_one():
+    async with machines(3) as three:
+        leader, old, new = three.all
+        await leader.start()
+        await three.led()
+        await new.start("newer")
+        await serve(three)
+        of = await ask_in_all(three)
+        lost, kept = of.values()  # the newer one has no chats
+        assert old.process is not None
+        old.process.send_signal(signal.SIGSTOP)  # so that it is the newer one that leads next
+        count = len(three.platform.sent)
+        await leader.kill()
+        await until(lambda: asked_in(three, after=count) == {*lost})
+        old.process.send_signal(signal.SIGCONT)
+        await answered(three, [*CHATS])
+        assert effects(three) == sorted(map(str, CHATS))
+        of_old = f"SELECT count(*) FROM chats WHERE worker = {[*of][1]}"
+        await until(lambda: three.server.ask(of_old) == "0")
+        three.platform.say("task 7", chat=kept[0], person=kept[0])
+        count = len(three.platform.sent)
+        await until(lambda: asked_in(three, after=count) == {kept[0]})
+        assert three.server.ask(of_old) == "0"
 
 
 @pytest.mark.timeout(300)
 async def test_kills_on_two_machines_lose_nothing_and_run_nothing_twice(two: Machines):
-    assert await Run(two, seed=7).play(4) == []
+    assert await Run(two, seed=7).play(3) == []
 
 
 def test_an_address_that_is_none_is_refused_in_words(tmp_path: Path) -> None:

@@ -125,15 +125,16 @@ async def test_one_that_serves_is_ready_when_all_of_its_channels_are_connected(
     watched: Watched, loop: asyncio.AbstractEventLoop
 ):
     assert asked(watched.port, "/readyz") == (503, "starting\n")
-    watched.figures.stand_by()
-    assert asked(watched.port, "/readyz") == (200, "standby\n")
+    leads = False
+    watched.figures.serve(loop, lambda: leads)
+    assert asked(watched.port, "/readyz") == (200, "working\n")
     assert watched.values()["ybs_lease"] == 0
-    watched.figures.serve(loop)
+    leads = True
     assert "telegram is not connected" in asked(watched.port, "/readyz")[1]
     for name in ("telegram", 'a"b\\c\nd'):
         row = channel_states.insert().values(name=name, state="connected", at=0)
         await watched.store.change(row)
-    assert asked(watched.port, "/readyz") == (200, "serving\n")
+    assert asked(watched.port, "/readyz") == (200, "leading\n")
     found = watched.values()
     assert (found["ybs_lease"], found['ybs_channel_up{channel="telegram"}']) == (1, 1)
     assert found[r'ybs_channel_up{channel="a\"b\\c\nd"}'] == 1
@@ -148,7 +149,7 @@ def test_one_whose_event_loop_stands_still_does_not_live(
 ):
     assert asked(watched.port, "/healthz") == (200, "starting\n")
     watched.figures.serve(loop)
-    assert asked(watched.port, "/healthz") == (200, "serving\n")
+    assert asked(watched.port, "/healthz") == (200, "leading\n")
     monkeypatch.setattr("ybs.frontends.gateway.monitor._SILENT_SECONDS", 0.2)
     go_on = Event()
     loop.call_soon_threadsafe(go_on.wait)
@@ -205,7 +206,7 @@ async def answers(port: int, path: str, wanted: str, seconds: float = 40) -> Non
 async def test_a_gateway_that_runs_says_what_it_does():
     async with gateway() as process:
         port = await start(process)
-        await answers(port, "/readyz", "serving")
+        await answers(port, "/readyz", "leading")
         process.platform.say("hi there")
         await process.platform.until(lambda: "hello" in process.platform.texts(), 30)
         await answers(port, "/metrics", 'ybs_turns_ended_total{reason="done"} 1')
@@ -222,24 +223,14 @@ async def test_a_gateway_that_runs_says_what_it_does():
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
-async def test_one_that_stands_by_is_ready_until_the_database_is_gone():
+async def test_one_that_works_leads_when_the_leader_is_gone():
     async with machines() as two:
-        first = await start(two)
-        serving = two.process
-        await answers(first, "/readyz", "serving")
-        try:
-            two.home = two.homes[0]  # the other machine
-            second = await start(two)
-            await answers(second, "/readyz", "standby")
-            assert asked(second, "/healthz") == (200, "standby\n")
-            assert values(asked(second, "/metrics")[1])["ybs_lease"] == 0
-            two.server.end(kill=True)
-            await answers(second, "/readyz", "the database does not answer")
-            assert asked(second, "/healthz") == (200, "standby\n")
-            two.server.start()
-            await answers(second, "/readyz", "serving")
-        finally:
-            assert serving is not None
-            if serving.returncode is None:
-                serving.kill()
-            await serving.wait()
+        first = await start(two.all[0])
+        await answers(first, "/readyz", "leading")
+        second = await start(two.all[1])
+        await answers(second, "/readyz", "working")
+        assert asked(second, "/healthz") == (200, "working\n")
+        assert values(asked(second, "/metrics")[1])["ybs_lease"] == 0
+        await two.kill()
+        await answers(second, "/readyz", "leading")
+        assert values(asked(second, "/metrics")[1])["ybs_lease"] == 1

@@ -123,6 +123,7 @@ async def test_nothing_is_put_into_a_database_that_a_gateway_serves_from(
     (folder / "one.jsonl").write_bytes(LINES)
     lease = Lease(shared_engine(server.url), print)
     lease.take()
+    await lease.lead()
     try:
         (done,) = await copied(Files(folder), Tables(store), ())
     finally:

@@ -26,6 +26,7 @@ from ybs.session.questions import NO, Choice, choices_of
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
+    from ybs.frontends.gateway.fleet import Fleet
     from ybs.frontends.gateway.outbox import Outbox
 
 #: A longer command or diff goes along as a file, and its beginning stands in the message.
@@ -103,14 +104,15 @@ class Buttons:
     What a button is for does not outlive the process either: a question is asked anew when its turn is taken up, with new buttons.
     """
 
-    def __init__(self) -> None:
-        self._shown = dict[str, tuple[Place, Any, int]]()
+    def __init__(self, worker: int = 0) -> None:
+        """`worker` is the number of the gateway among those that share a database; each token begins with it."""
+        self._worker, self._shown = worker, dict[str, tuple[Place, Any, int]]()
 
     def show(self, of: object, place: Place, labels: Sequence[str]) -> tuple[tuple[Button], ...]:
         """Return buttons for a chat, each in a row of its own, by which one of the labels is chosen. `of` is what `pressed` gives back."""
         rows = list[tuple[Button]]()
         for number, label in enumerate(labels):
-            token = secrets.token_urlsafe(16)
+            token = f"{self._worker}.{secrets.token_urlsafe(16)}"
             self._shown[token] = place, of, number
             rows.append((Button(first_words(printable(label), _LONGEST_LABEL), token),))
         for token in list(self._shown)[: max(0, len(self._shown) - _MOST_BUTTONS)]:
@@ -130,8 +132,9 @@ class Buttons:
 class Asking:
     """Posts the questions of sessions and takes the answers."""
 
-    def __init__(self, outbox: "Outbox", people: People) -> None:
-        self.outbox, self.people, self.buttons = outbox, people, Buttons()
+    def __init__(self, outbox: "Outbox", people: People, fleet: "Fleet | None" = None) -> None:
+        self.outbox, self.people, self.fleet = outbox, people, fleet
+        self.buttons = Buttons(fleet.number if fleet else 0)
         self._chats = set[_Chat]()
         self._tasks = set[asyncio.Task[None]]()
 
@@ -206,6 +209,8 @@ class Asking:
         text = _text_of(asked, is_elsewhere=place != asked.chat.place)
         whole = f"{text}\n\n{_how_of(asked)}"
         await self.outbox.post(place, whole, id=post_id, buttons=buttons)
+        if self.fleet is not None:
+            await self.fleet.note_question(asked.id, place, asked.title)
         asked.posts.append((post_id, place, text))
 
     async def _post_file(self, asked: _Asked, place: Place) -> None:
@@ -220,6 +225,8 @@ class Asking:
         if asked.posting is not None:
             await asyncio.wait((asked.posting,))
         self.buttons.withdraw(asked)
+        if self.fleet is not None:
+            await self.fleet.forget_question(asked.id)
         for post_id, place, text in asked.posts:
             try:
                 message = await self.outbox.message_of(post_id)
@@ -229,6 +236,15 @@ class Asking:
                 _log.warning("a question could not be closed: %s", type(error).__name__)
 
     # What is answered
+
+    async def worker_of(self, incoming: Incoming, words: str) -> int:
+        """Return the number of the gateway that shows a button, or asks the question which words behind `/approve` name; 0: that of the chat."""
+        if incoming.button:
+            number = incoming.button.partition(".")[0]
+            return int(number) if number.isascii() and number.isdecimal() else 0
+        id = words.partition(" ")[0].upper()
+        known = await self.fleet.questions_in(incoming.place) if self.fleet and id else ()
+        return next((each.worker for each in known if each.id == id), 0)
 
     def is_question(self, of: object) -> bool:
         """Return whether a button is of a question."""
@@ -255,7 +271,8 @@ class Asking:
         word, _, reason = words.strip().partition(" ")
         asked = next((each for each in asked_here if each.id == name.upper()), None)
         if asked is None:
-            lines = [f"- `{each.id}` {each.title}" for each in asked_here]
+            known = await self.fleet.questions_in(incoming.place) if self.fleet else asked_here
+            lines = [f"- `{each.id}` {each.title}" for each in known]
             first = "No question of this ID is open here." if name else ""
             return "\n".join(filter(None, (first, *(lines or ["Nothing is asked here."]))))
         if not await self._may_answer(asked, incoming):

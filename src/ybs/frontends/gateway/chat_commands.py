@@ -137,7 +137,7 @@ class ChatCommands:
 
     async def _project(self, incoming: Incoming, key: str, argument: str) -> None:
         if not argument:
-            names = [*self._chats.projects, _OWN_FOLDER]
+            names = [*await self._chats.projects(), _OWN_FOLDER]
             items = tuple(MenuItem(line=f"/project {each}", label=each) for each in names)
             menu = Menu(title=f"Projects ({_OWN_FOLDER}: a folder of this chat)", items=items)
             await self._offer(incoming, key, Reply(menu=menu))

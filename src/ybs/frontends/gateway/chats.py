@@ -17,13 +17,15 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
-from ybs.config.schema import Gateway
+from ybs.config.schema import Clone, Gateway
 from ybs.core.envelope import Sink
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
 from ybs.frontends.gateway.asking import Asking
 from ybs.frontends.gateway.channel import Place, chat_of
+from ybs.frontends.gateway.clones import cloned
+from ybs.frontends.gateway.fleet import Fleet
 from ybs.frontends.gateway.store import Store, chats, inbox, insert_into, ledger, moves
 from ybs.frontends.gateway.transcripts import KeptTranscripts
 from ybs.frontends.serve.sessions import HostedSessions
@@ -48,6 +50,7 @@ _REDUCED: Final[Mapping[str, Any]] = {
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
 _PROGRAMS: Final = ("run_shell", "shell_job", "git")
 _ELSEWHERE: Final = "This conversation is open in another program on the machine. Close it there, or begin another one here: /new"
+_NOT_HERE: Final = "This conversation is not open on this machine. Send it again, or choose another project: /project"
 _log = logging.getLogger("ybs.gateway.chats")
 
 
@@ -147,9 +150,10 @@ class Chats:
         tools: Callable[[str, Place], tuple[Tool, ...]],
         asking: Asking,
         kept: KeptTranscripts | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         self._store, self._options, self._settings = store, options, settings
-        self._kept = kept
+        self._kept, self._fleet = kept, fleet
         self._hosted, self._hub = hosted, hosted.hub
         self._tools, self._asking = tools, asking
         self._opened: dict[str, Opened] = {}
@@ -161,10 +165,10 @@ class Chats:
         """Have the events of all sessions that are opened from now on told to this."""
         self._sink = sink
 
-    @property
-    def projects(self) -> dict[str, str]:
-        """The folders that a chat can be bound to, by name."""
-        return self._settings.projects
+    async def projects(self) -> list[str]:
+        """Return the names of the projects that a chat can be bound to."""
+        known = self._settings.projects.keys()
+        return sorted(await self._fleet.projects() | known) if self._fleet else [*known]
 
     async def enter(self, place: Place, person: str) -> str:
         """Return the key of a chat that somebody writes in; after many idle hours it begins anew, unless it has something to do."""
@@ -190,8 +194,11 @@ class Chats:
         """Do what `session` does, and return all that belongs to it."""
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (opened := self._opened.get(key)) is None:
+                row = await self._row(key)
+                if self._fleet is not None and row.worker != self._fleet.number:
+                    raise YbsError(_NOT_HERE)
                 await self._make_room()
-                opened = self._opened[key] = await self._open(await self._row(key))
+                opened = self._opened[key] = await self._open(row)
             opened.used_at = time.monotonic()
             return opened
 
@@ -209,7 +216,7 @@ class Chats:
 
     async def _open(self, row: "Row[Any]") -> Opened:
         place, beginning = place_of(row.key), Beginning()
-        options = self._options_of(row.key, self._folder(row), place, beginning)
+        options = self._options_of(row.key, await self._folder(row), place, beginning)
         options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
             options = replace(options, deny=(*options.deny, *_PROGRAMS))
@@ -254,23 +261,24 @@ class Chats:
             raise Busy(name)
         return self._hub.open(options.folder, options=options, resume=name or None)
 
-    def _folder(self, row: "Row[Any]") -> Path:
+    async def _folder(self, row: "Row[Any]") -> Path:
         """Return the project that a chat is bound to, or a folder of its own. Raises YbsError where the project is not there."""
         if row.project:
-            return self._project(row.project)
+            return await self._project(row.project)
         name = hashlib.sha256(row.key.encode()).hexdigest()[:16]
         folder = self._options.host.home / "ybs-chats" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _project(self, name: str) -> Path:
-        if name not in self.projects:
-            known = (
-                ", ".join(sorted(self.projects))
-                or "none; the settings name them, in gateway.projects"
-            )
+    async def _project(self, name: str) -> Path:
+        if name not in self._settings.projects:
+            names = ", ".join(sorted(await self.projects()))
+            known = names or "none; the settings name them, in gateway.projects"
             raise YbsError(f"There is no project {name[:80]!r} here. There are: {known}.")
-        folder = self._options.host.expand(self.projects[name], self._options.host.home)
+        entry, host = self._settings.projects[name], self._options.host
+        if isinstance(entry, Clone):
+            return await asyncio.to_thread(cloned, entry.clone, name, host)
+        folder = host.expand(entry, host.home)
         if not folder.is_dir():
             raise YbsError(f"The folder of the project {name!r} is not there: {folder}")
         return folder
@@ -286,6 +294,7 @@ class Chats:
             resume=None,
             fork=False,
             output_schema=None,
+            session_mark=f"-m{self._fleet.number}" if self._fleet else "",
             overrides={**given.overrides, **_REDUCED},
             sandbox=True,
             allow=(),
@@ -319,8 +328,8 @@ class Chats:
 
     async def bind(self, key: str, project: str) -> None:
         """Bind a chat to a project ("": a folder of its own); it begins a new session there. Raises YbsError for a name that is not known."""
-        if project:
-            self._project(project)
+        if project and (project in self._settings.projects or project not in await self.projects()):
+            await self._project(project)
         await self._save(key, session="", project=project)
         await self.close(key)
 
@@ -345,16 +354,25 @@ class Chats:
             await opened.session.inbox.abandon()
             await self.keep(opened)
             await self._hub.release(opened.session.id)
+            await self.let_go(key)
+
+    async def let_go(self, key: str) -> None:
+        """Leave a chat to any gateway that shares the database, where nothing of it is open or to be done here. Raises StoreError."""
+        if self._fleet is not None and key not in self._opened:
+            await self._fleet.let_go(key)
 
     async def aclose(self) -> None:
         """Close all of them."""
         for key in tuple(self._opened):
             await self.close(key)
 
-    async def close_idle(self) -> None:
-        """Close the sessions that nothing has happened in for long."""
-        for key, opened in tuple(self._opened.items()):
-            if time.monotonic() - opened.used_at > IDLE_SECONDS and _is_idle(opened):
+    async def close_idle(self, seconds: float = IDLE_SECONDS) -> None:
+        """Close the sessions that nothing has happened in for so long, and those whose chats have another id now."""
+        now_open = tuple(self._opened.items())
+        known = await self._fleet.chats() if self._fleet else self._opened.keys()
+        for key, opened in now_open:
+            is_unused = time.monotonic() - opened.used_at > seconds and _is_idle(opened)
+            if is_unused or key not in known:
                 await self.close(key)
 
     async def _make_room(self) -> None:

@@ -116,8 +116,7 @@ def _start(
                 stack.enter_context(Monitor(bound, engine, figures, channels))
             lease = None
             if settings.database:
-                lease = Lease(folder.database(settings), tell)
-                figures.stand_by()
+                lease = Lease(folder.database(settings), tell, settings.projects)
                 lease.take()
             server, listening = stack.enter_context(_serving(options))
             made = Gateway(options, settings, channels, server.sessions, tell, lease)
@@ -159,7 +158,7 @@ async def _run(
     figures: Figures,
 ) -> int:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    figures.serve(loop)
+    figures.serve(loop, made.leads)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal that started it may go
@@ -233,7 +232,7 @@ async def _status(options: Options, settings: Settings, store: Store) -> _Said:
     channels, rows = await _channels(options, settings, store)
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
-        "turns_waiting": came["waiting"] + came["new"],
+        "turns_waiting": came.total() - came["done"],
         "messages_waiting": sent["pending"] + sent["attempting"],
         "messages_failed": sent["failed"],
         "people_waiting": len(await _people(settings, store).waiting()),

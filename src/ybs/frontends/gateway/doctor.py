@@ -12,9 +12,11 @@ from sqlalchemy import Connection, select, text
 
 from ybs.config import private_file
 from ybs.config.private_file import Busy
+from ybs.config.schema import Clone
 from ybs.config.schema import Gateway as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.version import VERSION
+from ybs.frontends.gateway.clones import clone_of
 from ybs.frontends.gateway.gateway import GatewayFolder, make_channels
 from ybs.frontends.gateway.lease import holder
 from ybs.frontends.gateway.store import Store, channel_states, inbox
@@ -63,8 +65,13 @@ async def findings(options: Options, settings: Settings) -> list[Finding]:
         Finding("settings", bool(names), names or "no chat platform is set up: gateway.channels")
     ]
     for name, folder in settings.projects.items():
-        path = options.host.expand(folder, options.host.home)
-        found.append(Finding(f"project {name}", path.is_dir(), str(path)))
+        is_clone = isinstance(folder, Clone)
+        path = (
+            clone_of(name, options.host)
+            if is_clone
+            else options.host.expand(folder, options.host.home)
+        )
+        found.append(Finding(f"project {name}", is_clone or path.is_dir(), str(path)))
     states: dict[str, tuple[str, str]] = {}
     try:
         store = GatewayFolder(options.host).store(settings)
@@ -120,10 +127,10 @@ def _of_shared(connection: Connection) -> list[Finding]:
 
 
 def _of_gateways(connection: Connection) -> list[Finding]:
-    """Say which gateways are connected, of which versions, and which of them serves since when."""
+    """Say which gateways are connected, of which versions, and which of them leads since when."""
     leader = holder(connection)
     own = connection.scalar(text("SELECT current_setting('application_name')"))
-    serves = RUNS_NOT if leader is None else "a gateway serves, whose connection is not named"
+    serves = RUNS_NOT if leader is None else "a gateway leads, whose connection is not named"
     versions: dict[str, str] = {}
     for name, address, pid in connection.execute(_CONNECTIONS):
         parts = _NAME.fullmatch(name)
@@ -133,7 +140,7 @@ def _of_gateways(connection: Connection) -> list[Finding]:
         versions[who] = parts[1]
         if pid == leader:
             at = datetime.fromtimestamp(int(parts[4] or 0), UTC)
-            serves = f"{who} serves since {at:%Y-%m-%d %H:%M:%S} UTC"
+            serves = f"{who} leads since {at:%Y-%m-%d %H:%M:%S} UTC"
     listed = "; ".join(f"{who}: {version}" for who, version in versions.items())
     is_one = {*versions.values()} <= {VERSION}
     told = f"{listed or 'none is connected'}{'' if is_one else f'; this is {VERSION}'}"

@@ -30,8 +30,9 @@ from ybs.frontends.gateway.channel import (
 )
 from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.files import SendFile
+from ybs.frontends.gateway.fleet import LOOK_SECONDS, Fleet
 from ybs.frontends.gateway.lease import Lease
-from ybs.frontends.gateway.outbox import Outbox
+from ybs.frontends.gateway.outbox import OUTBOX_SECONDS, Outbox
 from ybs.frontends.gateway.people import WELCOME, People, Person, Policy
 from ybs.frontends.gateway.rates import Budget
 from ybs.frontends.gateway.reception import Reception
@@ -58,6 +59,8 @@ BUILT_IN: Final = ("discord", "matrix", "slack", "telegram", "whatsapp")
 #: So long running turns have at the end; the others go on with the next start.
 _GRACE_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 30.0
+#: How often the leader looks for workers that are gone.
+_REAP_SECONDS: Final = 0.25
 #: Events that are done, and messages that were delivered, are forgotten after so long.
 _KEPT_SECONDS: Final = 30 * 86_400.0
 _log = logging.getLogger("ybs.gateway")
@@ -70,11 +73,11 @@ class GatewayFolder:
         self.path = host.state_folder / "gateway"
         self.lock, self.log = self.path / "lock", self.path / "log"
 
-    def database(self, settings: Settings, name: str = "gateway") -> SqlEngine:
+    def database(self, settings: Settings) -> SqlEngine:
         """Return the engine of the database: the one of the settings, or a file. Raises ConfigError, Unsafe and OSError."""
         if settings.database:
             return shared_engine(settings.database)
-        return sqlite_engine(self.path / f"{name}.db")
+        return sqlite_engine(self.path / "gateway.db")
 
     def store(self, settings: Settings, lease: Lease | None = None) -> Store:
         """Open the database. Raises ConfigError, StoreError, Unsafe and OSError."""
@@ -97,23 +100,41 @@ class Gateway:
         folder = GatewayFolder(options.host)
         self._channels, self._say, self._lease = channels, say, lease
         self._store = store = folder.store(settings, lease)
+        self._fleet = fleet = Fleet(store, lease) if lease else None
         self._people = people = People(
             store, {n: Policy.of(n, settings.channels[n]) for n in channels}
         )
-        self.outbox = outbox = Outbox(store, channels, people.places_of_owners)
-        asking = Asking(outbox, people)
+        self.outbox = outbox = Outbox(
+            store,
+            channels,
+            people.places_of_owners,
+            look_seconds=LOOK_SECONDS if fleet else OUTBOX_SECONDS,
+        )
+        asking = Asking(outbox, people, fleet)
         budget = Budget(store, settings.usd_per_day)
         kept = KeptTranscripts(store, lease) if lease else None
         self.chats = Chats(
-            store, hosted, options, settings, tools=self._tools, asking=asking, kept=kept
+            store,
+            hosted,
+            options,
+            settings,
+            tools=self._tools,
+            asking=asking,
+            kept=kept,
+            fleet=fleet,
         )
         outbox.when_moved(self.chats.move)
-        turns = folder.database(settings, "turns")
-        self.turns = Turns(store, turns, self.chats, outbox, budget)
+        turns = sqlite_engine(folder.path / "turns.db")
+        most = settings.turns_at_once
+        self.turns = Turns(store, turns, self.chats, outbox, budget, at_once=most, fleet=fleet)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._scheduled = ScheduledRuns(options, self._tell_owner)
         self._doing = set[asyncio.Task[Any]]()
         self._taking = set[str]()
+
+    def leads(self) -> bool:
+        """Return whether the channels are this gateway's."""
+        return self._lease is None or self._lease.leads
 
     def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""
@@ -151,16 +172,16 @@ class Gateway:
 
     def _receive(self, incoming: Incoming) -> None:
         self._taking.add(incoming.id)
-        self._do(self._received(incoming))
+        self._do(self._received(incoming, self._reception.take(incoming)))
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)
         self._doing.add(task)
         task.add_done_callback(self._doing.discard)
 
-    async def _received(self, incoming: Incoming) -> None:
+    async def _received(self, incoming: Incoming, taken: Coroutine[Any, Any, None]) -> None:
         try:
-            await self._reception.take(incoming)
+            await taken
         except YbsError as error:  # it stays in the inbox, and is tried again
             _log.warning("an event could not be taken: %s", type(error).__name__)
         finally:
@@ -170,30 +191,58 @@ class Gateway:
         """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
         await self._store.change(update(channel_states).values(state="starting"))
         await self.turns.start()
-        await self._receive_new()
-        supervisors = {
-            name: Supervisor(name, channel, self.take, self._said(name, channel))
-            for name, channel in self._channels.items()
-        }
-        running = [asyncio.create_task(each.run()) for each in supervisors.values()]
-        parts = [
-            self.outbox.run(),
-            self._look(),
-            self.chats.keep_all(),
-            self._scheduled.run(),
-        ]
-        parts += [self._lease.watch()] if self._lease else []
-        running += map(asyncio.create_task, parts)
+        parts = [self._lead(), self._look(), self.chats.keep_all()]
+        if self._lease is not None and self._fleet is not None:
+            parts += [self._lease.watch(lambda: self.turns.count > 0), self._work(self._fleet)]
+        running = [asyncio.create_task(each) for each in parts]
         waiting = asyncio.create_task(stopped.wait())
         try:
             await asyncio.wait((waiting, *running), return_when=asyncio.FIRST_COMPLETED)
             for task in running:
-                if task.done() and not task.cancelled() and task.exception() is not None:
+                if task.done() and not task.cancelled() and (error := task.exception()):
+                    if self._lease is not None:  # a tidy end would say that turns were stopped
+                        self._lease.end(str(error))
                     await task  # a part that cannot go on ends all; nothing is lost by that
             await waiting
         finally:
             waiting.cancel()
             await self._end(running)
+
+    async def _lead(self) -> None:
+        """Serve the channels, as soon as no other gateway of the database does."""
+        if self._lease is not None:
+            await self._lease.lead()
+        supervisors = [
+            Supervisor(name, channel, self.take, self._said(name, channel))
+            for name, channel in self._channels.items()
+        ]
+        parts = [self.outbox.run(), self._scheduled.run(), *(each.run() for each in supervisors)]
+        if self._fleet is not None:
+            await self._fleet.reap()
+            parts += [self._share(self._fleet), self._fleet.show(self.outbox, self._do)]
+        await self._receive_new()
+        await asyncio.gather(*parts)
+
+    async def _share(self, fleet: Fleet) -> None:
+        """Give what a worker left, and what none could take, to those that are there."""
+        while True:
+            await asyncio.sleep(_REAP_SECONDS)
+            await fleet.reap()
+            await self._receive_new()
+
+    async def _work(self, fleet: Fleet) -> None:
+        """Take what the leader gives to this gateway."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for row in await fleet.given():
+                incoming = msgspec.json.decode(row.body, type=Incoming)
+                if row.state == "moved":
+                    await self.turns.enqueue(incoming, row.key)
+                elif incoming.id not in self._taking:
+                    self._taking.add(incoming.id)
+                    self._do(self._received(incoming, self._reception.given(incoming, row.role)))
+            if fleet.is_old:
+                await self.chats.close_idle(0.0)
 
     def _said(self, name: str, channel: Channel) -> Callable[[str, str], None]:
         """Return what a channel's supervisor tells its state to: the word and a sentence."""
@@ -229,7 +278,9 @@ class Gateway:
             (f"chats: {row.name}", printable(row.error) or row.state, row.state == "connected")
             for row in states
         ]
-        waits = f"{came['waiting'] + came['new']} turns, {sent['pending'] + sent['attempting']} messages"
+        waits = (
+            f"{came.total() - came['done']} turns, {sent['pending'] + sent['attempting']} messages"
+        )
         facts += [("chats: waiting", waits, True)]
         facts += [("chats: not delivered", str(sent["failed"]), not sent["failed"])]
         return facts
@@ -252,7 +303,8 @@ class Gateway:
             await self.outbox.forget(_KEPT_SECONDS)
             await self.turns.forget(_KEPT_SECONDS)
             await asyncio.sleep(_LOOK_SECONDS)
-            await self._receive_new()
+            if self._fleet is None:
+                await self._receive_new()
 
     async def _end(self, running: list["asyncio.Task[None]"]) -> None:
         self.turns.leave()
@@ -261,7 +313,8 @@ class Gateway:
         await asyncio.gather(*running, return_exceptions=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.turns.idle.wait(), _GRACE_SECONDS)
-        await self._store.change(update(channel_states).values(state="ended"))
+        if self._fleet is None or self._fleet.leads:
+            await self._store.change(update(channel_states).values(state="ended"))
         for channel in self._channels.values():
             with suppress(YbsError):
                 await channel.close()

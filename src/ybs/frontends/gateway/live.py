@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed, ToolStarted
 from ybs.frontends.gateway.channel import Capabilities, MaybeSentError, Place
 from ybs.frontends.gateway.formatting import literal
-from ybs.frontends.gateway.outbox import Outbox
 from ybs.session.session import Session
 
 #: A turn that is over sooner is not shown at all; afterwards something new is shown so often.
@@ -20,6 +19,18 @@ _LAST_SECONDS: Final = 10.0
 _GROWING: Final = " …"
 
 
+class Shows(Protocol):
+    """Shows what is not kept, as `Outbox` does."""
+
+    async def progress(self, place: Place, text: str, *, message: str) -> str:
+        """Show how far something is; return the platform's id of the message that shows it. Raises MaybeSentError."""
+        ...
+
+    async def show_typing(self, place: Place) -> None:
+        """Show that an answer is on its way."""
+        ...
+
+
 class Live:
     """Follows one turn of a session in a chat, from `async with` on.
 
@@ -28,7 +39,7 @@ class Live:
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: Shows,
         capabilities: Capabilities,
         place: Place,
         session: Session,

@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,20 +39,21 @@ class Figures:
     """Where the gateway stands, and what its sessions have done and used since it began: a sink of their events, which also logs each turn's end."""
 
     def __init__(self) -> None:
-        self.state: Literal["starting", "standby", "serving"] = "starting"
+        self._leads: Callable[[], bool] = lambda: True
         self._loop: asyncio.AbstractEventLoop | None = None
         self.turns, self.turn_seconds = Counter[str](), 0.0
         self.requests, self.seconds = Counter[str](), Counter[str]()
         self.tokens, self.usd = Counter[tuple[str, str]](), Counter[str]()
         self._began = dict[tuple[str, str], float]()
 
-    def stand_by(self) -> None:
-        """Note that another gateway serves."""
-        self.state = "standby"
+    @property
+    def state(self) -> Literal["starting", "working", "leading"]:
+        """Whether it runs yet, runs turns, or has the channels as well."""
+        return "starting" if self._loop is None else "leading" if self._leads() else "working"
 
-    def serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Note that this gateway serves, in an event loop."""
-        self.state, self._loop = "serving", loop
+    def serve(self, loop: asyncio.AbstractEventLoop, leads: Callable[[], bool]) -> None:
+        """Note that this gateway runs in an event loop; `leads` says whether it has the channels."""
+        self._leads, self._loop = leads, loop
 
     def is_stuck(self) -> bool:
         """Return whether the event loop does not go on; it is given some seconds."""
@@ -94,7 +95,7 @@ class Figures:
 
 
 class Monitor:
-    """Serves /metrics, /healthz and /readyz at a bound socket inside its `with`, in threads of its own: also while the gateway waits for its lease.
+    """Serves /metrics, /healthz and /readyz at a bound socket inside its `with`, in threads of its own: also while the gateway waits for its database.
 
     `engine` is asked for what waits; `channels` are the names of those that have to be connected.
     """
@@ -149,7 +150,7 @@ class Monitor:
             return "starting"
         try:
             with self._engine.connect() as connection:
-                if self._figures.state == "standby":
+                if self._figures.state == "working":
                     connection.execute(select(1))
                     return ""
                 up = _connected(connection)
@@ -174,7 +175,7 @@ class Monitor:
         try:
             with self._engine.connect() as connection:
                 found = _waiting(connection)
-                if self._figures.state == "serving":
+                if self._figures.state == "leading":
                     up = _connected(connection)
         except DBAPIError:
             found = []
@@ -189,7 +190,7 @@ def _of_process(figures: Figures) -> list[_Metric]:
     tokens = sorted(figures.tokens.items())
     return [
         ("info", "The version.", [((("version", VERSION),), 1)]),
-        ("lease", "1 where this gateway serves.", [((), figures.state == "serving")]),
+        ("lease", "1 where this gateway has the channels.", [((), figures.state == "leading")]),
         ("turns_ended_total", "Turns that ended here.", _by("reason", figures.turns)),
         ("turn_seconds_total", "What they took.", [((), figures.turn_seconds)]),
         ("model_requests_total", "Answers of models.", _by("model", figures.requests)),

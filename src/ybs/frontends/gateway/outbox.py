@@ -52,8 +52,7 @@ _PAUSE, _LONGER, _LONGEST = 3.0, 3.0, 900.0
 _UNREACHED_SECONDS: Final = 5.0
 #: So long at the end what is being sent may take.
 _GRACE_SECONDS: Final = 2.0
-#: How often the ledger is looked at for what other processes have put there.
-_LOOK_SECONDS: Final = 1.0
+OUTBOX_SECONDS: Final = 1.0
 #: For a message to a channel that this process does not run.
 _UNKNOWN: Final = Capabilities(length=1_000)
 _log = logging.getLogger("ybs.gateway.outbox")
@@ -92,7 +91,10 @@ class _Due(Struct, frozen=True):
 
 
 class Outbox:
-    """The ledger and its delivery. `now` is in seconds since 1970, `clock` counts seconds."""
+    """The ledger and its delivery. `now` is in seconds since 1970, `clock` counts seconds.
+
+    Every so many seconds (`look_seconds`) the ledger is looked at for what other processes have put there.
+    """
 
     def __init__(
         self,
@@ -100,11 +102,12 @@ class Outbox:
         channels: Mapping[str, Channel],
         owners: Owners | None = None,
         *,
+        look_seconds: float = OUTBOX_SECONDS,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self.channels, self._owners = store, channels, owners
-        self._now, self._clock = now, clock
+        self._now, self._clock, self._look_seconds = now, clock, look_seconds
         self._moved: Callable[[Place, str], Awaitable[None]] | None = None
         self._paces: dict[str, _Pace] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
@@ -221,7 +224,7 @@ class Outbox:
                     raise self._failure
                 pause = await self._begin_due()
                 try:
-                    async with asyncio.timeout(min(pause, _LOOK_SECONDS)):
+                    async with asyncio.timeout(min(pause, self._look_seconds)):
                         await self._wake.wait()
                 except TimeoutError:
                     pass
@@ -234,7 +237,7 @@ class Outbox:
 
     async def _begin_due(self) -> float:
         """Begin to send the next message of each chat that need not wait; return after how many seconds another one may be due."""
-        pause = _LOOK_SECONDS
+        pause = OUTBOX_SECONDS
         for due in await self._store.do(_heads):
             channel = self.channels.get(due.place.channel)
             if due.chat in self._sending or channel is None or not channel.account:

@@ -13,12 +13,14 @@ from ybs.config.schema import Gateway
 from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
 from ybs.frontends.gateway.channel import Incoming, Place
 from ybs.frontends.gateway.chat_commands import ChatCommands, command_in
+from ybs.frontends.gateway.chats import key_of
 from ybs.frontends.gateway.people import Admission
 from ybs.frontends.gateway.rates import Budget, Rates
 from ybs.frontends.gateway.store import Store, inbox
 
 if TYPE_CHECKING:
     from ybs.frontends.gateway.chats import Chats
+    from ybs.frontends.gateway.fleet import Fleet
     from ybs.frontends.gateway.turns import Turns
 
 #: Longer messages are refused: no platform has them from one person at once.
@@ -44,10 +46,11 @@ class Reception:
         turns: "Turns",
     ) -> None:
         self._store, self._asking, self._budget = store, asking, budget
-        self._chats, self._turns = chats, turns
+        self._chats, self._turns, self._fleet = chats, turns, asking.fleet
         self._rates = Rates(settings.per_minute)
         self._commands = ChatCommands(asking, budget, chats, turns)
         self._waiting = set[tuple[Place, str]]()
+        self._held = set[str]()
         self._locks = WeakValueDictionary[tuple[Place, str], asyncio.Lock]()
 
     async def take(self, incoming: Incoming) -> None:
@@ -99,9 +102,37 @@ class Reception:
             await self._settle(incoming, delete(inbox))  # what others write is not kept
             return
         is_owner = admission.role == "owner"
-        if await self._may_come(incoming, is_owner=is_owner):
-            await self._decide(incoming, is_owner=is_owner)
+        if incoming.id in self._held or await self._may_come(incoming, is_owner=is_owner):
+            if self._fleet is None or await self._is_ours(self._fleet, incoming, admission.role):
+                await self._decided(incoming, is_owner=is_owner)
+            return
         await self._settle(incoming, update(inbox).values(state="done"))
+
+    async def _is_ours(self, fleet: "Fleet", incoming: Incoming, role: str) -> bool:
+        """Give a message to a worker; return whether that is this gateway. Where none can take it yet, it stays new."""
+        name, words = command_in(incoming.text)
+        wanted = await self._asking.worker_of(incoming, words if name == "approve" else "")
+        key, waits = key_of(incoming.place, incoming.person), not (name or incoming.button)
+        worker = await fleet.hand(incoming, key, role=role, wanted=wanted, waits=waits)
+        if worker:
+            self._held.discard(incoming.id)
+        elif incoming.id not in self._held:
+            self._held.add(incoming.id)
+            text = "No gateway that has this project is there. This is answered when one is."
+            await self._asking.outbox.post(incoming.place, text, id=f"{incoming.id}:waits")
+        return worker == fleet.number
+
+    async def given(self, incoming: Incoming, role: str) -> None:
+        """Decide about a message that the leader gave to this gateway. Raises StoreError."""
+        lock = self._locks.setdefault((incoming.place, incoming.person), asyncio.Lock())
+        async with lock:
+            await self._decided(incoming, is_owner=role == "owner")
+
+    async def _decided(self, incoming: Incoming, *, is_owner: bool) -> None:
+        await self._decide(incoming, is_owner=is_owner)
+        await self._settle(incoming, update(inbox).values(state="done"))
+        if self._fleet is not None:
+            await self._chats.let_go(key_of(incoming.place, incoming.person))
 
     async def _may_come(self, incoming: Incoming, *, is_owner: bool) -> bool:
         """Return whether a message is not one too many; the first one that is, is answered."""
@@ -124,12 +155,15 @@ class Reception:
 
     async def _decide(self, incoming: Incoming, *, is_owner: bool) -> None:
         """Answer a message, or make it a turn."""
-        key = await self._chats.enter(incoming.place, incoming.person)
         text = incoming.text.strip()
         name, argument = command_in(text)
         if incoming.button:
             await self._press(incoming, is_owner=is_owner)
-        elif incoming.unsupported:
+            return
+        key = key_of(incoming.place, incoming.person)
+        if name != "approve":  # which may be of another chat
+            key = await self._chats.enter(incoming.place, incoming.person)
+        if incoming.unsupported:
             kind = plain(incoming.unsupported)
             await self._commands.say(incoming, f"I cannot read {kind}. Please write it as text.")
         elif len(text) > LONGEST_TEXT:
@@ -174,5 +208,5 @@ class Reception:
 
     async def _settle(self, incoming: Incoming, statement: Update | Delete) -> None:
         """Do something with the row of a message, unless that has become a turn."""
-        is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
-        await self._store.change(statement.where(is_new))
+        is_open = (inbox.c.id == incoming.id) & inbox.c.state.in_(("new", "given"))
+        await self._store.change(statement.where(is_open))

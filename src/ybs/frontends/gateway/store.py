@@ -1,7 +1,7 @@
 """The gateway's database: what came, what is to be sent, who may speak, and which session a chat is.
 
 One SQLite file in ybs's own folder, which no command of a model can reach, or a PostgreSQL database that gateways of several machines
-share (`lease.py` says which of them serves). Modules keep their statements to themselves and run them by `Store.do`.
+share (`lease.py` says which of them leads). Modules keep their statements to themselves and run them by `Store.do`.
 """
 
 import asyncio
@@ -29,11 +29,13 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    inspect,
     make_url,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.schema import CreateColumn
 
 from ybs.config import private_file
 from ybs.core.errors import ConfigError, YbsError
@@ -42,9 +44,11 @@ from ybs.core.version import VERSION
 T = TypeVar("T")
 metadata: Final = MetaData()
 
-#: Events of platforms. `body` is the Incoming as JSON. `state`: new (kept, nothing decided), waiting (a turn is queued), done.
+#: Events of platforms. `body` is the Incoming as JSON. `state`: new (kept, nothing decided), given (to the `worker` that is to decide, for
+#: somebody of this `role`), waiting (a turn is queued), moved (a queued turn that the `worker` has not taken up yet), done.
 #: `session` and `turns` are where the turn began: the transcript's name, and how many turns had begun in it before.
-#: `tries` counts how many times a turn was begun; `message` is the platform's id of the message that shows its progress.
+#: `tries` counts how many times a turn was begun; `message` is the platform's id of the message that shows its progress, and `live` what
+#: the leader is to show there next; `showing`: 1 while it does, 2 where nobody can tell whether it did.
 inbox: Final = Table(
     "inbox",
     metadata,
@@ -58,6 +62,10 @@ inbox: Final = Table(
     Column("turns", Integer, nullable=False, default=0),
     Column("tries", Integer, nullable=False, default=0),
     Column("message", String, nullable=False, default=""),
+    Column("worker", Integer, nullable=False, default=0, server_default="0"),
+    Column("role", String, nullable=False, default="", server_default=""),
+    Column("live", Text, nullable=False, default="", server_default=""),
+    Column("showing", Integer, nullable=False, default=0, server_default="0"),
 )
 
 #: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
@@ -113,6 +121,7 @@ people: Final = Table(
 )
 
 #: Chats, by the key of `chats.py`: the session that goes on there, and the project that its owner bound it to ("": a folder of its own).
+#: `worker` is the number of the gateway that has the session open; 0: none has.
 chats: Final = Table(
     "chats",
     metadata,
@@ -120,6 +129,26 @@ chats: Final = Table(
     Column("session", String, nullable=False, default=""),
     Column("project", String, nullable=False, default=""),
     Column("used_at", Float, nullable=False),
+    Column("worker", Integer, nullable=False, default=0, server_default="0"),
+)
+
+#: The questions that stand in chats (as `chat_of` names them), and the number of the gateway that asks.
+questions: Final = Table(
+    "questions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("chat", String, primary_key=True),
+    Column("worker", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+)
+
+#: The gateways of a database that several share: each start has a number of its own. `projects` are the names of those it has, as JSON.
+workers: Final = Table(
+    "workers",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("protocol", Integer, nullable=False),
+    Column("projects", Text, nullable=False),
 )
 
 #: What the channels of the running gateway do. `state` is a word of `supervisor.py`, `error` says why in a sentence.
@@ -142,7 +171,7 @@ spending: Final = Table(
     Column("usd", Float, nullable=False),
 )
 
-#: The number of the gateway that serves, in a database that several share.
+#: The number of the gateway that leads, in a database that several share.
 lease: Final = Table(
     "lease",
     metadata,
@@ -187,13 +216,29 @@ def shared_engine(address: str) -> Engine:
     alive = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": SILENT_SECONDS}
     silent = {"connect_timeout": SILENT_SECONDS, "tcp_user_timeout": SILENT_SECONDS * 1_000}
     url = url.set(drivername="postgresql+psycopg")
-    return create_engine(url, connect_args={**named, **alive, **silent}, pool_pre_ping=True)
+    engine = create_engine(url, connect_args={**named, **alive, **silent}, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction] - the engine calls it
+        limits = {f"tcp_{name}": value for name, value in alive.items()}
+        limits["idle_in_transaction_session_timeout"] = SILENT_SECONDS * 1_000
+        for name, value in limits.items():
+            connection.execute(f"SET {name} = {value}")
+        connection.commit()
+
+    return engine
 
 
 def _make_tables(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":  # gateways may start at once
         connection.execute(select(func.pg_advisory_xact_lock(int.from_bytes(b"ybs-made"))))
     metadata.create_all(connection)
+    for table in (inbox, chats):  # those of an earlier version lack columns
+        known = {each["name"] for each in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                made = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {made}")
     connection.execute(
         insert_into(connection, lease).values(id=1, number=0).on_conflict_do_nothing()
     )

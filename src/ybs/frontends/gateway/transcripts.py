@@ -27,7 +27,7 @@ from ybs.transcripts.store import checked
 
 
 class KeptTranscripts:
-    """The transcripts of one database; the stem of a file is its session's name. None but the gateway with the lease puts anything in."""
+    """The transcripts of one database; the stem of a file is its session's name. None but the worker of a session puts anything in."""
 
     def __init__(self, store: Store, lease: Lease) -> None:
         self._store, self._lease = store, lease
@@ -59,6 +59,9 @@ class KeptTranscripts:
         """Do so, or end the process: what comes next may be done once alone."""
         try:
             await self.put(file)
+            await self._store.rows(
+                select(1)
+            )  # where there was nothing to put, too, the lease is looked at
         except (YbsError, OSError) as error:
             self._lease.end(f"A transcript could not be kept: {error}")
 

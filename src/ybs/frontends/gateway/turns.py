@@ -22,6 +22,7 @@ from ybs.core.messages import AssistantMessage, Image
 from ybs.frontends.gateway.channel import Incoming
 from ybs.frontends.gateway.chats import Chats, Opened
 from ybs.frontends.gateway.files import prepared
+from ybs.frontends.gateway.fleet import Board, Fleet
 from ybs.frontends.gateway.live import Live
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.rates import Budget
@@ -30,15 +31,15 @@ from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.session.session import Session
 
-#: So many turns run at once; the others wait.
-AT_ONCE: Final = 64
 GIVEN_UP: Final = "This was given up: ybs ended {tries} times in the midst of it. Look at what it did before you ask for it again."
 STOPPED: Final = "Stopped."
 #: Turns of another version cannot be gone on with: it changes where a recovered turn could not be understood any more.
 VERSION: Final = "turn-1"
 QUEUE: Final = "turns"
-#: A turn in which the gateway died so often is not begun again.
-MOST_RECOVERIES: Final = 3
+#: A turn in which a gateway died so often is not begun again.
+MOST_TRIES: Final = 3
+#: More often than that; the engine is not to give up before.
+_MANY: Final = 1_000
 _POLL_SECONDS: Final = 0.1
 _PAUSE_SECONDS: Final = 1.0
 _MOST_FORGOTTEN: Final = 500
@@ -51,13 +52,20 @@ class Engine:
 
     A workflow's id is the platform's id of the event, so the same event twice is one turn; its partition is the chat, so turns of one
     chat come one after the other. What a workflow has done is written in the session's transcript and in the inbox: the engine keeps
-    only the id. One of these at a time in a process, and one process at a time with the database.
+    only the id. One of these at a time in a process, and one process at a time with the database. Among gateways that share turns, each
+    has an engine of its own: `worker` is the number of this start, and turns of another one are left alone.
     """
 
     def __init__(
-        self, database: SqlEngine, run: Callable[[str], Awaitable[None]], *, at_once: int
+        self,
+        database: SqlEngine,
+        run: Callable[[str], Awaitable[None]],
+        *,
+        at_once: int,
+        worker: int = 0,
     ) -> None:
         self._database, self._run, self._at_once = database, run, at_once
+        self._ending = f"@{worker}" if worker else ""
 
     async def start(self) -> None:
         """Connect, and go on with the turns that a killed process left. Raises StoreError."""
@@ -81,9 +89,10 @@ class Engine:
         await asyncio.to_thread(_forget_registered)
         DBOS(config=config)
 
-        @DBOS.workflow(name="turn", max_recovery_attempts=MOST_RECOVERIES + 1)
-        async def turn(turn_id: str) -> None:
-            await self._run(turn_id)
+        @DBOS.workflow(name="turn", max_recovery_attempts=_MANY)
+        async def turn(workflow_id: str) -> None:
+            if workflow_id.endswith(self._ending):
+                await self._run(workflow_id.removesuffix(self._ending))
 
         self._turn = turn
         DBOS.launch()
@@ -96,12 +105,13 @@ class Engine:
 
     async def enqueue(self, turn_id: str, partition: str) -> None:
         """Have a turn run when those before it in its partition have ended; one that is known already is left as it is."""
-        with SetWorkflowID(turn_id), SetEnqueueOptions(queue_partition_key=partition):
-            await DBOS.enqueue_workflow_async(QUEUE, self._turn, turn_id)
+        id = turn_id + self._ending
+        with SetWorkflowID(id), SetEnqueueOptions(queue_partition_key=partition):
+            await DBOS.enqueue_workflow_async(QUEUE, self._turn, id)
 
     async def cancel(self, turn_id: str) -> None:
         """Keep a turn from beginning, or from being begun again."""
-        await DBOS.cancel_workflow_async(turn_id)
+        await DBOS.cancel_workflow_async(turn_id + self._ending)
 
     async def known(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that it has."""
@@ -111,16 +121,9 @@ class Engine:
         )
         return {each.workflow_id for each in found}
 
-    async def given_up(self) -> list[str]:
-        """Return the turns in which the gateway died too often."""
-        found = await DBOS.list_workflows_async(
-            status="MAX_RECOVERY_ATTEMPTS_EXCEEDED", load_input=False, load_output=False
-        )
-        return [each.workflow_id for each in found]
-
     async def forget(self, turn_ids: Sequence[str]) -> None:
         """Forget turns that have ended."""
-        await DBOS.delete_workflows_async(list(turn_ids))
+        await DBOS.delete_workflows_async([each + self._ending for each in turn_ids])
 
     async def close(self) -> None:
         """End; what runs goes on with the next start."""
@@ -134,11 +137,20 @@ def _forget_registered() -> None:
 class Turns:
     """Runs the turns of all chats. `database` is the engine's; `budget` is told what a turn has cost."""
 
-    def __init__(
-        self, store: Store, database: SqlEngine, chats: Chats, outbox: Outbox, budget: Budget
+    def __init__(  # noqa: PLR0913 - each is a part of its own
+        self,
+        store: Store,
+        database: SqlEngine,
+        chats: Chats,
+        outbox: Outbox,
+        budget: Budget,
+        *,
+        at_once: int,
+        fleet: Fleet | None = None,
     ) -> None:
         self._store, self._chats, self._outbox, self._budget = store, chats, outbox, budget
-        self._engine = Engine(database, self.run, at_once=AT_ONCE)
+        self._fleet, self._worker = fleet, fleet.number if fleet else 0
+        self._engine = Engine(database, self.run, at_once=at_once, worker=self._worker)
         self._running: dict[str, str] = {}
         #: Set as long as no turn runs.
         self.idle = asyncio.Event()
@@ -147,13 +159,10 @@ class Turns:
         self._is_closing = False
 
     async def start(self) -> None:
-        """Go on with the turns that a killed process left, and tell the chats of those that are given up."""
+        """Go on with the turns that a killed process left."""
         await self._engine.start()
-        for turn_id in await self._engine.given_up():
-            row = await self._row(turn_id)
-            if row is not None and row.state != "done":
-                await self._finish(row, GIVEN_UP.format(tries=row.tries))
-        waiting = select(inbox).where(inbox.c.state == "waiting").order_by(inbox.c.at)
+        is_mine = (inbox.c.state == "waiting") & (inbox.c.worker == self._worker)
+        waiting = select(inbox).where(is_mine).order_by(inbox.c.at)
         rows = await self._store.rows(waiting)
         known = await self._engine.known([row.id for row in rows]) if rows else set[str]()
         for row in rows:
@@ -179,8 +188,8 @@ class Turns:
 
     async def enqueue(self, incoming: Incoming, key: str) -> None:
         """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
-        is_new = (inbox.c.id == incoming.id) & (inbox.c.state == "new")
-        await self._store.change(update(inbox).where(is_new).values(state="waiting", key=key))
+        is_open = (inbox.c.id == incoming.id) & inbox.c.state.in_(("new", "given", "moved"))
+        await self._store.change(update(inbox).where(is_open).values(state="waiting", key=key))
         await self._engine.enqueue(incoming.id, key)
 
     def running(self, key: str) -> bool:
@@ -195,7 +204,9 @@ class Turns:
     async def stop(self, key: str) -> bool:
         """Stop the turn of a chat that runs, and forget those that wait; return whether there was one."""
         running = self._running.get(key, "")
-        waits = (inbox.c.key == key) & (inbox.c.state == "waiting") & (inbox.c.id != running)
+        waits = (
+            (inbox.c.key == key) & inbox.c.state.in_(("waiting", "moved")) & (inbox.c.id != running)
+        )
         waiting = [row.id for row in await self._store.rows(select(inbox.c.id).where(waits))]
         for turn_id in waiting:
             await self._set(turn_id, state="done")
@@ -219,7 +230,10 @@ class Turns:
 
     async def _run(self, turn_id: str) -> None:
         row = await self._row(turn_id)
-        if row is None or row.state == "done":
+        if row is None or row.state == "done" or row.worker != self._worker:
+            return
+        if row.tries >= MOST_TRIES:
+            await self._finish(row, GIVEN_UP.format(tries=row.tries))
             return
         await self._set(turn_id, tries=row.tries + 1)
         self._running[row.key] = turn_id
@@ -240,14 +254,16 @@ class Turns:
             said = ""  # whoever stopped it was told so
         self._stopped.discard(turn_id)
         await self._finish(row, said)
+        await self._chats.let_go(row.key)  # where it could not be opened
 
     async def _answer(self, row: "Row[Any]") -> str:
         incoming = msgspec.json.decode(row.body, type=Incoming)
         opened = await self._chats.open(row.key)
         session = opened.session
         channel = self._outbox.channels[incoming.place.channel]
+        is_shown_here = self._fleet is None or self._fleet.leads
         live = Live(
-            self._outbox,
+            self._outbox if is_shown_here else Board(self._store, row.id),
             channel.capabilities,
             incoming.place,
             session,
