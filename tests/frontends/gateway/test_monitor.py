@@ -148,7 +148,7 @@ def test_one_whose_event_loop_stands_still_does_not_live(
     watched: Watched, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ):
     assert asked(watched.port, "/healthz") == (200, "starting\n")
-    watched.figures.serve(loop)
+    watched.figures.serve(loop, lambda: True)
     assert asked(watched.port, "/healthz") == (200, "leading\n")
     monkeypatch.setattr("ybs.frontends.gateway.monitor._SILENT_SECONDS", 0.2)
     go_on = Event()
