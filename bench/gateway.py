@@ -5,6 +5,9 @@ each call. Counted are, for each message, the time from the platform's update to
 byte to the message at the platform; their sum is ybs's own delay. `first` messages open their sessions, `later` ones go on in them, each spread
 evenly over the seconds; `at once` they all come in one moment. Memory is resident memory of the gateway and its children, CPU its own time for each message.
 A restart is timed from the start of the process, after a kill in the midst of turns, to the first request.
+
+`--workers 1 2 4` instead: so many gateways share a PostgreSQL database and the turns of 24 chats, each two at once, so that the model is what is
+waited for. Printed is how long all take, and the ratio to the first number of gateways.
 """
 
 import argparse
@@ -27,8 +30,10 @@ from process import memory_below
 
 from chat_faults import GatewayProcess
 from chat_platform import ChatPlatform
+from postgres import postgres
 
 MODEL_SECONDS = 1.0
+SHARED_CHATS, SHARED_AT_ONCE = 24, 2
 MOST_DELAY, MOST_MEGABYTES, MOST_RESTART = 0.5, 2.0, 2.0
 CHUNK = "data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": "{}"}}]}) + "\n\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -168,6 +173,51 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, facts[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
+async def shared(counts: list[int]) -> None:
+    """Print how long numbers of gateways take for the same turns."""
+    alone = dict[str, float]()
+    for count in counts:
+        took = await taken(count)
+        alone = alone or took
+        for kind, seconds in took.items():
+            times = alone[kind] / seconds
+            print(f"{count} gateways  {kind:6} {seconds:6.2f} s   {times:.2f} x", flush=True)
+
+
+async def taken(count: int) -> dict[str, float]:
+    """Return how many seconds gateways of one database take for turns that open sessions, and for later ones."""
+    found, chats = dict[str, float](), range(1, SHARED_CHATS + 1)
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="ybs-")))
+        await asyncio.to_thread(folder.chmod, 0o711)  # the database is another user's
+        server = stack.enter_context(postgres(folder / "database"))
+        platform = await stack.enter_async_context(ChatPlatform())
+        model: Any = await stack.enter_async_context(Model())
+        for number in range(count):
+            made = GatewayProcess(folder / f"m{number}", platform, model, chats, server.url)
+            file = made.home / ".config/ybs/config.json"
+            settings = json.loads(file.read_text())
+            settings["gateway"]["turns_at_once"] = SHARED_AT_ONCE
+            file.write_text(json.dumps(settings))
+            await made.start()
+            stack.push_async_callback(made.kill)
+        await until(lambda: platform.polls > 1, 60)
+        await until(lambda: server.ask("SELECT count(*) FROM workers") == str(count), 60)
+        for kind in ("first", "later"):
+            began = time.monotonic()
+            for chat in chats:
+                platform.say(f"task {kind}{chat}", chat=chat, person=chat)
+            names = {f"{kind}{chat}" for chat in chats}
+            ended = [f"done {name}" for name in names]
+            await until(lambda ended=ended: _said(platform) >= {*ended}, 120)
+            found[kind] = time.monotonic() - began
+    return found
+
+
+def _said(platform: ChatPlatform) -> set[str]:
+    return {sent.text.rstrip(".") for sent in platform.sent}
+
+
 async def restarted(gateway: GatewayProcess, chats: Chats) -> tuple[float, float]:
     """Kill the gateway in the midst of turns; return how many seconds after its start a turn of them is taken up, and its CPU time."""
     names = [f"kill{chat}" for chat in range(1, 11)]
@@ -188,7 +238,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the gateway.")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=20.0, help="the messages are spread over")
+    parser.add_argument("--workers", type=int, nargs="+", help="gateways that share the turns")
     options = parser.parse_args()
+    if options.workers:
+        asyncio.run(shared(options.workers))
+        return 0
     return 1 if asyncio.run(measure(options.sessions, options.seconds)) else 0
 
 
