@@ -241,7 +241,8 @@ def serve_protocol() -> str:
 
 def architecture() -> str:
     """Return the page with the lists of what stands around a model and looks at turns, as `agent/build.py` has them."""
-    before, _, rest = (ROOT / "docs/architecture.md").read_text().partition("<!-- lists -->\n")
+    page = ROOT / "docs/architecture.md"
+    before, _, rest = (page.read_text() if page.is_file() else "").partition("<!-- lists -->\n")
     after = rest.partition("<!-- end of lists -->\n")[2]
     tables = [("around the model", AROUND_MODEL), ("guard", GUARDS)]
     lists = "\n".join(

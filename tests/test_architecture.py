@@ -237,7 +237,7 @@ LATE_IMPORTS = {
     "security": 31,
     "session": 7,
     "tools": 45,
-    "transcripts": 3,
+    "transcripts": 2,
     "trust": 1,
 }
 

@@ -233,7 +233,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
                 "security/firewall/model.py",
                 "security/legible.py",
                 "router/model.py",
-                "router/model_classifier.py",  # is handed a model, and makes none
+                "router/classifier.py",  # is handed a model, and makes none
                 "tools/web.py",  # a page of the web, not a model
                 "frontends/gateway/webhook.py",  # the body of a request that came
                 "frontends/gateway/received.py",  # a file that somebody sent

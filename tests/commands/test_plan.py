@@ -7,7 +7,7 @@ import pytest
 from opened import Open
 from scripted import OpenAIServer
 from ybs.core.events import ToolFinished
-from ybs.guards.steering import HOW
+from ybs.guards.planning import HOW
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import call

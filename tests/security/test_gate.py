@@ -51,7 +51,7 @@ ALLOWED = {
     ("frontends/gateway/files.py", "file.write"): 1,  # a file that came with a message
     ("commands/learn.py", "file.write"): 1,  # the file of a command
     ("frontends/acp/command.py", "writer.write"): 1,  # to an agent, as JSON
-    ("frontends/acp/pipe.py", "self._writer.write"): 1,  # to an editor, as JSON
+    ("frontends/acp/command.py", "self._writer.write"): 1,  # to an editor, as JSON
     ("session/unsaved.py", "editor.write"): 1,  # a file, by way of the editor
     ("frontends/web/board.py", "input"): 1,  # tokens, of a count
     # A flag of the command line.

@@ -122,8 +122,10 @@ async def _fetch_parts(host: Host, progress: Progress) -> None:
         async with asyncio.TaskGroup() as tasks:
             for number, name in missing:
                 tasks.create_task(fetch(number, name))
-    except* ProviderDown as group:
-        raise group.exceptions[0] from None
+    except BaseExceptionGroup as group:  # what `except*` raises is in a group before Python 3.11.4
+        if (down := group.subgroup(ProviderDown)) is None:
+            raise
+        raise down.exceptions[0] from None
     finally:
         watch.cancel()
 

@@ -10,7 +10,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.builtin.git_plan import Arguments
+from ybs.tools.builtin.git_arguments import Arguments
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -2,22 +2,29 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from ybs.core.errors import Refused, ToolError
-from ybs.core.lazy import lazy
+from ybs.core.errors import ToolError
 from ybs.core.wording import listed, plural
 from ybs.git import moves as git_moves
-from ybs.git.client import Change, Git
+from ybs.git.client import Change
 from ybs.git.hardening import plain_message
 from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
-from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
+
+if TYPE_CHECKING:
+    from ybs.tools.builtin.git_arguments import Arguments
+from collections.abc import Sequence
+from pathlib import Path
+
+from ybs.core.errors import Refused
+from ybs.core.lazy import lazy
+from ybs.git.client import Git
+from ybs.security.paths.opening import read_beginning
 from ybs.tools.workspace import Workspace
 
 _GITLINK = "160000 "
@@ -432,14 +439,3 @@ def _mark(path: str) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return status.st_mtime_ns, status.st_size
-
-
-Action: TypeAlias = Literal["status", "diff", "log", "add", "commit", "branch", "restore"]
-
-
-class Arguments(Struct, frozen=True, kw_only=True):
-    """What git takes. UNSET keeps the schema short: each byte of it is in every request."""
-
-    action: Action | UnsetType = UNSET
-    paths: tuple[str, ...] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
