@@ -68,6 +68,12 @@ def is_unchanged(review: Review, path: str, folder: Path | None = None) -> bool:
     return now is not None and now.digest == file.digest
 
 
+def is_folder_unchanged(review: Review, path: str) -> bool:
+    """Return whether a trusted file, and each one below its folder, is what was trusted. What came later is not looked for."""
+    folder = path.rpartition("/")[0]
+    return all(is_unchanged(review, each) for each in {path, *review.paths(folder)})
+
+
 def reach_unchanged(review: Review | None, texts: Sequence[str], folder: Path, home: Path) -> Reach:
     """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
 

@@ -105,18 +105,25 @@ def _open_words(what: str, found: Reach, project: Any) -> str:
 
 def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
     """Say what the files of a project are for."""
-    for path in files:
+    beside: list[str] = []
+    for path, file in files.items():
         folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
         if is_skill(path):
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            words = _KINDS[folder] + _commands_of(path, folder, files[path])
+            words = _KINDS[folder] + _commands_of(path, folder, file)
             yield Item(place=visible(path), words=words, asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
+            if not (described or file.is_executable) or path.count("/") > 1:
+                beside.append(path)
+                continue
             words = "is a program that ybs would offer to the model as a tool"
             yield Item(place=visible(path), words=words, asks=described)
+    if beside:
+        words = f"has files beside these programs, which they may load: {', '.join(beside)}"
+        yield Item(place=TOOLS_FOLDER, words=visible(words, 20_000), asks=False)
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
