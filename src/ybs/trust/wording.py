@@ -12,6 +12,7 @@ from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
+from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import Reach
 
@@ -79,7 +80,7 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
         what = f"the MCP server {visible(name)}"
         words = _open_words(what, reach(tuple(words_in(server))), project)
         if words and project != "none":
-            yield Item(place=place, words=words)
+            yield Item(place=place, words=words + _reached_by(server))
     for _, profile in _entries(tree.get("profiles")):
         yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
 
@@ -93,6 +94,14 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
         yield value
     for each in value.values() if is_object(value) else value if is_list(value) else ():
         yield from _hooks_in(each)
+
+
+def _reached_by(server: Any) -> str:
+    """Say what a server gets beside the project: such files would have it as well."""
+    has_network = not (is_object(server) and server.get("network") is False)
+    names = dict.fromkeys(name for text in words_in(server) for name in names_in(text))
+    given = [*["the network"] * has_network, *(f"your variable {name}" for name in names)]
+    return visible(f" and has {', '.join(given)}", 20_000) if given else ""
 
 
 def _open_words(what: str, found: Reach, project: Any) -> str:
