@@ -151,7 +151,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - With the network open a command can send away what it can read.
 - A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Hooks of git are followed as far as they name in plain words what they run and load.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
-- A job in the background can exchange a file that a trusted project's hook, tool or server names between the look at it and its start.
+- A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
@@ -239,6 +239,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | plugins with 17 odd names, paths that lead out, pipes, links, 11 addresses for git | held |
 | 22 pictures, PDFs, archives and texts made to be large, deep or endless | held |
 | 12 disguised commands in the question about trust | shown |
+| the program of a trusted project's MCP server, changed before its first start and before a new one | ran with the granted variable: compared before each start: held by `tests/trust/test_after_trust.py` |
+| a module of the standard library's name put beside a trusted project's tool, a helper of it changed, the tool exchanged in an endless loop | ran with the tool's network and variable: it runs from a private copy of what is trusted: held by the same |
 
 ## Escapes
 

@@ -361,6 +361,15 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     assert not any("may run files" in line for line in lines_of(wanting(tree, group("./h"))))
     servers = {"mcpServers": {"s": {"command": "npx", "args": ["-y", "thing"]}}}
     assert any("the MCP server s runs `npx`" in line for line in lines_of(wanting(tree, servers)))
+    entry: dict[str, Any] = {"command": "npx", "env": {"A": "${TOKEN}"}, "args": ["${TOKEN}"]}
+    for network, end in (
+        (True, "the network, your variable TOKEN"),
+        (False, "your variable TOKEN"),
+    ):
+        given = lines_of(wanting(tree, {"mcpServers": {"s": {**entry, "network": network}}}))
+        assert any(line.endswith(f"it only reads the project and has {end}") for line in given)
+    bare = {"mcpServers": {"s": {"command": "npx", "network": False}}}
+    assert any(line.endswith("it only reads the project") for line in lines_of(wanting(tree, bare)))
     servers["mcpServers"]["s"]["project"] = "none"
     assert not any("may run" in line for line in lines_of(wanting(tree, servers)))
     profiles = {"profiles": {"p": group("make")}}

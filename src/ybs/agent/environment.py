@@ -271,6 +271,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
                 confirm=lambda: self.gate.confirm,
                 hide=lambda values: self.secrets.firewall.vault.keep(values),
                 may_share=self.incognito.may_write,
+                review=lambda: self.loaded.review,
             )
             pins = self.host.state_folder / "mcp.json" if self.incognito.may_write else None
             self.made.mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)

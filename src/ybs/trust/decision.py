@@ -7,7 +7,7 @@ byte changed, one file more or less, and the project is not trusted any more; th
 import os
 import struct
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,8 +19,9 @@ from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
+from ybs.trust.reach import Reach, reach
 from ybs.trust.wording import difference
 
 #: The text of a file is kept for showing a difference, up to this size.
@@ -65,6 +66,24 @@ def is_unchanged(review: Review, path: str, folder: Path | None = None) -> bool:
     except (OSError, Untrustable):
         return False
     return now is not None and now.digest == file.digest
+
+
+def is_folder_unchanged(review: Review, path: str) -> bool:
+    """Return whether a trusted file, and each one below its folder, is what was trusted. What came later is not looked for."""
+    folder = path.rpartition("/")[0]
+    return all(is_unchanged(review, each) for each in {path, *review.paths(folder)})
+
+
+def reach_unchanged(review: Review | None, texts: Sequence[str], folder: Path, home: Path) -> Reach:
+    """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
+
+    Raises ToolError where a file of the project that it reaches is not what was trusted.
+    """
+    found = reach(texts, folder, home)
+    for path in found.files:
+        if review is not None and not is_unchanged(review, path, folder):
+            raise ToolError(f"{visible(path)} is not the program that you trust")
+    return found
 
 
 def judge(

@@ -25,13 +25,15 @@ SKILLS = ".ybs/skills/"
 #: Of a skill in these folders, which several agents share, its words count; the rest of it are files of the project like any other.
 SHARED_SKILLS = PROJECT_SKILLS[1:]
 SKILL_FILE = "SKILL.md"
-#: A folder of this name is common, so only programs and descriptions of tools right in it count.
+#: A folder of this name is common, so it counts only where programs or descriptions of tools lie right in it.
 TOOLS_FOLDER = "tools"
 
 MOST_FILES = 400
 MOST_BYTES_OF_FILE = 1_000_000
 MOST_BYTES = 8_000_000
 _DEEPEST = 6
+#: What Python writes beside code, which differs with each run of it.
+_CACHE = "__pycache__"
 _PLAIN_TEXT = (".md", ".txt")
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -61,6 +63,7 @@ def gather(
         reader.add_tools()
         for path in reached(reader.files):
             reader.add(path, may_be_link=True)
+        reader.add_beside_tools()
         return _without_plain_skills(reader.files)
     finally:
         os.close(reader.root)
@@ -125,6 +128,23 @@ class _Reader:
             is_program = bool(mode & 0o111) and not stat.S_ISDIR(mode)
             if is_program or path.endswith(SIDECAR):
                 self.add(path)
+
+    def add_beside_tools(self) -> None:
+        """Read what tools in the folder of tools may load from beside them. What is too large or too much is left out: no tool sees it."""
+        if any(
+            path.startswith(f"{TOOLS_FOLDER}/") and (file.is_executable or path.endswith(SIDECAR))
+            for path, file in self.files.items()
+        ):
+            with suppress(Untrustable):
+                self._add_beside(TOOLS_FOLDER, _DEEPEST)
+
+    def _add_beside(self, folder: str, deepest: int) -> None:
+        for path, mode in self._entries(folder):
+            if stat.S_ISREG(mode):
+                with suppress(Untrustable):
+                    self.add(path)
+            elif stat.S_ISDIR(mode) and deepest and not path.endswith(f"/{_CACHE}"):
+                self._add_beside(path, deepest - 1)
 
     def _entries(self, path: str) -> Iterator[tuple[str, int]]:
         folder = self._open_folder(PurePosixPath(path).parts)

@@ -12,6 +12,7 @@ from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
+from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import Reach
 
@@ -79,7 +80,7 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
         what = f"the MCP server {visible(name)}"
         words = _open_words(what, reach(tuple(words_in(server))), project)
         if words and project != "none":
-            yield Item(place=place, words=words)
+            yield Item(place=place, words=words + _reached_by(server))
     for _, profile in _entries(tree.get("profiles")):
         yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
 
@@ -95,6 +96,14 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
         yield from _hooks_in(each)
 
 
+def _reached_by(server: Any) -> str:
+    """Say what a server gets beside the project: such files would have it as well."""
+    has_network = not (is_object(server) and server.get("network") is False)
+    names = dict.fromkeys(name for text in words_in(server) for name in names_in(text))
+    given = [*["the network"] * has_network, *(f"your variable {name}" for name in names)]
+    return visible(f" and has {', '.join(given)}", 20_000) if given else ""
+
+
 def _open_words(what: str, found: Reach, project: Any) -> str:
     if not found.unknown:
         return ""
@@ -105,18 +114,25 @@ def _open_words(what: str, found: Reach, project: Any) -> str:
 
 def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
     """Say what the files of a project are for."""
-    for path in files:
+    beside: list[str] = []
+    for path, file in files.items():
         folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
         if is_skill(path):
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            words = _KINDS[folder] + _commands_of(path, folder, files[path])
+            words = _KINDS[folder] + _commands_of(path, folder, file)
             yield Item(place=visible(path), words=words, asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
+            if not (described or file.is_executable) or path.count("/") > 1:
+                beside.append(path)
+                continue
             words = "is a program that ybs would offer to the model as a tool"
             yield Item(place=visible(path), words=words, asks=described)
+    if beside:
+        words = f"has files beside these programs, which they may load: {', '.join(beside)}"
+        yield Item(place=TOOLS_FOLDER, words=visible(words, 20_000), asks=False)
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:

@@ -22,7 +22,6 @@ from ybs.agent.user_hooks.names import (
     shown_arguments,
     shown_name,
 )
-from ybs.config.document import visible
 from ybs.config.tree import is_object
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
@@ -441,16 +440,12 @@ def _is_read_only(hook: Hook, environment: ToolEnvironment) -> bool:
 
     Raises ToolError where a file of the project that the command reaches is not what was trusted.
     """
-    from ybs.trust.decision import is_unchanged
-    from ybs.trust.reach import reach
+    from ybs.trust.decision import reach_unchanged
 
     review, is_open = environment.loaded.review, False
     for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
-        found = reach((hook.command,), folder, environment.host.home)
+        found = reach_unchanged(review, (hook.command,), folder, environment.host.home)
         is_open |= bool(found.unknown)
-        for path in found.files:
-            if review is not None and not is_unchanged(review, path, folder):
-                raise ToolError(f"{visible(path)} is not the program that you trust")
     return hook.project == "read" or (is_open and hook.project != "write")
 
 

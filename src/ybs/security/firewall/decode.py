@@ -42,7 +42,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 #: With what each group of four begins in the base64 of ASCII text: A (a zero byte), I to Z, a to f.
 _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
 #: The number that read_file, search_files, `cat -n` and `grep -n` put before a line.
-_NUMBER = rb"(?: {0,8}[0-9]{1,7}(?:[:-]?\t|:))?+"
+_NUMBER = rb"(?>(?: {0,8}[0-9]{1,7}(?:[:-]?\t|:))?)"  # Python 3.11.2 has a fault in what `?+` says
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
 _NEXT = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,40}(?=%|\\[xuU0-7]|&#))?"
 _ESCAPES = {

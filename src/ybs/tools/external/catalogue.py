@@ -98,10 +98,13 @@ class ExternalTool:
         path = self.program.in_project
         if not path:
             return
-        from ybs.trust.decision import is_unchanged
+        from ybs.trust.decision import is_folder_unchanged
 
-        if self._review is None or not is_unchanged(self._review, path):
-            raise Refused(f"{path} is not the program that the person trusts, so it is not run.")
+        if self._review is None or not is_folder_unchanged(self._review, path):
+            raise Refused(
+                f"{path} is not the program that the person trusts, or a file beside it is another one, "
+                "so it is not run until they trust the project again."
+            )
 
     def _output(self, ran: Ran) -> ToolOutput:
         if ran.timed_out:
@@ -354,7 +357,7 @@ class _Found:
             self.saying = Saying(problem=candidate.problem)
             return
         if candidate.sidecar is not None:
-            self.saying = Saying(answer=candidate.sidecar.read_bytes())
+            self.saying = Saying(answer=candidate.description())
             return
         self.key = key_of(candidate.program.path)
         if entry is not None and entry.description and entry.parameters:

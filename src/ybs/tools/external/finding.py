@@ -6,12 +6,12 @@ What lies in the project counts only where the person trusts the project, and on
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
 from ybs.config.paths import SIDECAR, sidecar_of
-from ybs.config.review import Review
+from ybs.config.review import ProjectFile, Review
 from ybs.config.schema import ExternalTool, Tools
 from ybs.security.paths.roots import Roots
 from ybs.tools.external.program import Program, is_python_tool
@@ -35,6 +35,14 @@ class Candidate(Struct, frozen=True, kw_only=True):
     is_expected: bool = True
     problem: str = ""
 
+    def description(self) -> bytes:
+        """Return what the sidecar says; of one of the project as it is trusted. Raises OSError."""
+        assert self.sidecar is not None  # noqa: S101 - who asks has looked
+        program = self.program
+        path = PurePosixPath(program.in_project or "?").with_name(self.sidecar.name)
+        file = program.files.get(str(path))
+        return file.data if file is not None else self.sidecar.read_bytes()
+
 
 def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Candidate]:
     """Yield the programs in their order: the settings first, then folder by folder, by name. Files are looked at."""
@@ -53,15 +61,34 @@ def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Ca
 def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candidate:
     path = roots.host.expand(entry.path, roots.folder).resolve()
     inside = _in_project(path, roots)
-    program = Program(path, entry.path, is_python=_is_python(path), in_project=inside)
+    program = Program(
+        path,
+        entry.path,
+        is_python=_is_python(path),
+        in_project=inside,
+        files=_files(inside, review),
+    )
     if inside and not _is_trusted(inside, review):
         return Candidate(program=program, entry=entry, problem=_NOT_TRUSTED)
-    sidecar = sidecar_of(str(path), os.path.isfile)
+
+    def is_there(name: str) -> bool:
+        within = _in_project(Path(name), roots)
+        return within in program.files if inside else os.path.isfile(name)  # noqa: PTH113
+
+    sidecar = sidecar_of(str(path), is_there)
     return Candidate(program=program, sidecar=Path(sidecar) if sidecar else None, entry=entry)
 
 
 def _is_trusted(path: str, review: Review | None) -> bool:
     return review is not None and review.is_trusted and path in review.files
+
+
+def _files(path: str, review: Review | None) -> dict[str, ProjectFile]:
+    """Return what a program of the project is run with: the trusted files below its folder, as they were when the trust was looked at."""
+    if not path or review is None or not _is_trusted(path, review):
+        return {}
+    folder = path.rpartition("/")[0]
+    return {each: review.files[each] for each in (path, *(review.paths(folder) if folder else ()))}
 
 
 def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> Iterator[Candidate]:
@@ -82,10 +109,13 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         inside = _in_project(real, roots)
         if (is_projects or inside) and not _is_trusted(inside, review):
             continue
+        if inside.startswith(f"{_COMMON}/") and not (review and review.files[inside].is_executable):
+            continue  # it is trusted as something that tools may load, not as a tool
         sidecar = sidecar_of(str(path), lambda name: Path(name).name in names)
         program = Program(
-            real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside
-        )
+            real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside,
+            files=_files(inside, review),
+        )  # fmt: skip
         if sidecar and is_projects and not _is_trusted(_in_project(Path(sidecar), roots), review):
             continue  # it came later than the trust, and a program that has one is not asked
         yield Candidate(

@@ -3,14 +3,20 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ybs.config import private_file
+from ybs.config.host import Host
+from ybs.config.review import ProjectFile
 from ybs.config.tool_needs import ToolNeeds
-from ybs.core.errors import ToolError
+from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, project_variables
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import Output
@@ -33,6 +39,8 @@ class Program(Struct, frozen=True):
     is_python: bool = False
     #: Its path from the project's folder, for one of the project: it is run only as long as it is what was trusted.
     in_project: str = ""
+    #: For such a one, what it is run with, by the path from the project's folder: itself, and what it may load from beside it.
+    files: Mapping[str, ProjectFile] = {}
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -114,12 +122,19 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
 
 
 async def run(job: Run, workspace: Workspace) -> Ran:
-    """Run a program to its end. Raises ToolError and OSError."""
+    """Run a program to its end; one of the project as a private copy of what is trusted. Raises ToolError and OSError."""
     if any(len(word) > _MOST_IN_ARGUMENT for word in job.words):
         raise ToolError("The arguments are too long for this tool.")
     shells = workspace.shells
     shells.starter.check()
-    own_programs = workspace.own_programs
+    with ExitStack() as stack:
+        placed = _placed(job.program, workspace.roots.host)
+        program = await asyncio.to_thread(stack.enter_context, placed)
+        return await _run(replace(job, program=program), workspace)
+
+
+async def _run(job: Run, workspace: Workspace) -> Ran:
+    shells, own_programs = workspace.shells, workspace.own_programs
     start = await asyncio.to_thread(own_programs.start, "tools", in_project=job.in_project)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
     output = Output(MOST_CHARS)
@@ -145,6 +160,30 @@ async def run(job: Run, workspace: Workspace) -> Ran:
     )
 
 
+@contextmanager
+def _placed(program: Program, host: Host) -> Generator[Program]:
+    """Have a program of the project in a folder of ybs's, which goes again, with exactly the bytes that are trusted.
+
+    So nothing that lies beside it in the project is loaded, and no file is exchanged between a look at it and its start.
+    Raises ToolError and OSError.
+    """
+    if not program.in_project:
+        yield program
+        return
+    kept = host.state_folder / "tools"
+    try:
+        private_file.make_folder(kept)
+    except ConfigError as error:
+        raise ToolError(str(error)) from error
+    with TemporaryDirectory(dir=kept.resolve(), ignore_cleanup_errors=True) as folder:
+        for path, file in program.files.items():
+            place = Path(folder, path)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_bytes(file.data)
+            place.chmod(0o700 if file.is_executable else 0o600)
+        yield replace(program, path=Path(folder, program.in_project))
+
+
 def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
     folder, needs, environ = workspace.roots.folder, job.needs, start.environ
     access = Access(
@@ -153,6 +192,7 @@ def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
         shown=(
             *shown_to(job.program, needs, workspace),
             *([start.folder] if start.is_apart else []),
+            *([job.program.path.parent] if job.program.in_project else []),
         ),
         declared={
             **project_variables(folder),

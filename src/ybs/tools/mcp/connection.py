@@ -80,6 +80,8 @@ class Connection:
         self._all = Offer()
         self._task: asyncio.Task[None] | None = None
         self._opened: Opened | None = None
+        #: It may not be started, so trying again would be of no use.
+        self._is_refused = False
         self._settled = asyncio.Event()
         self._has_changed = asyncio.Event()
 
@@ -92,6 +94,7 @@ class Connection:
         if self.state == "off" or (self._task is not None and not self._task.done()):
             return
         self.state, self.problem, self.remedies = "starting", "", ()
+        self._is_refused = False
         self._settled, self._has_changed = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._live(), name=f"mcp {self.server.name}")
         self._task.add_done_callback(self._give_up)
@@ -153,7 +156,7 @@ class Connection:
             began = loop.time()
             has_answered = await self._run() or has_answered
             tries = 0 if loop.time() - began > CALM_SECONDS else tries
-            if not has_answered or tries == MOST_RESTARTS or self.remedies:
+            if not has_answered or tries == MOST_RESTARTS or self.remedies or self._is_refused:
                 self.state = "failed"
                 self._settled.set()
                 self._tell(f"The MCP server {self.server.name} does not run: {self.problem}.")
@@ -193,7 +196,9 @@ class Connection:
         except TimeoutError:
             self.problem = f"it was not ready within {self.server.start_seconds:g} s"
         except Exception as error:  # somebody else's doing: the session goes on
-            self.problem, self.remedies = _words_of(error), _remedies_in(error)
+            self.problem, first = _words_of(error), _first_in(error)
+            self.remedies = first.remedies if isinstance(first, ToolError) else ()
+            self._is_refused = isinstance(first, Refused)
         finally:
             self._opened = None
         if opened is not None and (why := opened.why):
@@ -275,12 +280,12 @@ def _narrowed(offer: Offer, server: Server) -> Offer:
     return replace(offer, tools=tuple(tool for tool in offer.tools if tool.name in wanted))
 
 
-def _remedies_in(error: BaseException) -> tuple[Remedy, ...]:
-    """Return what the person can do, if the error says so, or the first of several errors."""
+def _first_in(error: BaseException) -> BaseException:
+    """Return the error, or the first of several."""
     while isinstance(error, BaseExceptionGroup):
         several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - of any kind
         error = several[0]
-    return error.remedies if isinstance(error, ToolError) else ()
+    return error
 
 
 def _words_of(error: Exception) -> str:

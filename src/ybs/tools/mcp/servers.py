@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from ybs.config.key_store import forget_key, has_key
 from ybs.config.network import Network
+from ybs.config.review import Review
 from ybs.config.tree import is_list, is_object
-from ybs.core.errors import ToolError
+from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.leases import Leases
 from ybs.core.messages import ToolCall
@@ -97,7 +98,7 @@ class Surface(Struct, frozen=True, kw_only=True):
     """What servers need of the session.
 
     `start` starts a held program, `is_off` says that the sandbox is switched off, `confirm` asks the person, and `hide` takes secrets that no model is to see.
-    `may_share`: a program may be another session's too, which one of an incognito session may not.
+    `may_share`: a program may be another session's too, which one of an incognito session may not. `review` is what the person decided about the project.
     """
 
     network: Network
@@ -107,6 +108,7 @@ class Surface(Struct, frozen=True, kw_only=True):
     confirm: Callable[[], Confirm]
     hide: Callable[[Sequence[str]], None]
     may_share: bool = True
+    review: Callable[[], Review | None] = lambda: None
 
 
 class Servers:
@@ -338,12 +340,26 @@ class Servers:
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
+        if server.is_projects:
+            self._check_trust(server)
         if is_held:
             key = key_of(server, self._workspace.roots.folder)
             launch = self._surface.start(resident_of(server, self._workspace, key, start))
         else:
             launch = launch_bare(server, self._workspace, start)
         return self._workspace.shells.marked(launch)
+
+    def _check_trust(self, server: Server) -> None:
+        """Look again, before each start, at all that a project's server reaches. Raises Refused."""
+        from ybs.trust.decision import reach_unchanged  # few projects have servers
+
+        roots = self._workspace.roots
+        try:
+            reach_unchanged(self._surface.review(), server.words, roots.folder, roots.host.home)
+        except ToolError as error:
+            raise Refused(
+                f"{error}, so it is not started: trust the project again (ybs trust)"
+            ) from error
 
     def _start_of(self, server: Server) -> Start:
         key = key_of(server, self._workspace.roots.folder)

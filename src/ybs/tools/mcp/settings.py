@@ -15,6 +15,7 @@ from ybs.security.firewall.vault import own_secrets
 from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
+from ybs.trust.wording import words_in
 
 Transport: TypeAlias = Literal["stdio", "http"]
 #: How other agents call the transports.
@@ -35,7 +36,7 @@ MOST_NAME: Final = 40
 #: A day.
 ASKING_SECONDS: Final = 86_400.0
 #: Fields of a server that no entry sets.
-_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root")
+_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -92,6 +93,8 @@ class Server(Struct, frozen=True, kw_only=True):
     is_editors: bool = False
     #: The folder of the plugin that it is of.
     root: str = ""
+    #: Every text of a project's entry, as the trust in it was read from.
+    words: tuple[str, ...] = ()
 
     @property
     def plugin(self) -> str:
@@ -228,6 +231,9 @@ def server_of(name: str, entry: Any) -> Server:
         raise BadServer(str(error)) from None
     is_projects, is_editors = origin == "project", origin == "editor"
     server = replace(server, name=name, is_projects=is_projects, is_editors=is_editors, root=root)
+    if is_projects:
+        own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
+        server = replace(server, words=tuple(words_in(own)))
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
