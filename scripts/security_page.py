@@ -239,6 +239,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | plugins with 17 odd names, paths that lead out, pipes, links, 11 addresses for git | held |
 | 22 pictures, PDFs, archives and texts made to be large, deep or endless | held |
 | 12 disguised commands in the question about trust | shown |
+| a session begun with `--trust` "in this run only", its server killed, the project's hooks exchanged, the turn taken up | the new hooks ran: the trust ends with the server: held by `tests/frontends/serve/test_serving.py` |
+| an added folder, of which nobody said that it is trusted, on the `PATH` of a trusted project's person | a hook of theirs ran its program: nothing is found there: held by `tests/security/test_own_programs.py` |
+| a project's `llm.model` that Ollama passes on to its cloud | the words left the machine: such a name is ignored: held by `tests/trust/test_project_settings.py` |
+| control characters, escape sequences and carriage returns within a token | the token stood in structured results, streams and, by `read_file`, in requests: masked: held by `tests/security/firewall/test_masking.py`. What a carriage return overwrites on a terminal is not put together again |
+| `ybs mcp import` of a cloned repository's file | the person said yes without seeing the variables: they are shown: held by `tests/frontends/subcommands/test_mcp.py` |
 | the program of a trusted project's MCP server, changed before its first start and before a new one | ran with the granted variable: compared before each start: held by `tests/trust/test_after_trust.py` |
 | a module of the standard library's name put beside a trusted project's tool, a helper of it changed, the tool exchanged in an endless loop | ran with the tool's network and variable: it runs from a private copy of what is trusted: held by the same |
 
