@@ -234,7 +234,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "frontends": 35,
     "providers": 8,
-    "security": 31,
+    "security": 29,
     "session": 7,
     "tools": 45,
     "transcripts": 2,
@@ -285,7 +285,9 @@ print(code, *loaded)
         )
     loaded = set(done.stdout.splitlines()[-1].split()[1:])
     assert "ybs.session.session" in loaded
-    needless = [each for each in _late_imports() if loaded >= {each[0], each[2]}]
+    # Those of the command line keep modules out of `ybs --version` (below).
+    later = [each for each in _late_imports() if not each[0].startswith("ybs.cli")]
+    needless = [each for each in later if loaded >= {each[0], each[2]}]
     assert needless == [], "the start loads these anyway: import them at the top"
 
 

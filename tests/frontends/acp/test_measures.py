@@ -1,7 +1,7 @@
 """What `ybs acp` may cost: an answer to `initialize`, a first update, a long session that is loaded, a session that does nothing.
 
 Times are those of the processor, and each is compared with a yardstick of the same minute, as a busy machine has slower processors: a bare Python that
-loads asyncio (some 0.07 s where the limits below mean 0.2 and 0.5 s), and the lines of the session read by the standard library (0.06 s).
+loads asyncio (some 0.07 s on an idle machine where `initialize` has 0.2 s), and the same session read without an editor (0.13 s where 0.5 s are allowed).
 """
 
 import gc
@@ -107,20 +107,24 @@ def test_initialize_and_the_load_of_ten_thousand_events_are_quick(project: Path,
     store = Store(host_at(home).sessions_folder)
     save(store, NAME, *history(10_000), project=str(project))
     lines = (store.folder / f"{NAME}.jsonl").read_bytes().splitlines()
-    started, read = min(_spent_by_python() for _ in range(3)), list[float]()
+    started = min(_spent_by_python() for _ in range(3))
+    decoded, read, took = list[float](), list[float](), list[float]()
     with Raws(project, home) as editor:
         editor.ask("initialize", protocolVersion=1)
         assert editor.seconds <= 3 * started
         where = {"cwd": str(project), "mcpServers": []}
         editor.ask("session/new", **where)
-        took: list[float] = []
         for _ in range(5):
             began = time.process_time()
             assert len([json.loads(each) for each in lines]) > 10_000
+            decoded.append(time.process_time() - began)
+            began = time.process_time()
+            assert len(store.read(NAME).lines) > 10_000
             read.append(time.process_time() - began)
             took.append(editor.ask("session/load", sessionId=NAME, **where))
             editor.ask("session/close", sessionId=NAME)
-        assert min(took) <= 8 * min(read)
+        assert min(read) <= 6 * min(decoded)
+        assert min(took) <= 4 * min(read)
 
 
 def _spent_by_python() -> float:

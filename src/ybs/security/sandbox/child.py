@@ -100,7 +100,9 @@ async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple
         async with asyncio.TaskGroup() as tasks:
             printed = tasks.create_task(_read(process.stdout, most_bytes))
             said = tasks.create_task(_read(process.stderr, _MOST_ERROR_BYTES, keeps_reading=True))
-    except ExceptionGroup as group:  # not `except*`: what that raises is in a group before Python 3.11.4
+    except (
+        ExceptionGroup
+    ) as group:  # not `except*`: what that raises is in a group before Python 3.11.4
         raise Failed(str(group.exceptions[0])) from None
     return printed.result(), said.result()
 

@@ -12,6 +12,8 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
+from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
+from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need
 
 if TYPE_CHECKING:
@@ -267,8 +269,6 @@ class Sandbox:
 
     def _code(self) -> list[str]:
         """Return how commands may name ybs's own code: from the folder that it lies in, and whole."""
-        from ybs.security.paths.own_code import code_in
-
         return [
             name
             for top in self.opened
@@ -283,9 +283,7 @@ class Sandbox:
 
         wall = self.wall(output, network=network, read_only=read_only)
         if wall == OWN_CODE:
-            from ybs.security.paths.own_code import OWN_CODE as WHY
-
-            return f"[it failed because a part of the project is read-only: {WHY}]"
+            return f"[it failed because a part of the project is read-only: {WHY_OWN_CODE}]"
         if wall == NO_NETWORK:
             return f"[it failed because {NO_NETWORK}; with network: true the person is asked for it{_FOR_KEYS}]"
         if wall in (GIT_READ_ONLY, NO_KEYS):
