@@ -51,7 +51,7 @@ test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
 test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs $(DONE)/synapse ## the tests that take longer than a moment
-	$(BIN)/python -m pytest -m slow -n 4 --timeout 240 $(ARGS)
+	$(BIN)/python -m pytest -m slow -n 3 --timeout 240 $(ARGS)
 
 test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
 	scripts/test_versions.sh $(PYTHONS)

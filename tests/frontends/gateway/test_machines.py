@@ -61,12 +61,23 @@ async def ask_in_all(two: Machines) -> dict[int, list[int]]:
     return found
 
 
-async def answered(two: Machines, chats: list[int], *, after: int = 0) -> None:
-    for chat in chats:
-        sent = [each for each in two.platform.sent[after:] if each.chat == chat and each.buttons]
-        row = next(each for each in sent[-1].buttons[0] if each["text"] == "Yes")
-        two.platform.press("Yes", chat=chat, person=chat, token=row["callback_data"])
-    await until(lambda: all(says(two, chat, f"done {chat}.") for chat in chats))
+async def answered(
+    two: Machines, chats: list[int], *, after: int = 0, restarts: bool = False
+) -> None:
+    """Say yes to what is asked in chats, and anew where it is asked anew, until all is done; `restarts` one that has ended meanwhile."""
+    pressed = set[str]()
+    async with asyncio.timeout(60):
+        while not all(says(two, chat, f"done {chat}.") for chat in chats):
+            for sent in [e for e in two.platform.sent[after:] if e.chat in chats and e.buttons]:
+                row = next(each for each in sent.buttons[0] if each["text"] == "Yes")
+                if row["callback_data"] not in pressed:
+                    pressed.add(row["callback_data"])
+                    two.platform.press(
+                        "Yes", chat=sent.chat, person=sent.chat, token=row["callback_data"]
+                    )
+            if restarts:  # as what started it would
+                await two.start()
+            await asyncio.sleep(0.1)
 
 
 def says(two: Machines, chat: int, words: str) -> bool:
@@ -103,7 +114,7 @@ async def test_the_turns_of_one_that_is_killed_go_on_elsewhere(two: Machines, ki
     count = len(two.platform.sent)
     await two.all[killed].kill()
     began = monotonic()
-    await until(lambda: asked_in(two, after=count) == {*lost})
+    await until(lambda: asked_in(two, after=count) >= {*lost})
     assert monotonic() - began < 8  # 2 s on a machine that has nothing else to do
     await answered(two, [*CHATS])
     assert effects(two) == sorted(map(str, CHATS))
@@ -117,7 +128,7 @@ async def test_one_that_was_taken_for_dead_ends_before_it_does_anything_else(two
     assert await two.all[1].ended(20)
     assert two.all[1].process is not None
     assert two.all[1].process.returncode == LOST
-    await until(lambda: asked_in(two, after=count) == {*chats})
+    await until(lambda: asked_in(two, after=count) >= {*chats})
     assert effects(two) == []
     await answered(two, [*CHATS])
     assert effects(two) == sorted(map(str, CHATS))
@@ -135,7 +146,7 @@ async def test_a_database_that_goes_away_for_ten_seconds_loses_nothing(two: Mach
     count = len(two.platform.sent)
     two.server.start()
     await until(lambda: asked_in(two, after=count) == {*CHATS})
-    await answered(two, [*CHATS], after=count)
+    await answered(two, [*CHATS], after=count, restarts=True)
     await until(lambda: says(two, 1, "echo 7"))
     assert effects(two) == sorted(map(str, CHATS))
     assert "cannot be reached" in (two.all[1].home / "stderr").read_text()
@@ -154,7 +165,7 @@ async def test_turns_of_an_old_version_end_there_or_are_taken_up_by_the_new_one(
         old.process.send_signal(signal.SIGSTOP)  # so that it is the newer one that leads next
         count = len(three.platform.sent)
         await leader.kill()
-        await until(lambda: asked_in(three, after=count) == {*lost})
+        await until(lambda: asked_in(three, after=count) >= {*lost})
         old.process.send_signal(signal.SIGCONT)
         await answered(three, [*CHATS])
         assert effects(three) == sorted(map(str, CHATS))
@@ -162,7 +173,7 @@ async def test_turns_of_an_old_version_end_there_or_are_taken_up_by_the_new_one(
         await until(lambda: three.server.ask(of_old) == "0")
         three.platform.say("task 7", chat=kept[0], person=kept[0])
         count = len(three.platform.sent)
-        await until(lambda: asked_in(three, after=count) == {kept[0]})
+        await until(lambda: asked_in(three, after=count) >= {kept[0]})
         assert three.server.ask(of_old) == "0"
 
 

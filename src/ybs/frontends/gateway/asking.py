@@ -7,7 +7,7 @@ asked in theirs. A question of the model's own (`ask_user`) is for the person wh
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -50,10 +50,17 @@ def plain(text: str) -> str:
     return literal(printable(text))
 
 
+async def nothing() -> None:
+    """Keep nothing: the files of one machine are enough."""
+
+
 class _Chat:
     """A chat whose session is followed."""
 
-    def __init__(self, place: Place, person: str, session: Session) -> None:
+    def __init__(
+        self, place: Place, person: str, session: Session, keep: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.keep = keep
         self.place, self.person, self.session = place, person, session
         self.asked = dict[str, _Asked]()
 
@@ -138,10 +145,19 @@ class Asking:
         self._chats = set[_Chat]()
         self._tasks = set[asyncio.Task[None]]()
 
-    def follow(self, key: str, place: Place, session: Session) -> Callable[[], None]:
-        """Ask in its chat whatever the session asks, until the returned function is called."""
+    def follow(
+        self,
+        key: str,
+        place: Place,
+        session: Session,
+        keep: Callable[[], Awaitable[None]] = nothing,
+    ) -> Callable[[], None]:
+        """Ask in its chat whatever the session asks, until the returned function is called.
+
+        `keep` has the transcript kept first: who takes the turn up asks again then, and does not take the call for one that had begun.
+        """
         person = place.chat if place.kind == "private" else unquote(key.rpartition(":")[2])
-        chat = _Chat(place, person, session)
+        chat = _Chat(place, person, session, keep)
         self._chats.add(chat)
 
         def hear(envelope: Envelope) -> None:
@@ -180,6 +196,7 @@ class Asking:
     # What is posted
 
     async def _ask(self, asked: _Asked) -> None:
+        await asked.chat.keep()
         try:
             for place in await self._places(asked):
                 await self._post(asked, place)

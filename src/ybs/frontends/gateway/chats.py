@@ -130,6 +130,10 @@ class Beginning(TurnHook):
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Have the transcript kept."""
         del call, effect, paths
+        await self.kept()
+
+    async def kept(self) -> None:
+        """Return when the transcript is kept."""
         if self.keep is not None:
             await self.keep()
 
@@ -235,7 +239,7 @@ class Chats:
             lost = row.session if self._kept else ""
             shared = await asyncio.to_thread(self._opening, options, "")
         shared.session.subscribe(self._sink)
-        leave = self._asking.follow(row.key, place, shared.session)
+        leave = self._asking.follow(row.key, place, shared.session, beginning.kept)
         forget = self._hosted.adopt(shared)
 
         def left() -> None:
