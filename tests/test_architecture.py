@@ -64,6 +64,7 @@ class Facts:
         self.functions: list[tuple[str, int]] = []  # the dotted name and the length in lines
         self.late: set[tuple[int, str]] = set()  # line and module of those inside functions
         self.prints: list[str] = []
+        self.classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         typing = {
             each.lineno for node in tree.body if isinstance(node, ast.If) for each in node.body
         }
@@ -115,6 +116,15 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
         if name.split(".")[0] not in allowed and not name.startswith("ybs.core")
     ]
     assert wrong == []
+
+
+def test_no_two_public_classes_have_the_same_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in facts_of(path).classes:
+            if not name.startswith("_"):
+                places.setdefault(name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_core_does_no_input_or_output() -> None:
@@ -313,11 +323,11 @@ def test_who_does_not_route_loads_no_router() -> None:
 @pytest.mark.integration
 def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None:
     start = """
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Policy, Subject
-policy = Policy(Safety(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
+policy = Policy(SafetySettings(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
 def judge(name, effect, **subject):
     policy.decide(ToolCall(id="1", name=name), effect, Preview(title="x"), Subject(**subject))
 judge("read_file", "read", paths=("a",))
