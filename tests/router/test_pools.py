@@ -193,11 +193,11 @@ async def test_processes_that_take_at_once_do_not_take_more_than_there_is(tmp_pa
 from pathlib import Path
 from ybs.config.router import PoolLimits
 from ybs.router.database import Database
-from ybs.router.pools import Estimate, Lease, Pools
+from ybs.router.pools import Estimate, Reservation, Pools
 pools = Pools(Database.open(Path({str(tmp_path / "r.sqlite3")!r}), may_write=True),
               {{"p": PoolLimits(usd_per_day=1.0)}}, lambda: {NOON})
 found = [pools.reserve("p", "a", Estimate(usd=0.1)) for _ in range(8)]
-print(sum(isinstance(each, Lease) for each in found))
+print(sum(isinstance(each, Reservation) for each in found))
 """
     running = [
         await asyncio.create_subprocess_exec(
