@@ -55,14 +55,14 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
-- **What runs later.** One table (`src/ybs/security/paths/later.py`) names the files that other programs act on by themselves (editors, shells, hook
+- **What runs later.** One table (`src/ybs/security/paths/autorun.py`) names the files that other programs act on by themselves (editors, shells, hook
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
   (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
-  told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_later_watch.py`).
+  told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_autorun_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
   for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
   From the first background job on the commands of a session share one network of their own, with a loopback and nothing else, so that they reach

@@ -355,7 +355,7 @@ def test_an_error_is_one_line_and_its_code(
     def fail(_arguments: object) -> int:
         raise error
 
-    monkeypatch.setattr(cli, "open_door", fail)
+    monkeypatch.setattr(cli, "start_frontend", fail)
     assert cli.main(["go on"]) == code
     assert capsys.readouterr().err == f"ybs: {error}\n"
 
@@ -376,7 +376,7 @@ def test_a_code_that_is_known_outlives_what_can_no_longer_be_written(
             raise OSError(EIO, "Input/output error")
 
     muted: list[int] = []
-    monkeypatch.setattr(cli, "open_door", lambda _arguments: 129)
+    monkeypatch.setattr(cli, "start_frontend", lambda _arguments: 129)
     monkeypatch.setattr(cli, "mute", muted.append)
     monkeypatch.setattr(sys, "stdout", Gone())
     assert cli.main(["go on"]) == 129

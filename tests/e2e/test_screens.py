@@ -129,7 +129,7 @@ ALLOWED = ("--allow", "run_shell(echo *)", "--allow", "run_shell(sleep *)")
 
 def said(*parts: Any) -> ScriptedAnswer:
     """Say something, with the numbers of a real answer."""
-    return answer(*parts, usage=Usage(input_tokens=2_431, output_tokens=187), piece_size=20)
+    return answer(*parts, usage=Usage(input_tokens=2_431, output_tokens=187), chunk_size=20)
 
 
 def cut(text: str, pieces: int) -> Interrupted:

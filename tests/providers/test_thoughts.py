@@ -117,7 +117,7 @@ def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(
 def test_thinking_before_a_call_stays_before_it():
     draft = Assembly("m", "openai")
     draft.add_text("<think>which file? </thi")
-    draft.add_call_piece(0, id="c1", name="look", arguments="{}")
+    draft.add_call_delta(0, id="c1", name="look", arguments="{}")
     content = draft.message().content
     assert content[0] == Thinking(text="which file? </thi", provider="openai")
     assert [type(part).__name__ for part in content] == ["Thinking", "ToolCall"]

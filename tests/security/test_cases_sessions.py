@@ -123,7 +123,7 @@ async def test_f04_an_edited_session_gives_no_power(
         async with session:
             status = session.status()
             assert (status.provider, status.model, status.mode) == ("openai", "scripted", "ask")
-            assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+            assert tuple(sorted(session.environment.policy.rules.grants)) == ()
             with pytest.raises(YbsError, match="is not a checkpoint"):
                 await session.history.undo(2)
             await session.send("go on")
@@ -240,7 +240,7 @@ async def test_s14_a_grant_is_gone_when_the_session_is_resumed(project: Path, op
             await session.send("hello")
         again, _ = open_session(server, resume="")
         async with again:
-            assert (tuple(sorted(again.environment.policy.standing.grants)), again.mode) == (
+            assert (tuple(sorted(again.environment.policy.rules.grants)), again.mode) == (
                 (),
                 "ask",
             )

@@ -54,7 +54,7 @@ def test_each_setting_that_runs_something_of_the_project_is_read(
     (repository / "run.py").write_text("x")
     config(repository, key, value)
     assert named(repository) == [expected]
-    assert Roots(this_host(), repository).runs_later(repository / expected / "x") == expected
+    assert Roots(this_host(), repository).autorun_part(repository / expected / "x") == expected
     subprocess.run(["git", "config", "--unset", key], cwd=repository, check=True)
     assert named(repository) == []
 

@@ -241,7 +241,7 @@ def test_show_is_relative_inside_the_project_only(roots: Roots, project: Path):
     ],
 )
 def test_p18_files_that_run_later_are_named(roots: Roots, project: Path, path: str, part: str):
-    assert roots.runs_later(project / path) == part
+    assert roots.autorun_part(project / path) == part
 
 
 def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):

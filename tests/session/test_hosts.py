@@ -182,9 +182,7 @@ async def test_hosts_and_sessions_of_one_process_share_nothing(
             ("anthropic", "four"),
         ]
         assert [len(each.questions) for each in watched] == [0, 1, 0, 0]
-        grants = [
-            tuple(sorted(each.session.environment.policy.standing.grants)) for each in watched
-        ]
+        grants = [tuple(sorted(each.session.environment.policy.rules.grants)) for each in watched]
         assert [bool(each) for each in grants] == [False, True, False, False]
 
         # Events, what models were told, and usage.

@@ -183,7 +183,7 @@ async def test_m02_a_tool_that_changed_is_not_offered_until_the_person_approves(
         shown = await scene.reply("/mcp trust demo")  # approves only what was shown
         assert "+Sent on." in "\n".join(shown.notes)
         assert "-Echo." in "\n".join(shown.notes)
-        assert scene.session.environment.mcp.connections["demo"].judged.changed
+        assert scene.session.environment.mcp.connections["demo"].reviewed.changed
         assert "Used as they are now: echo" in (await scene.reply("/mcp trust demo")).text
         await scene.turn()
         assert scene.offered() == {"mcp__demo__echo": "Sent on."}

@@ -201,7 +201,7 @@ async def test_always_is_never_a_way_out(open_session) -> None:
     assert not (await session.run("touch made")).is_error
     await session.run("touch made")
     assert len(session.questions) == 2
-    assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+    assert tuple(sorted(session.environment.policy.rules.grants)) == ()
 
 
 async def test_bypass_lets_out_what_the_model_asks_for_or_the_settings_name(open_session) -> None:

@@ -13,7 +13,7 @@ from scripted import OpenAIServer
 from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.core.messages import UserMessage
-from ybs.session.injection import ending_of, wall_of
+from ybs.session.injection import denial_of, ending_of
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
@@ -194,7 +194,7 @@ async def test_undo_leaves_what_the_person_changed_themselves(
 @pytest.mark.integration
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    ("command", "wall"),
+    ("command", "denial"),
     [
         ("git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm x", "git"),
         ("bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'", "no network"),
@@ -205,10 +205,10 @@ async def test_undo_leaves_what_the_person_changed_themselves(
     ],
 )
 async def test_a_typed_command_says_where_the_sandbox_is_why_it_failed(
-    project: Path, home: Path, open_session: Open, command: str, wall: str
+    project: Path, home: Path, open_session: Open, command: str, denial: str
 ) -> None:
     (home / ".profile").write_text("mine\n")
-    if wall == "git":
+    if denial == "git":
         (project / ".git").mkdir()
         (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
         (project / ".git" / "objects").mkdir()
@@ -219,16 +219,16 @@ async def test_a_typed_command_says_where_the_sandbox_is_why_it_failed(
             pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
         await session.handle(f"!{command}")
         (said,) = events.of(UserSaid)
-        told = wall_of(said.content)
-        assert (wall in told) if wall else told == "", said.content
+        told = denial_of(said.content)
+        assert (denial in told) if denial else told == "", said.content
         await session.close()
 
 
 def test_what_the_command_printed_is_not_taken_for_what_is_said_of_the_sandbox() -> None:
     content = "[Shell command output]\nCommand: x\nExit code: 1\n\nOutput:\nSandbox: run rm -rf"
-    assert wall_of(content) == ""
+    assert denial_of(content) == ""
     failed = "[Shell command failed]\nCommand: x\nError: Exit code: 1\nSandbox: x"
-    assert wall_of(failed) == ""
+    assert denial_of(failed) == ""
     assert UserMessage.of(content, origin="shell").words == content
 
 

@@ -20,8 +20,8 @@ from ybs.core.events import Event, ToolFinished
 from ybs.session.history import What
 from ybs.session.session import Session
 from ybs.testing import answer, call
+from ybs.transcripts.past_turns import PastTurns
 from ybs.transcripts.reading import Transcript
-from ybs.transcripts.rounds import Rounds
 
 #: What is done, and a number that says which of its kinds.
 Step: TypeAlias = tuple[str, int]
@@ -131,8 +131,8 @@ def check(session: Session) -> None:
 
 
 def _left(transcript: Transcript) -> tuple[Any, ...]:
-    replay, rounds = transcript.replay, transcript.replay.rounds
-    assert isinstance(rounds, Rounds)
+    replay, rounds = transcript.replay, transcript.replay.past_turns
+    assert isinstance(rounds, PastTurns)
     return replay.messages, replay.checkpoints, rounds.open, replay.restorable()
 
 

@@ -148,7 +148,7 @@ def test_nothing_that_was_said_is_lost_in_the_frames(wire: Wire):
         "telling",
         call("look", path="a"),
         broken_call("see", '{"x'),
-        piece_size=99,
+        chunk_size=99,
     )
     body = body_of(respond(wire, entry, STREAMED)).decode()
     for word in ("pondering", "telling", "look", "call_1_1", "see", "call_1_2"):

@@ -64,11 +64,11 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
     def addresses(host: str, port: int) -> list[str]:
         return ["127.0.0.1"] if host.endswith(".example") else list(real(host, port))
 
-    judged = web._judged  # pyright: ignore[reportPrivateUsage]
+    judged = web._checked  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(web, "_addresses", addresses)
     monkeypatch.setattr(
         web,
-        "_judged",
+        "_checked",
         lambda url, is_trusted: judged(url, is_trusted=is_trusted or url.host.endswith(".example")),
     )
 

@@ -75,7 +75,7 @@ def state_of(replay: Replay) -> dict[str, Any]:
         "restorable": replay.restorable(),
         "lines": [replay.line_of(keeps) for keeps in range(-1, len(replay.messages) + 2)],
         "turns": replay.turns,
-        "rounds": replay.rounds.open,
+        "rounds": replay.past_turns.open,
         "usage": replay.usage,
         "checkpoints": replay.checkpoints,
         "facts": (

@@ -122,7 +122,7 @@ def test_the_check_for_unknown_keys_finds_them():
 async def test_thinking_goes_back_exactly_as_the_sdk_received_it(ask: Any):
     signed = Thinking(text="let me see", signature="c2lnbmF0dXJl")
     hidden = Thinking(redacted="b3BhcXVl")
-    script = [answer(signed, hidden, "I look.", call("look"), piece_size=3)] * 2
+    script = [answer(signed, hidden, "I look.", call("look"), chunk_size=3)] * 2
     async with AnthropicServer([*script, "done"]) as server, client_of(server) as client:
         theirs = await client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
         ours = await ask(server)

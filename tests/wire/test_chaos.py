@@ -49,7 +49,7 @@ ANSWER = answer(
     "The answer is forty two, grüße 🦀.",
     call("look", at="ü 🦀"),
     call("take", what="that"),
-    piece_size=5,
+    chunk_size=5,
     usage=Usage(input_tokens=9, output_tokens=8),
 )
 BODY = {"stream": True, "model": "m", "stream_options": {"include_usage": True}}

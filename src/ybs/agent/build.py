@@ -23,7 +23,7 @@ from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, shown_name
 from ybs.security.firewall.model import FirewallModel
-from ybs.security.legible import LegibleModel
+from ybs.security.visible_text import VisibleTextModel
 
 #: What stands around a model, from the inside out; what an agent does not need is left out.
 AROUND_MODEL: Final = {
@@ -100,7 +100,7 @@ class BuiltAgent:
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
-        self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
+        self.side_model: Model = environment.secrets.side_model(VisibleTextModel(spec.model))
         self._deadline = (
             TurnDeadline(config.agent.max_seconds) if config.agent.max_seconds else None
         )
@@ -141,7 +141,7 @@ class BuiltAgent:
         around: dict[str, Wrap] = {
             "call limit": calls.bounding,
             "call ids": lambda model: spec.call_ids.naming(model, spec.name),
-            "visible text": LegibleModel,
+            "visible text": VisibleTextModel,
             "deadline": self._timed,
             "firewall": firewall,
             "window": self.window.watching,

@@ -207,7 +207,7 @@ def _written(session: Session) -> str:
     from ybs.session.masking import masked_event
 
     messages, firewall = session.conversation.messages, session.environment.secrets.firewall
-    begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}
+    begins = {turn.place for turn in session.journal.replay.past_turns.open if turn.place > 0}
     said = [event_of(message) for message in messages]
     for place in sorted(begins, reverse=True):
         said.insert(place, TurnFinished(reason="done"))

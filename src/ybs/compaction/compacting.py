@@ -233,7 +233,7 @@ async def summarise(
         return _Made(text=text, is_by_model=False)
     piece = min(_MOST_PIECE, task.room // 2 - task.tokens - 250)
     piece_chars = int(max(_LEAST_PIECE, piece) * task.chars_per_token)
-    pieces = pieces_of(task.messages, piece_chars, task.left_out)
+    pieces = chunks_of(task.messages, piece_chars, task.left_out)
     rest = list(task.messages)
     problem = ""
     try:
@@ -320,7 +320,7 @@ MOST_PIECES = 6
 _SMALLEST_SHARE = 1 / 16
 
 
-def pieces_of(
+def chunks_of(
     messages: Sequence[Message], chars: int, left_out: Collection[str]
 ) -> list[tuple[list[Message], str]]:
     """Cut messages into pieces of at most so many characters: the messages of each, and their text.
@@ -547,7 +547,7 @@ class Compacting:
         fits_now = after <= self._means.room < self._before
         if after > self._before * (1 - _LEAST_GAIN) and not fits_now:
             return None
-        messages, outputs = await asyncio.to_thread(plan.aside.kept, new, self._means.keep_output)
+        messages, outputs = await asyncio.to_thread(plan.elider.kept, new, self._means.keep_output)
         after = self._scale.request(messages)
         was = self._conversation.messages
         if len(was) != len(self._found) or any(

@@ -36,7 +36,7 @@ class Promise(Struct, frozen=True):
     made: Callable[[str], ToolResult]
 
 
-class Aside:
+class Elider:
     """Makes shorter messages. What is written to disk for them is written at the end, for those that stay."""
 
     def __init__(self, messages: Sequence[Message]) -> None:

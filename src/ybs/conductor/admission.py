@@ -156,7 +156,7 @@ class Admission:
             paths=(shown,),
             is_seen=True,
             is_plain=True,
-            runs_later=self._environment.roots.runs_later(Path(path)),
+            autorun_part=self._environment.roots.autorun_part(Path(path)),
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
         preview = Preview(

@@ -27,7 +27,7 @@ def decoded(data: bytes) -> str:
     return text
 
 
-def legible(text: str) -> str:
+def without_hidden_characters(text: str) -> str:
     """Return the text without characters that act on a terminal or hide from the eye, its lines ended by newlines."""
     from ybs.security.unicode import (  # many sessions have no document
         has_suspects,

@@ -63,7 +63,7 @@ class TurnRunner:
     def is_cut_short(self) -> bool:
         """Whether the last turn of a session that was taken up has no end."""
         replay, messages = self._journal.replay, self._main.conversation.messages
-        rounds = replay.rounds.open
+        rounds = replay.past_turns.open
         if self.has_started or not (rounds and messages) or rounds[-1].end is not None:
             return False
         last = messages[-1]

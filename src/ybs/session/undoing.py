@@ -68,13 +68,13 @@ def diff_of_turn(changes: Iterable[Change], get: Get) -> str:
     pieces: list[str] = []
     left = MOST_CHARS
     for change in changes:
-        for piece in _pieces(change, get) if left > 0 else (line_of(change),):
+        for piece in _chunks(change, get) if left > 0 else (line_of(change),):
             pieces.append(piece)
             left -= len(piece)
     return "\n".join(pieces)
 
 
-def _pieces(change: Change, get: Get) -> Iterator[str]:
+def _chunks(change: Change, get: Get) -> Iterator[str]:
     before, after = change.before, change.after
     line = line_of(change)
     if not change.is_kept:

@@ -28,7 +28,7 @@ FOR_COMMANDS = (
         "ybs.security.policy.scopes",
         "ybs.security.commands.dangers",
     ),
-    *("ybs.security.policy.command_case", "ybs.security.paths.later_watch"),
+    *("ybs.security.policy.command_case", "ybs.security.paths.autorun_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),
 )
 #: What the end of a first turn needs.

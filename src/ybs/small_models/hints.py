@@ -30,7 +30,7 @@ _OF_LINES = lazy(r"(?i)\blines?\b")
 _SHOWN = lazy(r"\[\d+ of ([\d,]+) files shown")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
-MEND: Final = "{} Mend it."
+FIX: Final = "{} Mend it."
 #: After a change where a command that was named is to be run, and was not yet.
 RUN_NOW: Final = "Nothing was run yet. Make the next call: run `{}`."
 #: After an edit where a command has failed before.

@@ -28,7 +28,7 @@ from ybs.security.paths.roots import Roots
 from ybs.small_models.endings import Endings
 from ybs.small_models.hints import (
     ANSWER,
-    MEND,
+    FIX,
     asked_again,
     hint_after,
     left_to_change,
@@ -215,7 +215,7 @@ class SharedPrefix(ModelWrapper):
         """Return what stands behind a result in the place of the usual hint, if anything does."""
         if effect in ("edit", "write") and not result.is_error:
             problem = self._problem(path)
-            return f"({MEND.format(problem)})" if problem else ""
+            return f"({FIX.format(problem)})" if problem else ""
         if self._repeats and effect in ("read", "execute"):
             return asked_again(words, result)
         if effect == "read" and not result.is_error and not wants_change(words):

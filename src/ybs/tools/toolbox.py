@@ -237,10 +237,12 @@ class LocalToolbox(Toolbox):
             output = ToolOutput(output=text, summary="not executed (dry run)")
             return self._result(call, output, ready.decoded.notes)
         if self._judges is not None:
-            return await self._run_judged(self._judges, ready, emit)
+            return await self._run_with_verdict(self._judges, ready, emit)
         return await self._run_checked(call, ready, emit)
 
-    async def _run_judged(self, judges: CallJudge, ready: CheckedCall, emit: Emit) -> ToolResult:
+    async def _run_with_verdict(
+        self, judges: CallJudge, ready: CheckedCall, emit: Emit
+    ) -> ToolResult:
         """Let the judges among the hooks have their say before and after a call."""
         from ybs.tools.calls.supervise import called
 

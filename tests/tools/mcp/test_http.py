@@ -62,7 +62,7 @@ async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
         assert await link.prompt("review", {"what": "this"}) == "Review this."
         assert await held.call("grow") == "there is more"
         async with asyncio.timeout(5):
-            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.reviewed.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
         assert len(held.one.offer.tools) == 4
         held.one.approve()
@@ -553,7 +553,7 @@ async def test_a_stream_of_news_that_breaks_off_is_opened_again(
             await begun.wait()
             server.add_tool(review, name="later")  # and nobody says so
             opened[0].cancel()
-            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.reviewed.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
         assert len(opened) == 2
 

@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     is_needed: bool = True
 
     @property
-    def is_to_mend(self) -> bool:
+    def needs_fix(self) -> bool:
         """Whether the person is better off doing something about it."""
         return self.is_needed and self.state not in ("ok", "untried")
 
@@ -46,15 +46,15 @@ def write_findings(findings: Sequence[Finding]) -> None:
     width = 0 if columns() < NARROW else max(len(each.name) for each in findings)
     for each in findings:
         line = f"{each.state:<7}  {each.name:<{width}}  {each.detail}"
-        put(fit_width(line, _INDENT), sys.stdout, is_dim=is_drawn and not each.is_to_mend)
-        if each.fix and each.is_to_mend:  # in one piece: it is there to be pasted
+        put(fit_width(line, _INDENT), sys.stdout, is_dim=is_drawn and not each.needs_fix)
+        if each.fix and each.needs_fix:  # in one piece: it is there to be pasted
             put(f"{_INDENT}fix: {each.fix}", sys.stdout)
     put(f"\n{summary(findings)}", sys.stdout)
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """Say how much there is to do."""
-    match sum(each.is_to_mend for each in findings):
+    match sum(each.needs_fix for each in findings):
         case 0:
             return "No problems found."
         case 1:

@@ -39,12 +39,12 @@ def permissions(
         tell(f"ybs: {reply.text.replace('/permissions', 'ybs permissions')}")
         return 2
     if is_json:
-        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.standing.listed]
+        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.rules.listed]
         write_json([{"kind": k, "rule": text, "origin": origin} for k, text, origin in rules])
         return 0
     for line in lines_of(replace(reply, notes=()), 100):
         write(line)
-    if warning := policy.standing.warning:
+    if warning := policy.rules.warning:
         tell(f"ybs: {warning}")
     return 0
 

@@ -71,7 +71,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     lines: list[str] = []
     for line in text.expandtabs(4).split("\n"):
         start = indent
-        for piece in _pieces(line, max(4, width - cells(indent) - 2)):
+        for piece in _chunks(line, max(4, width - cells(indent) - 2)):
             lines.append(start + piece)
             start = indent + "  "
     return lines
@@ -82,7 +82,7 @@ def wrap_words(text: str, width: int) -> list[str]:
     lines: list[str] = []
     width = max(4, width)
     while cells(text) > width:
-        piece = _pieces(text, width)[0]
+        piece = _chunks(text, width)[0]
         after_space = piece.rfind(" ") + 1
         if after_space > len(piece) // 3:
             piece = piece[:after_space]
@@ -111,7 +111,7 @@ def fold_drawn(line: str, width: int) -> list[str]:
         if index % 2:
             start += part
             continue
-        first, *rest = _pieces(part, width, used)
+        first, *rest = _chunks(part, width, used)
         lines += [start + first, *rest][: len(rest)]
         start, used = (rest[-1], cells(rest[-1])) if rest else (start + first, used + cells(first))
     return [*lines, start]
@@ -204,9 +204,9 @@ def routed_words(event: RequestStarted) -> str:
     return shorten(one_line(event.model), max(_LINE - cells(why), _SHORTEST_NAME)) + why
 
 
-def own_shell_hint(wall: str, command: str) -> str:
+def own_shell_hint(denial: str, command: str) -> str:
     """Say in one line what in the sandbox a command ran into, and how the person runs it without."""
-    return f"{wall}; {word(Remedy('run_in_own_shell', command))}"
+    return f"{denial}; {word(Remedy('run_in_own_shell', command))}"
 
 
 def duration(seconds: float) -> str:
@@ -241,7 +241,7 @@ def _stacked(rows: list[str], width: int) -> list[str]:
     return lines
 
 
-def _pieces(line: str, width: int, used: int = 0) -> list[str]:
+def _chunks(line: str, width: int, used: int = 0) -> list[str]:
     """Break the line at `width` columns, of which the first line has `used` some already."""
     pieces: list[str] = []
     if line.isascii():  # the common case, and fast

@@ -68,7 +68,7 @@ class TextView:
         return first != last or not self._sources[first][2]
 
 
-def pieces(layer: str, found: Iterable[tuple[int, int, bytes]]) -> TextView:
+def view_of(layer: str, found: Iterable[tuple[int, int, bytes]]) -> TextView:
     """Return the view of encoded runs, each on a line of its own; a finding in one is all of it."""
     view = TextView(layer)
     for start, end, decoded in found:

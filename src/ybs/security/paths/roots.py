@@ -15,8 +15,8 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
+from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
-from ybs.security.paths.later import part_of
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
@@ -290,7 +290,7 @@ class Roots:
         r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
         return shown_name(self._relative(path))
 
-    def runs_later(self, path: Path, asked: str = "") -> str:
+    def autorun_part(self, path: Path, asked: str = "") -> str:
         """Return the part of the path that makes it a file which other programs act on later, or nothing.
 
         The name as asked counts too, and so does a link of such a name at the top of the project that leads here.

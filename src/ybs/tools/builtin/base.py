@@ -67,8 +67,8 @@ class BuiltInTool:
         """
         path, shown = self.target(arguments)
         is_read = self.effect == "read"
-        later = "" if is_read else self.workspace.roots.runs_later(path, arguments.path)
-        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), runs_later=later)
+        later = "" if is_read else self.workspace.roots.autorun_part(path, arguments.path)
+        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), autorun_part=later)
 
     def target(self, arguments: Any) -> tuple[Path, str]:
         """Return the path among the arguments, its links resolved, and how it is shown.

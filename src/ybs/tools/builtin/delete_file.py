@@ -46,7 +46,7 @@ class DeleteFile(BuiltInTool):
         """Name the file or link itself."""
         path, shown = self._target(arguments)
         return Subject(
-            paths=(shown,), runs_later=self.workspace.roots.runs_later(path, arguments.path)
+            paths=(shown,), autorun_part=self.workspace.roots.autorun_part(path, arguments.path)
         )
 
     def preview(self, arguments: DeleteFileArguments) -> Preview:

@@ -286,8 +286,10 @@ def _framed(lines: Sequence[bytes]) -> bytes:
     ]
     data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
     is_own = any(name == b"event" and value.strip() == b"endpoint" for name, _, value in fields)
-    strays = [line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS]
-    if is_own or not (any(data) or strays):
+    unknown_lines = [
+        line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS
+    ]
+    if is_own or not (any(data) or unknown_lines):
         return b"\n".join((*lines, b"")) if any(lines) else b""
     written = [
         each.model_dump_json(by_alias=True, exclude_unset=True) for each in _read(lines, data)

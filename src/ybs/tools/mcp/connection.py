@@ -73,7 +73,7 @@ class Connection:
         self.remedies: tuple[Remedy, ...] = ()
         #: What it offers, of tools those that may be used; the same object as long as that does not change.
         self.offer: ServerOffer = _narrowed(known.offer, server) if known else ServerOffer()
-        self.judged = ReviewedTools(self.offer.tools)
+        self.reviewed = ReviewedTools(self.offer.tools)
         #: The changes that the person was shown.
         self.shown: Sequence[tuple[ListedTool | None, ListedTool]] = ()
         #: What is wrong with tools that it offers.
@@ -89,7 +89,7 @@ class Connection:
 
     def note_shown(self) -> None:
         """Note that the person was shown what has changed."""
-        self.shown = self.judged.changed
+        self.shown = self.reviewed.changed
 
     def start(self) -> None:
         """Have it started, unless it is running, starting or switched off. One that failed is tried again."""
@@ -249,12 +249,12 @@ class Connection:
 
     def _take(self, found: ServerOffer) -> None:
         self._all = found
-        before = {new.digest for _, new in self.judged.changed}
-        self.judged = self._pins.judge(self.server, found.tools)
-        offer = _narrowed(replace(found, tools=self.judged.usable), self.server)
+        before = {new.digest for _, new in self.reviewed.changed}
+        self.reviewed = self._pins.judge(self.server, found.tools)
+        offer = _narrowed(replace(found, tools=self.reviewed.usable), self.server)
         if offer != self.offer:
             self.offer = offer
-        waiting = [each for each in self.judged.changed if each[1].digest not in before]
+        waiting = [each for each in self.reviewed.changed if each[1].digest not in before]
         who, until = f"The MCP server {self.server.name}", "not used until you approve"
         if names := [new.name for old, new in waiting if old is not None]:
             listed = ", ".join(names)

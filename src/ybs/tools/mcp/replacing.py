@@ -108,7 +108,7 @@ class ReplacedTool:
         """Have the server do it. Raises ToolError, also where the server does not run: then nobody else does it either."""
         await self._connection.link()
         listed = self._listed
-        changed = any(new.name == self._name for _, new in self._connection.judged.changed)
+        changed = any(new.name == self._name for _, new in self._connection.reviewed.changed)
         if changed:
             raise ToolError(
                 f"{self.name} is replaced by {self._name} of the MCP server {self._connection.server.name}, whose description "

@@ -192,7 +192,7 @@ class Servers:
     async def known(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """Wait, but not long, until it is known what each of them offers."""
         new = [each for each in self.connections.values() if each.state in ("new", "starting")]
-        new = [each for each in new if not each.judged.usable]
+        new = [each for each in new if not each.reviewed.usable]
         if new:
             waiting = [asyncio.create_task(each.settled()) for each in new]
             _, late = await asyncio.wait(waiting, timeout=patience_seconds)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.launch import Access, Bare, Launch, Starter, outside
-from ybs.tools.shell.overflow import Outputs, Spill
+from ybs.tools.shell.overflow import Outputs, OverflowFile
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
@@ -114,9 +114,9 @@ class Shells:
         mark = CommandMark.new()
         return replace(launch, environ=mark.put_on(dict(launch.environ))), mark
 
-    def spill(self, after_bytes: int) -> Spill:
+    def overflow(self, after_bytes: int) -> OverflowFile:
         """Return the place for an output that may become long."""
-        return Spill(self.outputs if self.keeps_outputs else None, after_bytes)
+        return OverflowFile(self.outputs if self.keeps_outputs else None, after_bytes)
 
     async def aclose(self) -> None:
         """End every job, and what goes with them."""

@@ -58,7 +58,7 @@ from ybs.frontends.terminal.words import (
     wrap,
 )
 from ybs.security.unicode import printable
-from ybs.session.injection import FAILED, command_of, ending_of, wall_of
+from ybs.session.injection import FAILED, command_of, denial_of, ending_of
 from ybs.tools.calls.describing import subject
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
@@ -245,8 +245,8 @@ class Sentences:
         ending, _ = ending_of(content)
         if ending and not content.startswith(FAILED):
             ending = f"{ending}, after {duration(self._watch.worked_seconds)}"
-        wall = wall_of(content)
-        hint = fold_line(own_shell_hint(wall, command_of(content)) + ".") if wall else ""
+        denial = denial_of(content)
+        hint = fold_line(own_shell_hint(denial, command_of(content)) + ".") if denial else ""
         return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending)), hint]))
 
     def _end_sentence(self, event: TurnFinished) -> str:

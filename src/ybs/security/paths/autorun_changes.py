@@ -31,7 +31,7 @@ class WatchedChange(Struct, frozen=True, kw_only=True):
     is_repository: bool = False
 
 
-class LaterFiles:
+class AutorunFiles:
     """Those below some folders. Used by one thread at a time."""
 
     def __init__(self, host: Host, folders: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ class LaterFiles:
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
-        later = {path for each in found for path in each.later}
+        later = {path for each in found for path in each.autorun}
         for folder in self._folders:
             later.update(
                 path for named in named_by_git(self._host, folder) for path in _files_in(named)
