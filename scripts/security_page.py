@@ -69,7 +69,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
   the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
-  read, is asked about each time; a star in a rule or grant covers no other program and no other goal (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
+  read, is asked about each time; a star in a rule or grant covers no other program and no other target (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
@@ -131,7 +131,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named. With bubblewrap a
   command can move the folder around a nested repository away and make another repository in its place; both are named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
-  no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
+  no boundary (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
   it could not bring back, and such a folder where it is gone or where something in it changed, at any depth, since the turn began (caches excepted).
@@ -347,7 +347,7 @@ TITLES = {
     "F03": "incognito leaves nothing",
     "F04": "a resumed session that was edited",
     "F05": "two writers of one file",
-    "X01": "a corpus of tokens of many kinds, and of texts that are none",
+    "X01": "a corpus of tokens of many kinds, and of texts that are not tokens",
     "X02": "a secret split over two pieces of a stream",
     "X03": "a secret in names, addresses, pictures, arguments, other spellings",
     "X04": "texts made to be slow",

@@ -53,7 +53,7 @@ GUARDS: Final = {
     "small models": "ends the turns of small models",
     "budget": "keeps a sub-agent within its budget, and asks for its last word",
     "session": "what a program has handed to the session",
-    "answer form": "asks the model to mend an answer that does not fit its JSON Schema",
+    "answer form": "asks the model to fix an answer that does not fit its JSON Schema",
     "cascade": "hands a failing turn to a stronger model",
     "compaction": "makes room before the window is full",
     "user hooks": "runs the person's own programs",

@@ -1,4 +1,4 @@
-"""All that is in the folders that tools may work in, for the looks of undo: ignored files too, but for bulk folders."""
+"""Walk the folders that tools may work in, for undo: ignored files too, but not bulk folders."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the model is told about its place, and what it may note down: documents, memory, the project, its map, a thought."""
+"""The context in the model's prompt, and its notes: documents, memory, the project, its map, a thought."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Bring paths to the states of a plan: first what is to be there, at last what is to go. No link is followed."""
+"""Restore paths to the states of a plan: create and restore files first, delete last. Links are not followed."""
 
 import errno
 import os

@@ -167,7 +167,7 @@ def _write(loaded: "Loaded", rule: "PolicyRule", *, is_wanted: bool) -> bool:
 
 
 def _place(rule: "PolicyRule", loaded: "Loaded") -> str:
-    """Say where a rule comes from."""
+    """Return where a rule comes from."""
     if rule.origin != "settings":
         return _PLACES[rule.origin]
     from ybs.config.report import locate

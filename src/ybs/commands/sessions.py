@@ -268,7 +268,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
 
 
 def _begun(name: str, path: str) -> str:
-    """Say when a session began: its name tells, or its first line."""
+    """Return when a session began: its name tells, or its first line."""
     if found := re.match(r"session-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)", name):
         return "{}-{}-{} {}:{}".format(*found.groups())
     from datetime import datetime

@@ -115,7 +115,7 @@ def told(
 
 
 def _where_words_are(session: Session) -> str:
-    """Say why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
+    """Return why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
     was_compacted = session.journal.replay.restorable() is not None
     return WERE_COMPACTED if was_compacted else WERE_FORGOTTEN
 
@@ -257,7 +257,7 @@ def _count(session: Session, place: int) -> int:
 
 
 def _when(number: int, heard: "Heard | None", files: int) -> str:
-    """Say how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
+    """Return how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
     parts = ["the last prompt" if number == 1 else f"{number} prompts back"]
     if heard is not None:
         parts.append(f"{time(monotonic() - heard.at_seconds)} ago")

@@ -273,7 +273,7 @@ async def _ask(model: Model, request: Request) -> AssistantMessage:
 
 
 def fault_of(said: AssistantMessage, source_chars: int, chars: int) -> str:
-    """Say what is wrong with a summary; "" where it may be used."""
+    """Return what is wrong with a summary; "" where it may be used."""
     text = said.text.strip()
     if said.calls:
         return "it called a tool"
@@ -433,7 +433,7 @@ class Compacting:
     ) -> None:
         self._conversation, self._means, self._emit = conversation, means, emit
         self._found = tuple(conversation.messages)
-        # Texts are cut: of a part of a secret nobody could tell any more that it is one. The task stays whole.
+        # Texts are cut, and part of a secret cannot be recognised. The task stays whole.
         self._messages = tuple(m if m is task else means.mask(m) for m in self._found)
         self._scale = Scale(means.size, conversation.system, means.specs)
         self._before = self._scale.request(self._messages)

@@ -1,4 +1,4 @@
-"""How a compacted conversation is laid out: what stays as it is, what is shortened, what a summary stands for."""
+"""The layout of a compacted conversation: kept, shortened and summarized messages."""
 
 from collections.abc import Callable, Sequence
 

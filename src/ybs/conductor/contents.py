@@ -1,4 +1,4 @@
-"""What a folder holds: the state of each path, by its path in the folder; and its absolute paths as those of a copy."""
+"""The content of a folder: the state of each path, and the mapping of its absolute paths to those of a copy."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What becomes of a path that a sub-agent changed in its copy: the rules of the merge, path by path. Nothing is written."""
+"""Merge the paths that a sub-agent changed in its copy: the rules for each path. Nothing is written."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Literal, TypeAlias

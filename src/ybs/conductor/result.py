@@ -1,4 +1,4 @@
-"""What comes back of a sub-agent: its last answer, or how far it came, and what that took. Not its history."""
+"""The result of a sub-agent: its last answer or progress, and its cost. Not its history."""
 
 from collections.abc import Callable
 

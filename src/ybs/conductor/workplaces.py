@@ -1,4 +1,4 @@
-"""Where sub-agents work: in the project itself, or each of several that may change something in a copy of it."""
+"""The workplaces of sub-agents: the project itself, or a copy for each of several that may change it."""
 
 import asyncio
 from contextlib import AsyncExitStack

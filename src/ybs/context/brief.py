@@ -1,4 +1,4 @@
-"""What a small model is told of the documents: short ones whole, of long ones the few lines that are about the request."""
+"""Shorten the documents for a small model: short ones whole, of long ones the few lines that concern the request."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def asks_for_date(words: str) -> bool:
 
 
 def brief_of(sections: Sequence[Section], words: str) -> str:
-    """Return what of the documents is told with the words of a request; nothing where none of it is about them."""
+    """Return the parts of the documents that concern a request; nothing where no part does."""
     wanted = _stems(words)
     left, told = MOST_CHARS, list[str]()
     for section in sections:

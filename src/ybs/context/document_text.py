@@ -1,4 +1,4 @@
-"""The text of a context document: decoded, made legible, without what a reader does not see, cut to a budget."""
+"""The text of a context document: decoded, made printable, without what a reader does not see, cut to a budget."""
 
 import re
 

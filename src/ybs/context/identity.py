@@ -76,7 +76,7 @@ class Identity:
 
 
 def line_of(text: str) -> str:
-    """Return a text as one legible line. Raises ToolError for an empty one, and for one that is too long."""
+    """Return a text as one printable line. Raises ToolError for an empty one, and for one that is too long."""
     line = " ".join(without_hidden_characters(text).split())
     if not line:
         raise ToolError("There is nothing to note: the text is empty.")

@@ -1,4 +1,4 @@
-"""What was made of the items of a list: of a list that begins alike, only the rest is made."""
+"""Remember values made from the items of a list: where a list begins alike, only the rest is made."""
 
 from collections.abc import Callable, Sequence
 from operator import is_

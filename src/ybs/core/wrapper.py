@@ -1,4 +1,4 @@
-"""What the Models and the Toolboxes that stand around another one have in common."""
+"""Base classes for wrappers of a Model or a Toolbox."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is known of well-known models: windows, prices and abilities, found by the beginning of a name.
+"""Facts about well-known models: windows, prices and abilities, found by the beginning of a name.
 
 Facts only, looked up in the month of `CATALOG_DATE`. Where a price could not be confirmed it is left out, and the cost of
 an answer is then unknown. Sources: https://developers.openai.com/api/docs/models,

@@ -1,4 +1,4 @@
-"""Asking a server that the person named whether it is there, whether it wants a key, and which models it has."""
+"""Probe a server: whether it answers, whether it needs a key, and its models."""
 
 import asyncio
 from typing import Final, Literal, TypeAlias

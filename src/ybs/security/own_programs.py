@@ -1,4 +1,4 @@
-"""Where programs of the person's own start: MCP servers, hooks and tools, with their keys, in a project that may be anybody's.
+"""Start the person's own programs (MCP servers, hooks, tools), with their keys, in a project that may be anybody's.
 
 Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
 the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty

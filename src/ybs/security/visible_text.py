@@ -1,4 +1,4 @@
-"""A model that is told nothing in secret: what reaches it has signs in place of characters that nobody sees."""
+"""A model wrapper that makes invisible characters visible: signs stand in their place."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -24,7 +24,7 @@ class VisibleTextModel(ModelWrapper):
         self._tools: Memo[ToolSpec, ToolSpec] = Memo()
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Stream the answer to the legible request; say first if the new message was not legible."""
+        """Stream the answer to the request with visible text; report first what the new message hid."""
         clean = visible_request(request, self._known, self._tools)
         new = request.messages[-1] if request.messages else None
         if not isinstance(new, UserMessage) or clean.messages[-1] is new:

@@ -1,4 +1,4 @@
-"""What the turns of a session changed in files, remembered for /diff: small, and without the conversation."""
+"""The file changes of a session's turns, remembered for /diff: small, and without the conversation."""
 
 from typing import Final
 

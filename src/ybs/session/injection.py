@@ -1,4 +1,4 @@
-"""What the model reads of a command that the person typed, and what is read from that again for the screen."""
+"""The message for the model about a command that the person typed, and reading it back for the screen."""
 
 import re
 from collections.abc import Mapping

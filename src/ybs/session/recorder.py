@@ -1,4 +1,4 @@
-"""What is kept of a turn when it is over: what it changed in files, a commit of that, and the session's title."""
+"""Record a finished turn: its file changes, a commit of them, and the session's title."""
 
 import asyncio
 from collections.abc import Sequence
@@ -153,7 +153,7 @@ class TurnRecorder(TurnHook):
             self.committer.forget()
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
+        """Record the changes of a call; changes made after this point do not belong to the turn."""
         del call, paths
         if self._emit is None:
             return
@@ -240,7 +240,7 @@ class TurnRecorder(TurnHook):
         return as_typed(whole)
 
     def _masked(self, text: str) -> str:
-        """Mask a whole text, before it is cut: of a part of a secret nobody can tell that it is one."""
+        """Mask a whole text before it is cut: part of a secret cannot be recognised."""
         from ybs.core.messages import Text
 
         return mask(self._environment.secrets.firewall, Text(text=text)).text

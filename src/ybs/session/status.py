@@ -1,4 +1,4 @@
-"""What a frontend shows of a session: where things stand, and how much of the work the person sees."""
+"""The status of a session for a frontend, and how much of the work the person sees."""
 
 from typing import TYPE_CHECKING
 

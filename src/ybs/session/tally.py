@@ -1,4 +1,4 @@
-"""What the session remembers of a turn: its events summed up, and what it used."""
+"""The tally of a turn: its events summed up, and its usage."""
 
 from time import monotonic
 from typing import TYPE_CHECKING

@@ -249,7 +249,7 @@ class TurnRunner:
                 self._emit(Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
 
     def _close_open_calls(self) -> None:
-        """Answer the calls that an earlier part of the session was killed in the midst of."""
+        """Answer the calls during which an earlier run of the session was killed."""
         conversation = self._main.conversation
         if calls := conversation.open_calls:
             remove_leftovers(self._main.environment.roots, calls)

@@ -1,4 +1,4 @@
-"""What each turn changed in files, shell effects included, and the way back; git has no part in it."""
+"""Undo and redo the file changes of each turn, shell effects included, without git."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ Get = Callable[[str], bytes | None]
 
 
 def line_of(change: Change) -> str:
-    """Say what became of a path, as `edited src/a.py`."""
+    """Return what became of a path, as `edited src/a.py`."""
     before, after = change.before, change.after
     slash = "/" if "folder" in (before.kind, after.kind) else ""
     return f"{_verb_of(before, after)} {change.path}{slash}{_detail_of(before, after)}"

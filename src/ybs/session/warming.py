@@ -1,4 +1,4 @@
-"""What the next steps of a session most likely need is loaded while it waits: for a model to answer, for git to look."""
+"""Load the likely next steps of a session while it waits for a model or for git."""
 
 import asyncio
 from collections.abc import Generator, Iterator

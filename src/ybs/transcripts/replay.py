@@ -1,4 +1,4 @@
-"""What events leave behind: the conversation and the facts of a session, folded live and from a file alike."""
+"""Fold events into the conversation and the facts of a session, live and from a file alike."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

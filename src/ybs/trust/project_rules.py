@@ -1,4 +1,4 @@
-"""What the person has allowed or denied in one project for good: kept in ybs's state folder, bound to the project's folder.
+"""The person's permanent rules for one project: kept in ybs's state folder, bound to the project's folder.
 
 Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
 """

@@ -1,4 +1,4 @@
-"""What a project wants, in plain words for the person who decides, with nothing in them that acts on a terminal."""
+"""Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
@@ -97,7 +97,7 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _reached_by(server: Any) -> str:
-    """Say what a server gets beside the project: such files would have it as well."""
+    """Return what a server gets beside the project: such files would have it as well."""
     has_network = not (is_object(server) and server.get("network") is False)
     names = dict.fromkeys(name for text in words_in(server) for name in names_in(text))
     given = [*["the network"] * has_network, *(f"your variable {name}" for name in names)]
@@ -162,7 +162,7 @@ def lines_of(review: Review) -> list[str]:
 
 
 def state_of(review: Review, *, is_trusted: bool) -> str:
-    """Say what follows from the decision, also for the person's own programs."""
+    """Return what follows from the decision, also for the person's own programs."""
     wants = bool(review.files or review.items)
     if is_trusted:
         said = (

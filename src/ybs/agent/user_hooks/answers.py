@@ -1,4 +1,4 @@
-"""What a hook's run means: by its exit code, by the JSON that it wrote, or by the text."""
+"""Interpret the result of a hook: its exit code, the JSON that it wrote, or its text."""
 
 from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias

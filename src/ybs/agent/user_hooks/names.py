@@ -1,4 +1,4 @@
-"""What hooks call the tools and their arguments: the names that Claude Code has, which hooks are written for."""
+"""The tool and argument names that hooks see: those of Claude Code, for which hooks are written."""
 
 from collections.abc import Mapping
 from pathlib import Path

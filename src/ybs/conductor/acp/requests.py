@@ -1,4 +1,4 @@
-"""What another agent asks of ybs, as calls of tools: judged by the policy and the person's hooks, asked of the person, and kept to ybs's folders.
+"""Requests of another agent as tool calls: the policy and the person's hooks judge them, and they stay in ybs's folders.
 
 A permission that it asks for becomes a call that does nothing but pass the checks; files that it reads and writes through ybs are calls of ybs's own tools.
 """

@@ -179,7 +179,7 @@ def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
 
 
 def colours(environ: Mapping[str, str]) -> str:
-    """Say which colours there are."""
+    """Return which colours there are."""
     if not has_colour(environ):
         return f"no colour{' (NO_COLOR)' * bool(environ.get('NO_COLOR'))}"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):

@@ -1,4 +1,4 @@
-"""What `ybs doctor` found of one thing, with what mends it."""
+"""A finding of `ybs doctor`, with its fix."""
 
 import os
 import sys
@@ -53,7 +53,7 @@ def write_findings(findings: Sequence[Finding]) -> None:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Say how much there is to do."""
+    """Return how much there is to do."""
     match sum(each.needs_fix for each in findings):
         case 0:
             return "No problems found."

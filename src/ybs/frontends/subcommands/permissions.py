@@ -1,4 +1,4 @@
-"""`ybs permissions`: what is allowed and refused in this project and everywhere, listed and changed without a session."""
+"""`ybs permissions`: list and change what is allowed and refused, in this project and everywhere, without a session."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -135,7 +135,7 @@ def _name_of(source: str) -> str:
 
 
 def _several(content: PluginFiles) -> str:
-    """Say which plugins a collection holds, where there is none at its top."""
+    """Return which plugins a collection holds, where there is none at its top."""
     names = [name or folder for name, folder in named_plugins(content)]
     if not names:
         return "nothing in it is known to ybs; a plugin within it is added by: ybs plugin add SOURCE FOLDER"

@@ -1,4 +1,4 @@
-"""What `ybs doctor` says of models: which one is chosen, where it would answer, which providers there are."""
+"""The part of `ybs doctor` about models: the chosen one, its address, and the providers there are."""
 
 import asyncio
 from collections.abc import Iterator
@@ -111,7 +111,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
 
 
 def _provider(found: reach.Reachability, *, is_needed: bool) -> Finding:
-    """Say whether a provider could be used, and what mends it if not."""
+    """Say whether a provider could be used, and the fix if not."""
     name = f"provider {found.provider}"
     if found.state == "unusable":
         return Finding(name=name, state="warning", detail=found.complaint, fix="ybs config check")

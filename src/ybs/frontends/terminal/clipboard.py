@@ -80,7 +80,7 @@ async def copy_by_program(
 
 
 def said(text: str, program: str, *, is_sent: bool) -> str:
-    """Say what became of the text."""
+    """Return what became of the text."""
     size = f"{len(text):,} character{'s' * (len(text) != 1)}"
     if program:
         return f"copied {size} ({program})"

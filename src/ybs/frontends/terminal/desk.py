@@ -1,4 +1,4 @@
-"""What the prompt, its keys and its menus ask of the terminal that they belong to."""
+"""The interface of the terminal to its prompt, keys and menus."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -167,23 +167,23 @@ def shown_line(line: str) -> str:
 
 
 def reason_of(message: str) -> str:
-    """Return the short reason why something is tried again: the first line."""
+    """Return a short reason for a retry: the first line."""
     first = message.strip().split("\n", 1)[0]
     return shorten(one_line(first), MOST_MESSAGE).removesuffix(".")
 
 
 def reading_words(event: PromptRead) -> str:
-    """Say how much of the prompt a server has read."""
+    """Return how much of the prompt a server has read."""
     return f"reads the prompt: {event.read:,} of {event.total:,} tokens"
 
 
 def retry_words(event: RequestRetried) -> str:
-    """Say why a request is sent again, and when."""
+    """Return why a request is sent again, and when."""
     return f"{reason_of(event.message)}, trying again in {duration(event.wait_seconds)}"
 
 
 def compaction_words(event: Compacted, arrow: str = "->") -> str:
-    """Say in a line what a compaction did, and why where that is not plain."""
+    """Return one line that says what a compaction did, and why where that is not plain."""
     why = {"refused": "too long for the provider: ", "smaller": "the window is smaller now: "}
     before, after = amount(event.tokens_before), amount(event.tokens_after)
     sizes = f"{why.get(event.reason, '')}compacted {before} {arrow} {after} tokens"
@@ -199,18 +199,18 @@ _LINE, _SHORTEST_NAME = 78, 12
 
 
 def routed_words(event: RequestStarted) -> str:
-    """Say in a line of 78 columns which model a router picked, why, and the decision's id, by which `ybs router explain` finds it."""
+    """Return one line that says of 78 columns which model a router picked, why, and the decision's id, by which `ybs router explain` finds it."""
     why = f": {one_line(event.reason)} ({event.decision})"
     return shorten(one_line(event.model), max(_LINE - cells(why), _SHORTEST_NAME)) + why
 
 
 def own_shell_hint(denial: str, command: str) -> str:
-    """Say in one line what in the sandbox a command ran into, and how the person runs it without."""
+    """Return one line that says what in the sandbox a command ran into, and how the person runs it without."""
     return f"{denial}; {word(Remedy('run_in_own_shell', command))}"
 
 
 def duration(seconds: float) -> str:
-    """Say how long something took, in at most six characters."""
+    """Return how long something took, in at most six characters."""
     if seconds < 0.9995:
         return f"{max(1, round(max(0.0, seconds) * 1000))} ms"
     if seconds < 99.95:
@@ -220,7 +220,7 @@ def duration(seconds: float) -> str:
 
 
 def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
-    """Say what a turn used."""
+    """Return what a turn used."""
     parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
     if usage.cached_tokens:
         parts.append(f"{amount(usage.cached_tokens)} cached")

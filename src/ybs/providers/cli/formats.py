@@ -1,4 +1,4 @@
-"""What CLI agents print: one reader for each format, which puts lines into the answer in the making.
+"""Parse the output of CLI agents: one reader for each format, which adds lines to the answer in the making.
 
 Checked against Claude Code 2.1, codex-cli 0.169, Gemini CLI 0.61 and pi 0.73; unknown lines are passed over.
 """

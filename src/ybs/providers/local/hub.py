@@ -1,4 +1,4 @@
-"""Where a model is downloaded from: names of the catalogue, files of a hub, addresses."""
+"""Download sources of models: names of the catalogue, files of a hub, addresses."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`; and what it can use."""
+"""Find the program that serves the model (the one in the settings, `llama-server` in PATH, or the extra `local`) and its abilities."""
 
 import re
 from functools import lru_cache, partial

@@ -266,7 +266,7 @@ def _decode_response(response: dict[str, Any], draft: Assembly) -> Iterator[Even
 
 
 def _compare(items: list[Any], draft: Assembly) -> None:
-    """Raise ProviderDown where what was streamed is not what the whole response says; some servers leave parts of that out."""
+    """Raise ProviderDown when the stream and the final response disagree; some servers leave parts of the latter out."""
     whole = Assembly(draft.model, draft.wire, max_tokens=_NO_LIMIT)
     for number, item in enumerate(items):
         for _ in _decode_whole(as_object(item), number, whole):

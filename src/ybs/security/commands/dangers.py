@@ -1,4 +1,4 @@
-"""Commands that destroy: what is blocked in every mode, and what always asks, also in a roundabout way.
+"""Commands that destroy: those that are blocked in every mode, and those that always ask, also when called indirectly.
 
 No parser sees every spelling. What is not seen here is bounded by the sandbox and taken back by undo.
 """
@@ -19,7 +19,7 @@ from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 _UNSAVED = "throws away changes that are not committed"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
 _SCHEMA = "deletes the data of a database"
-#: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is gone for good or
+#: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is permanently lost or
 #: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("rm", "", "-r", "deletes folders and all that is in them"),

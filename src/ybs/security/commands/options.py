@@ -128,7 +128,7 @@ def chooses(words: Sequence[str]) -> bool:
 
 
 def targets_beyond(words: Sequence[str], pattern: str) -> list[str]:
-    """Return the goals that a pattern does not name which names one itself; a star alone stands for all of them.
+    """Return the targets in a command that the pattern does not name, if it names any; a star alone stands for all of them.
 
     So being allowed `mvn test *` does not allow `mvn test deploy`.
     """

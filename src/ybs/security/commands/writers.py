@@ -42,7 +42,7 @@ _VERBS = {
     **dict.fromkeys(("apt", "apt-get", "brew"), "install update upgrade"),
     "ruff": "format",
 }
-#: Options with which they only look, and goals (`make test`) that seldom write more than caches.
+#: Options with which they only look, and targets (`make test`) that seldom write more than caches.
 _LOOKING = words_in("--version --help -V -n -nd --dry-run --check --check-only --diff")
 _TESTING = words_in("test tests check lint help")
 #: Verbs of git that write with one of these words, and words with which `git branch` and `git tag` list.

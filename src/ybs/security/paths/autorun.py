@@ -1,4 +1,4 @@
-"""What runs later: names of files that other programs act on by themselves, and of documents that agents read.
+"""Autorun files: names of files that other programs act on by themselves, and of documents that agents read.
 
 One table, for the file tools (which ask), the sandbox (which holds what is there) and the look after each command (which
 names what appeared or changed). Names come from each program's own manual. They count at any depth, since a person may
@@ -114,7 +114,7 @@ def part_of(parts: Sequence[str]) -> str:
 
 
 def reason(part: str) -> str:
-    """Say why what `part_of` returned is asked about."""
+    """Return why what `part_of` returned is asked about."""
     above, _, name = part.rpartition("/")
     if kind_of(name, above) == "read":
         return f"{part} is read by every later session of an agent"

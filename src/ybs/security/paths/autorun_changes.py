@@ -1,4 +1,4 @@
-"""What appeared or changed between two looks among the files that run later, are read later, or hold a repository's settings."""
+"""Detect new and changed autorun files, documents for agents, and repository settings between two looks."""
 
 import os
 import stat

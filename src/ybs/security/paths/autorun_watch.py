@@ -1,4 +1,4 @@
-"""What commands leave behind that runs or is read later is named to the person, right after the command."""
+"""Warn the person after each command about the autorun files that it left."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence

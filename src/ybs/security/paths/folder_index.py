@@ -1,4 +1,4 @@
-"""Where a project's repositories are, and the files that run later: an index of all folders, kept between commands.
+"""An index of all folders of a project, kept between commands: its repositories and autorun files.
 
 Every folder is listed once. Later only those are listed again whose time of change is another one: a folder's entries
 cannot change without that, and nobody can set it. Nothing is passed over but what lies in a repository's own folder. What

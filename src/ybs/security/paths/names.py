@@ -61,7 +61,7 @@ def twins_of(name: str, names: Iterable[str]) -> list[str]:
 
 
 def remark_on_name(asked: str, path: Path) -> str:
-    """Say how the name of a path is spelled where it only looks like the one that was asked for; empty where it is that."""
+    """Return how the name of a path is spelled where it only looks like the one that was asked for; empty where it is that."""
     parts = Path(asked).parts
     twins = [
         each

@@ -1,4 +1,4 @@
-"""Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
+"""Locate a repository by looking at names, so that git is told and looks for nothing itself."""
 
 import os
 import stat
@@ -214,7 +214,7 @@ def under_way(repository: Repository) -> str:
 
 
 def elsewhere(top: Path, path: str) -> str:
-    """Say why a path is none of this repository's; empty where it is."""
+    """Return why a path is none of this repository's; empty where it is."""
     parts = Path(path).parts
     if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
         return "is no path within the work tree, counted from its top"

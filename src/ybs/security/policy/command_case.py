@@ -52,7 +52,7 @@ class CommandCase:
 
     @cached_property
     def writes(self) -> str:
-        """Say which part is known to write, or to need the network; nothing where none is."""
+        """Return which part is known to write, or to need the network; nothing where none is."""
         return next(iter(writes(self.reading)), "")
 
     @property
@@ -62,7 +62,7 @@ class CommandCase:
 
     @property
     def unlisted(self) -> str:
-        """Say which program is not among `safety.safe_commands`; nothing where all are."""
+        """Return which program is not among `safety.safe_commands`; nothing where all are."""
         if not self.reading.is_clear:
             return "it is not understood"
         entries = [entry.split() for entry in self._safe if entry.strip()]
@@ -192,7 +192,7 @@ def _deceiver(word: str) -> str:
 
 
 def _reach_of(target: str, *, moves: bool) -> str:
-    """Say what is special about a file that is written to, or nothing."""
+    """Return what is special about a file that is written to, or nothing."""
     path = normpath(target)
     parts = path.split("/")
     if _NOBODYS().match(path):

@@ -469,7 +469,7 @@ class Policy:
         return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
-        """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
+        """Return why it is plain beforehand that reading will not be enough; nothing where that is not known."""
         if case.subject.in_background:
             return "it goes on in the background"
         return case.command.writes if case.command is not None else ""
@@ -489,7 +489,7 @@ class Policy:
         return not case.subject.may_run_changed()
 
     def _question(self, case: Case) -> str:
-        """Say why the call is asked about that no rule and no grant covers, or nothing."""
+        """Return why the call is asked about that no rule and no grant covers, or nothing."""
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
@@ -540,7 +540,7 @@ class Policy:
         return self._question_about_held(case, is_named=is_named)
 
     def _question_about_held(self, case: Case, *, is_named: bool) -> str:
-        """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
+        """Return why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
         if case.name not in BUILT_IN:
             return f"{case.name} runs a command"
         if case.subject.is_elsewhere:

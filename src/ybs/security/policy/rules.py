@@ -101,7 +101,7 @@ class Rule(Struct, frozen=True):
     def _hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.
 
-        The star of a pattern stands for how a program does its work, never for another program or another goal.
+        The star of a pattern stands for how a program does its work, never for another program or another target.
         """
         from ybs.security.commands import options, wrappers  # only shell calls need them
 

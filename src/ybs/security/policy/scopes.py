@@ -98,7 +98,7 @@ def only_reads(text: str) -> bool:
 
 
 def why_never(reading: Reading) -> str:
-    """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
+    """Return in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
     if reading.text.endswith(" *"):
         return "as a rule it would allow more than this command"
     for run in reading.runs:

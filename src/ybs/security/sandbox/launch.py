@@ -1,4 +1,4 @@
-"""What is started for a shell command: a value, so that a sandbox can put itself around it."""
+"""The launch of a shell command as a value, so that a sandbox can wrap it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a sandboxed program may read in a writable folder but not change: files that others act on later."""
+"""Read-only files in the writable folders of a sandboxed program: those that other programs act on by themselves."""
 
 import os
 import socket

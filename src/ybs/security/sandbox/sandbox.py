@@ -38,7 +38,7 @@ WORDS: Mapping[str, str] = {
 }
 #: The states in which something stands around commands.
 WALLED: Collection["Sandboxing"] = ("full", "held", "reduced")
-#: What programs say when a denial of the sandbox is in their way.
+#: What programs say when the sandbox denies them something.
 _WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
     r"|Connection refused|Couldn't connect to server|ECONNREFUSED|(?:/tmp/|~).*No such file"

@@ -1,4 +1,4 @@
-"""What all built-in tools share: their workspace, and their prompt from the `.md` file beside them."""
+"""The base class of built-in tools: their workspace, and their prompt from the `.md` file beside them."""
 
 from functools import cache
 from pathlib import Path
@@ -84,7 +84,7 @@ class BuiltInTool:
         return known[1:]
 
     def remark_on(self, arguments: Any) -> str:
-        """Say how the file's name is spelled where it is not as in the arguments; mostly nothing."""
+        """Return how the file's name is spelled where it is not as in the arguments; mostly nothing."""
         return remark_on_name(path_of(arguments.path), self.target(arguments)[0])
 
 

@@ -121,7 +121,7 @@ def _change(place: OpenEntry, status: os.stat_result, shown: str) -> FileChange:
 
 
 def _kind(place: OpenEntry, status: os.stat_result) -> str:
-    """Say what it is, if its contents are not shown."""
+    """Return what it is, if its contents are not shown."""
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
     if not stat.S_ISREG(status.st_mode):

@@ -1,4 +1,4 @@
-"""What each action of the git tool would do, shown before it is done, and the doing."""
+"""Plan and run the actions of the git tool: each is shown before it is done."""
 
 import os
 import re

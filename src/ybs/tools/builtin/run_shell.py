@@ -280,7 +280,7 @@ class RunShell(BuiltInTool):
         return await self._helped(told, arguments, read_only=False)
 
     async def _port_hint(self) -> str:
-        """Say how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
+        """Return how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
         ports = await asyncio.to_thread(self.workspace.shells.starter.listening)
         if ports is None:
             return ""

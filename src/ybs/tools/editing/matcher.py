@@ -131,7 +131,7 @@ def _is_telling(added: str, old: str) -> bool:
 
 
 def _tidy(edit: Edit, start: int) -> Replacement | None:
-    """Mend the slips that break code in an exact match: an indentation doubled or left out, a joined line.
+    """Fix the slips that break code in an exact match: an indentation doubled or left out, a joined line.
 
     None where it is not certain how the new lines are indented.
     """

@@ -1,4 +1,4 @@
-"""How lines are compared when an edit is not exact: punctuation as ASCII has it, white space aside."""
+"""Normalise lines for inexact edits: punctuation as in ASCII, white space ignored."""
 
 import re
 

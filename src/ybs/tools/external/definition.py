@@ -1,4 +1,4 @@
-"""What an external tool says of itself: by `--schema`, in a file beside it, or in the settings.
+"""The definition of an external tool: from `--schema`, from a file beside it, or from the settings.
 
 The parameters are a JSON Schema, or the short flat form `{"query": {"type": "string", "required": true}}`.
 """

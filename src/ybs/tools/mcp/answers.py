@@ -1,4 +1,4 @@
-"""What a server at an address may answer: whole messages within limits. What else comes becomes an error with words of ybs's own.
+"""Limit the answers of a server at an address to whole messages of bounded size. Anything else becomes an error in ybs's words.
 
 The SDK reads bodies of any size, and says of every failure that the server returned an error response.
 """
@@ -376,7 +376,7 @@ def _words_for(status: int, said: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
+    """Return why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, BaseExceptionGroup):

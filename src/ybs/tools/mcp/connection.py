@@ -45,7 +45,7 @@ class OpenConnection:
 
     @property
     def why(self) -> str:
-        """Say how it ended, with the lines that it wrote about it; nothing as long as it has not."""
+        """Return how it ended, with the lines that it wrote about it; nothing as long as it has not."""
         if not self.lost.is_set():
             return ""
         said = reason_in(self._transport.said)

@@ -1,4 +1,4 @@
-"""How a server's program is started: what its command names is shown to it, and it gets what its entry says and nothing else."""
+"""Start a server's program: it sees the files that its command names, and gets what its entry says and nothing else."""
 
 import os
 import re

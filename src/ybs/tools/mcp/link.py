@@ -274,7 +274,7 @@ def _telling(error: BaseException) -> BaseException:
 
 
 def words_of(error: BaseException) -> str:
-    """Say in a few words what went wrong in the SDK."""
+    """Return in a few words what went wrong in the SDK."""
     error = _telling(error)
     if isinstance(error, _OF_ENDS):
         return _WORDS[types.CONNECTION_CLOSED]

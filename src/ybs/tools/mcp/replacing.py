@@ -52,7 +52,7 @@ def wanted(server: Server) -> tuple[dict[str, str], list[str]]:
 
 
 def unfit(own: Raw, theirs: Raw) -> str:
-    """Say why a tool with these parameters cannot stand in for one with those; nothing where it can."""
+    """Return why a tool with these parameters cannot stand in for one with those; nothing where it can."""
     ours, other = (msgspec.json.decode(schema, type=_Schema) for schema in (own, theirs))
     if lacking := [name for name in ours.required if name not in other.properties]:
         return f"it does not take {', '.join(lacking)}"

@@ -252,7 +252,7 @@ class Servers:
             rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
-        """Say in a few words what a server is given beside reading the project, as the sandbox is now."""
+        """Return in a few words what a server is given beside reading the project, as the sandbox is now."""
         is_open = server.transport == "stdio" and self._surface.is_off()
         return "no sandbox" if is_open else server.needs
 
@@ -466,7 +466,7 @@ class _Program:
 
     def __init__(self, leases: Leases, open_: OpenProgram) -> None:
         self._leases, self._open, self._unused = leases, open_, asyncio.Event()
-        #: What is called when that which it offers has changed.
+        #: Callbacks for a change of its tools, resources or prompts.
         self.changed: list[Callable[[], None]] = []
         self.opened: asyncio.Future[OpenConnection] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())

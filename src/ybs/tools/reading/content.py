@@ -1,4 +1,4 @@
-"""What read_file holds of a file: all of it, or of a large one only the lines asked for."""
+"""The content of a file for read_file: all of it, or of a large one only the lines asked for."""
 
 import os
 from codecs import getincrementaldecoder
@@ -169,7 +169,7 @@ def _in_utf8(beginning: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _missing(path: Path, shown: str) -> str:
-    """Say that the file does not exist, with names that come close."""
+    """Return a text that says that the file does not exist, with names that come close."""
     from difflib import get_close_matches  # only a wrong name needs it
 
     names: list[str] = []

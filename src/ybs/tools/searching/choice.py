@@ -1,4 +1,4 @@
-"""Which files a glob chooses: `**`, braces, several globs with commas between them, and `!` for what to leave out."""
+"""Match files by globs: `**`, braces, several globs with commas between them, and `!` to exclude."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Which files that a command names or runs were changed since the session began: outside the sandbox they act with the person's keys.
+"""Find the files that a command names or runs and that changed since the session began: outside the sandbox they act with the person's keys.
 
 When a file was changed last is what the system notes of it (`st_ctime`), which no program can set. So it does not matter who
 changed it: a tool, a command, a sub-agent, or the person themselves. A folder on the way that was changed counts too: what lies in

@@ -92,7 +92,7 @@ class Job:
 
     @property
     def state(self) -> str:
-        """Say whether it runs, for how long, or how it ended."""
+        """Return whether it runs, for how long, or how it ended."""
         # Written as a clock: a turn that waits must not look like one that repeats itself.
         clock = f"{int(self.seconds) // 60}:{int(self.seconds) % 60:02}"
         if self.ended is None:

@@ -1,4 +1,4 @@
-"""What a command would remove or overwrite that no undo brings back, as far as its words show.
+"""Find the files that a command would remove or overwrite and that no undo brings back, as far as its words show.
 
 Undo keeps no file over 10 MB, nothing in bulk folders, and nothing outside of the project. A command says only in
 part what it does, so this is a seat belt: what an interpreter or a build removes is not seen here.
@@ -29,7 +29,7 @@ _MOST_ENTRIES = 2_000
 
 
 def loss(command: str, folder: Path, roots: Roots) -> str:
-    """Say what the command, run in a folder, would destroy that undo cannot bring back; empty where nothing is seen."""
+    """Return what the command, run in a folder, would destroy that undo cannot bring back; empty where nothing is seen."""
     names_program = _PROGRAMS.search(command) is not None
     if not names_program and ">" not in command:
         return ""
@@ -85,7 +85,7 @@ def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
 
 
 def _why_unkept(path: str, roots: Roots, *, is_clear: bool) -> str:
-    """Say why undo does not keep what stands at a path; empty where it does, or nothing is there.
+    """Return why undo does not keep what stands at a path; empty where it does, or nothing is there.
 
     Of a path outside of the project that counts only where it `is_clear` what becomes of it.
     """

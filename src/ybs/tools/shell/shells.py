@@ -1,4 +1,4 @@
-"""What the commands of a session share: how they are started, where long outputs go, and who ends what is left."""
+"""Shared parts of a session's commands: how they start, where long outputs go, and the end of leftover processes."""
 
 from collections.abc import Callable
 from pathlib import Path

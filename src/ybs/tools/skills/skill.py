@@ -209,5 +209,5 @@ def is_name(name: str) -> bool:
 
 
 def _line(text: str) -> str:
-    """Return a text of the front matter as one legible line."""
+    """Return a text of the front matter as one printable line."""
     return " ".join(printable(text).split())

@@ -1,4 +1,4 @@
-"""What is drawn above the prompt while a turn runs, and vanishes: the spinner, running calls, the open block."""
+"""The live area above the prompt while a turn runs: the spinner, running calls, the open block."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial

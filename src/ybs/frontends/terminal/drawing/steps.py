@@ -76,7 +76,7 @@ def running_line(call: str, seconds: float, width: int, paint: Paint, frame: str
 
 
 def call_text(name: str, about: str, width: int) -> str:
-    """Say which call it is."""
+    """Return which call it is."""
     return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
 
 
@@ -158,7 +158,7 @@ def _lines_of(finished: ToolFinished) -> int:
 def _output_end(
     output: str, width: int, signs: Signs, written: int, *, is_whole: bool
 ) -> tuple[list[str], bool]:
-    """Keep the last lines, whole or each cut to one row, say how many are left out, and tell whether any is cut."""
+    """Keep the last lines, whole or each cut to one row, say how many are left out, and return whether any is cut as well."""
     lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
     most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
     rows: list[str] = []
@@ -177,7 +177,7 @@ def _output_end(
 
 
 def hidden_text(count: int, signs: Signs) -> str:
-    """Say how many lines are left out."""
+    """Return how many lines are left out."""
     return f"{signs.more} {count} lines"
 
 

@@ -1,4 +1,4 @@
-"""What happens, told in whole sentences: for the plain terminal."""
+"""Events in whole sentences, for the plain terminal."""
 
 from collections.abc import Callable
 from typing import assert_never
@@ -138,7 +138,7 @@ class Sentences:
         return "\n".join(filter(None, (self._end_thought(), self._sentence(event))))
 
     def still(self, seconds: float) -> str:
-        """Say what has been going on for so long."""
+        """Return what has been going on for so long."""
         time = f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
         if not self._calls:
             return f"Still working, {time}."

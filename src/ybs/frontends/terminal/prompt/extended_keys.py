@@ -172,7 +172,7 @@ class KeyParser(Vt100Parser):
         return (ahead.replace(b"\n", b"\r") + rest).decode(errors="surrogateescape")
 
     def flush(self) -> None:
-        """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is not a key."""
+        """Treat the input so far as complete: Esc alone, or Alt with a character; more than that is not a key."""
         begun, self._begun = self._begun, ""
         if len(begun) <= 2:
             super().feed(begun)

@@ -1,4 +1,4 @@
-"""What was sent before, for each project: read after the first drawing, written beside the work, never in incognito."""
+"""The input history of each project: read after the first drawing, written beside the work, never in incognito."""
 
 import asyncio
 import threading

@@ -121,9 +121,7 @@ class Picker:
         if not shown:
             lines.append(
                 paint.dim(
-                    shorten(
-                        "  nothing matches; Backspace deletes the last letter", width, signs.more
-                    )
+                    shorten("  no match; Backspace deletes the last letter", width, signs.more)
                 )
             )
         lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))

@@ -1,4 +1,4 @@
-"""What mode `ask` does, said at the first start, and the second choice of `ybs setup`: whether edits are asked about. Asked once."""
+"""Explain the mode `ask` at the first start, and ask once in `ybs setup` whether edits need confirmation."""
 
 from pathlib import Path
 

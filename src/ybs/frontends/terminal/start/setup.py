@@ -271,7 +271,7 @@ _NOT_LISTED = "Please type a number or a name from the list; the beginning of a 
 
 
 def starter_facts() -> str:
-    """Say what the starter model takes."""
+    """Return what the starter model takes."""
     from importlib.util import find_spec
 
     runs = "runs here" if find_spec("xllamacpp") else "needs pip install 'ybs[local]'"
