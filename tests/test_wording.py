@@ -119,13 +119,13 @@ PRIVATE_PHRASES = (
     ),
     *(
         "that are none",
-        "word is none",
-        "that which",
+        "a word that is none",
+        "of that which",
         "of these those",
         "tell whether",
         "roundabout",
         "not a wall",
-        "no wall",
+        "no wall:",
     ),
     *(
         "of all rooms",
