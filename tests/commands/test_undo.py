@@ -273,7 +273,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             "There is nothing to undo: the conversation was compacted (summarised)."
         )
         assert shown(await said(quiet, "/restore")).startswith(
-            "All of it is back: 4 messages, about"
+            "Everything is restored: 4 messages, about"
         )
         assert [words for _, words in quiet.history.prompts()] == ["one", "two"]
         assert (await said(quiet, "/undo")).terminal.draft == "two"

@@ -47,7 +47,7 @@ You are a reviewer.
     assert kind.budget == Budget(steps=12)
     assert not kind.may_change
     (remark,) = remarks_on(text.encode())
-    assert remark.startswith("Bash(git diff:*): what stands in brackets is ignored")
+    assert remark.startswith("Bash(git diff:*): the part in brackets is ignored")
 
 
 def test_tools_that_are_disallowed_are_not_there() -> None:

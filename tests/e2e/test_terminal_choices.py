@@ -142,7 +142,7 @@ def test_a_read_outside_is_a_question_and_words_without_their_file_stay_in_the_p
     screen = start([read, "finished", "attached"])
     screen.sees(r"› *\n")
     screen.keys("see @gone.py\r")
-    screen.sees("ybs wants to send your words without what could not be attached")
+    screen.sees("ybs wants to send your message without the failed attachments")
     screen.sees("there is no file that matches @gone.py")
     screen.stays(0.5)
     screen.keys("n")

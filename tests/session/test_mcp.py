@@ -389,7 +389,7 @@ async def test_a_resource_that_is_not_there_is_said_before_anything_is_sent(
     configure({"demo": entry_of(home, more)})
     async with Scene(project, ["read"]) as scene:
         await scene.turn("look at @demo:note://two")
-        assert "send your words without" in scene.asked[0].preview.title
+        assert "send your message without" in scene.asked[0].preview.title
         assert "unknown" in scene.asked[0].preview.body
 
 

@@ -104,7 +104,7 @@ async def _restart(session: Session, each: Connection) -> Reply:
 async def _trust(session: Session, each: Connection) -> Reply:
     await each.link()
     if not each.reviewed.changed:
-        return Reply(text=f"{each.server.name} says what it said when you took it on.")
+        return Reply(text=f"{each.server.name} describes its tools as it did when you approved it.")
     if each.shown != each.reviewed.changed:  # nobody approves what they have not seen
         return _details(session, each)
     names = ", ".join(new.name for _, new in each.reviewed.changed)

@@ -30,7 +30,7 @@ NO_CHECK: Final = (
 )
 NOT_NOW: Final = "The check may not run now ({why}), so no attempts are made."
 NO_MODEL: Final = "No model of the router can be asked now: none is suitable, their pools have no room, or the turn has no money left for one request."
-_NOT_TAKEN: Final = "What it changed was not merged."
+_NOT_TAKEN: Final = "Its changes were not merged."
 _MOST_OUTPUT: Final = 1_500  # characters of a check that failed, for each attempt
 
 

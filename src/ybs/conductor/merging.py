@@ -141,7 +141,7 @@ def steps_to(
         in_the_way = [path[len(path_in(roots.folder, "")) :] for path in made.conflicts]
         if not in_the_way:
             return made.steps
-        why = Clash("what stands there now, or above it, is in the way")
+        why = Clash("another file there or above it is in the way")
         clashes.update(dict.fromkeys(in_the_way, why))
 
 

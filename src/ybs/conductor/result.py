@@ -62,7 +62,7 @@ class Report(Struct, kw_only=True):
             last = "; ".join(self.calls[-_MOST_CALLS:])
             lines.append(f"It had done {plural(len(self.calls), 'call')}, the last: {last}")
         if self.problem and text:
-            lines.append("What it said last:")
+            lines.append("Its last answer:")
         return "\n".join([*lines, text or "It said nothing."])
 
     @property

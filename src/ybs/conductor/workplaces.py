@@ -27,7 +27,7 @@ from ybs.core.wording import listed
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
 
-_NOT_MERGED = "What it changed was not merged."
+_NOT_MERGED = "Its changes were not merged."
 _UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
 
 

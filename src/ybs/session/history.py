@@ -135,7 +135,7 @@ class History:
         self._running.check()
         said = self._conversation.messages[place]
         if not isinstance(said, UserMessage):
-            raise TypeError("nobody spoke there")
+            raise TypeError("the message there is not from the person")
         self._cut(place)
         return said
 

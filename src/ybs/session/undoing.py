@@ -91,7 +91,7 @@ def _compared(change: Change, line: str, get: Get) -> Iterator[str]:
     before, after = change.before, change.after
     old, new = _content(before, get), _content(after, get)
     if old is None or new is None:
-        yield f"{line} (what was kept of it is gone)"
+        yield f"{line} (its saved copy is missing)"
         return
     is_plain = "absent" in (before.kind, after.kind) or before.mode == after.mode
     if old == new or not is_plain:
@@ -186,7 +186,7 @@ class Checkpoints:
         except Refused:
             raise  # the tool is refused as well
         except ToolError as error:
-            self.notice = f"What is changed now cannot be undone: {error}."
+            self.notice = f"Changes from now on cannot be undone: {error}."
             raise
 
     async def after_change(self) -> None:

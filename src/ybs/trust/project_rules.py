@@ -52,7 +52,7 @@ class ProjectRules:
                 self._record = self._read()
             except (OSError, ConfigError) as error:
                 self._record = RulesRecord(folder=self._folder)
-                self.warning = f"What you always allow in this project is ignored: {error}"
+                self.warning = f"Your rules for this project are ignored: {error}"
         return self._record
 
     def add(self, kind: KeptKind, rule: str) -> None:

@@ -185,7 +185,7 @@ async def test_an_editor_whose_server_is_killed_says_so_and_the_next_one_goes_on
             await serving.kill()
             assert await asyncio.wait_for(process.wait(), 20) == 1
             assert process.stderr
-            assert await process.stderr.read() == b"ybs: The server has gone.\n"
+            assert await process.stderr.read() == b"ybs: The server has stopped.\n"
         async with editing(serving, clients, other) as process:
             where = {"cwd": str(project), "session_id": session, "mcp_servers": []}
             await other.agent.load_session(**where)

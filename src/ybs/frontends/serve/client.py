@@ -32,7 +32,7 @@ class ServerGone(YbsError):
     """The server has ended before it answered."""
 
     def __init__(self) -> None:
-        super().__init__("The server has gone.")
+        super().__init__("The server has stopped.")
 
 
 class _Message(Struct, frozen=True):

@@ -183,7 +183,7 @@ async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> in
     each = _found(environment, name)
     await each.link()
     if not each.reviewed.changed:
-        write(f"{name} says of its tools what it said when you took it on.")
+        write(f"{name} describes its tools as it did when you approved it.")
         return 0
     for old, new in each.reviewed.changed:
         write(f"{new.name}:")

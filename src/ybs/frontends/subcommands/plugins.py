@@ -149,7 +149,7 @@ def _is_agreed(content: PluginFiles, parts: Parts, source: str, *, is_yes: bool)
     if is_yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        tell("ybs: without a terminal nobody can agree to this; --yes adds it without asking")
+        tell("ybs: no terminal to ask; --yes adds it without asking")
         return False
     try:
         is_agreed = ask_line("Trust all of this and use it? [y/N] ").strip().lower() in ("y", "yes")

@@ -128,7 +128,7 @@ async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: P
     file.write_text("{")
     policy, _, events = await ask(ProjectRules(this_host(), project), "make")
     notices = [event.text for event in events if isinstance(event, Noticed)]
-    assert notices[0].startswith("What you always allow in this project is ignored: ")
+    assert notices[0].startswith("Your rules for this project are ignored: ")
     assert notices[1].startswith("This is allowed for this session only, because")
     assert run(policy, "make") == Allow("grant")
     assert file.read_text() == "{"
