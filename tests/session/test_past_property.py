@@ -125,7 +125,12 @@ def check(session: Session) -> None:
         read = store.read(session.journal.name)
         copy = store.fork(read)
         for other in (read, store.read(copy)):
-            assert _left(other) == (messages, live.checkpoints, live.rounds.open, live.restorable())
+            assert _left(other) == (
+                messages,
+                live.checkpoints,
+                live.past_turns.open,
+                live.restorable(),
+            )
         assert (read.damaged, read.replay.usage) == (0, live.usage)
         store.delete(copy)
 

@@ -101,9 +101,7 @@ class BuiltAgent:
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.side_model(VisibleTextModel(spec.model))
-        self._deadline = (
-            TurnDeadline(config.agent.max_seconds) if config.agent.max_seconds else None
-        )
+        self._deadline = TurnDeadline(most) if (most := config.agent.max_seconds) else None
         limits = Limits(
             max_steps=config.agent.max_iterations,
             max_cost_usd=config.agent.max_cost_usd,

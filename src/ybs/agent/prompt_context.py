@@ -251,7 +251,7 @@ class PromptContext(Guard):
         )
 
     def rules(self) -> str:
-        """Return what must be said again when older parts are set aside: changed documents, the steps, and the thought."""
+        """Return the context to repeat after a compaction: changed documents, the steps, and the thought."""
         told = {(each.name, each.source): each.text for each in self.sections}
         now = self._masked(self._read(lambda _note: None)) if self.sections else []
         changed = [each for each in now if told.get((each.name, each.source)) != each.text]
@@ -495,7 +495,7 @@ class _Noted(msgspec.Struct):
 
 
 def thought_in(messages: Sequence[Message]) -> str:
-    """Return what the model had in mind last: by its own call, or as a compaction said it anew."""
+    """Return the model's last thought: from its own call, or as a compaction repeated it."""
     return _last(messages, "set_thought", lambda noted: noted.thought, _goal_said)
 
 

@@ -16,7 +16,7 @@ class Memo(Generic[_Item, _Made]):
         self._made: list[_Made] = []
 
     def each(self, items: Sequence[_Item], make: Callable[[_Item], _Made]) -> list[_Made]:
-        """Return what `make`, which must always be the same, makes of every item."""
+        """Return `make(item)` for every item; `make` must always be the same function."""
         items = list(items)
         count = alike(self._items, items)
         made = [*self._made[:count], *map(make, items[count:])]

@@ -43,5 +43,5 @@ class ToolboxWrapper(Toolbox):
         return self._toolbox.specs()
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Return what the wrapped toolbox returns."""
+        """Return the result of the wrapped toolbox."""
         return self._toolbox.is_read_only(call)

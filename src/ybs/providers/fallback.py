@@ -121,7 +121,7 @@ class FallbackModel(ProviderModel):
         return await self._first.detect_window()
 
     async def list_models(self) -> list[str]:
-        """Return what the first model's provider offers. Raises ModelError."""
+        """Return the models of the first model's provider. Raises ModelError."""
         return await self._first.list_models()
 
     async def aclose(self) -> None:

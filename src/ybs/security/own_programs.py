@@ -39,7 +39,7 @@ class Start(Struct, frozen=True, kw_only=True):
     is_apart: bool
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Return what runs the command in the folder, for a process that begins in another one."""
+        """Return a command line that runs the command in the folder, for a process that begins in another one."""
         return entering(str(self.folder), command) if self.is_apart else tuple(command)
 
 
@@ -91,7 +91,7 @@ def project_variables(folder: Path) -> dict[str, str]:
 
 
 def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
-    """Return what enters a folder and runs a command there."""
+    """Return a command line that enters a folder and runs a command there."""
     return ("/bin/sh", "-c", _ENTER, folder, *command)
 
 

@@ -281,7 +281,7 @@ class _Finder:
         self.missing: list[str] = []
 
     def targets(self, named: NamedInWords) -> list[Target]:
-        """Return what exists and may be read, each once; `problems` says what exists and may not."""
+        """Return the existing files that may be read, each once; `problems` names those that may not."""
         targets = [self._mentioned(mention) for mention in named.mentions]
         targets += [self._pictured(path) for path in named.pictures]
         found: dict[tuple[Path, int, int], Target] = {}

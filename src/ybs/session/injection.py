@@ -31,7 +31,7 @@ NO_COMMAND = "(pasted)\n"
 
 
 def to_type(message: UserMessage) -> str:
-    """Return what is put into the prompt of a message that is taken back: sent again, it is what it was."""
+    """Return the prompt text for a message that is taken back; sent again, it gives the same message."""
     return as_typed(message.words) if message.origin == "shell" else as_words(message.words)
 
 

@@ -92,7 +92,7 @@ def state_of(
 def status_of(
     parts: "SessionParts", usage: Usage, *, answered_by: str, context_tokens: int
 ) -> Status:
-    """Return what a status line shows of a session that has used so much, and whose last answer came from that model."""
+    """Return the status line of a session with this usage, whose last answer came from that model."""
     agent, environment = parts.main.agent, parts.environment
     return Status(
         provider=agent.provider,

@@ -33,7 +33,7 @@ class TurnUse(Struct, frozen=True, kw_only=True):
 
 
 def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
-    """Return what the turns of a transcript used."""
+    """Return the usage of a transcript's turns."""
     return [
         TurnUse(
             words=as_typed(turn.words),
@@ -62,7 +62,7 @@ class Tally:
         self._asked_at = self._asked_seconds = 0.0
 
     def take_usage(self) -> Usage:
-        """Return what a turn that has ended used, its sub-agents included; they are not counted again."""
+        """Return the usage of an ended turn, its sub-agents included; they are not counted again."""
         return (self.finished.usage if self.finished else self.usage) + self.others.take()
 
     @property

@@ -38,7 +38,7 @@ Get = Callable[[str], bytes | None]
 
 
 def line_of(change: Change) -> str:
-    """Return what became of a path, as `edited src/a.py`."""
+    """Return the change of a path in words, as `edited src/a.py`."""
     before, after = change.before, change.after
     slash = "/" if "folder" in (before.kind, after.kind) else ""
     return f"{_verb_of(before, after)} {change.path}{slash}{_detail_of(before, after)}"
@@ -160,7 +160,7 @@ class Checkpoints:
         self._is_noted = False
 
     def take_notice(self) -> str:
-        """Return what the person should know, once; empty where there is nothing."""
+        """Return a note for the person, once; empty if there is none."""
         notice, self.notice = self.notice, ""
         return notice
 
@@ -524,7 +524,7 @@ def commit_message(changes: "Sequence[Change]", columns: int) -> str:
 
 
 def _verb(change: "Change") -> str:
-    """Return what became of a file; empty for a folder that was made or removed."""
+    """Return the change of a file in words; empty for a folder that was made or removed."""
     match change.before.kind, change.after.kind:
         case ("absent" | "folder", "absent" | "folder"):
             return ""

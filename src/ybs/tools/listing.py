@@ -64,7 +64,7 @@ def shortened(text: str, most_chars: int) -> str:
 
 
 def fitting(query: str, items: Sequence[_Item]) -> list[_Item]:
-    """Return those that fit a query, the best first: words in the name count more than those in the description."""
+    """Return the entries that match a query, the best first: words in the name count more than those in the description."""
     wanted = _words(query)
 
     def rank(item: Described) -> int:

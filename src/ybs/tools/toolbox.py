@@ -423,7 +423,7 @@ class LocalToolbox(Toolbox):
                 raise
 
     async def _awaited(self, act: Callable[[], Awaitable[_Value]], tool: Tool) -> _Value:
-        """Return what a tool's work comes to, within its time. Raises ToolError."""
+        """Return the output of a tool, within its time. Raises ToolError."""
         from ybs.tools.calls.supervise import awaited
 
         limit = self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
@@ -449,7 +449,7 @@ def _hooks():  # noqa: ANN202 - likewise
 
 
 def _preview_of(tool: Tool, arguments: Any) -> Preview:
-    """Return what the person is shown: the tool's own preview, or the arguments."""
+    """Return the preview for the person: the tool's own, or the arguments."""
     if not isinstance(tool, Previewed):
         shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
         return Preview(title=f"Call {tool.name}", body="" if shown == "{}" else shown)

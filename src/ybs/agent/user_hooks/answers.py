@@ -127,7 +127,7 @@ def failed(hook: Hook, why: str) -> HookAnswer:
 
 
 def merged(answers: Iterable[HookAnswer]) -> HookAnswer:
-    """Return what several hooks say together: a block beats everything, `ask` beats `allow`."""
+    """Return the combined answer of several hooks: a block beats everything, `ask` beats `allow`."""
     all_of = list(answers)
     blocks = [each.blocked for each in all_of if each.blocked is not None]
     by_permission = {each.permission: each for each in reversed(all_of)}

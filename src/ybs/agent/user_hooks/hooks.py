@@ -293,7 +293,7 @@ class UserHooks(TurnHook):
         )
 
     async def answer_to(self, question: Question) -> Answer | None:
-        """Return what hooks answer to a question in the person's place; None where the person is to be asked.
+        """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
 
         An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed,
         and not where it is for other arguments.

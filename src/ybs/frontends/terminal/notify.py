@@ -14,7 +14,7 @@ _OSC_777 = ("rxvt", "foot")
 
 
 def call(how: How, words: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return what the terminal is sent to call the person; tmux and screen pass on little but the bell."""
+    """Return the sequence that calls the person; tmux and screen pass on little but the bell."""
     if how == "off":
         return ()
     if how == "bell":

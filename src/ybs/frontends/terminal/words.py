@@ -220,7 +220,7 @@ def duration(seconds: float) -> str:
 
 
 def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
-    """Return what a turn used."""
+    """Return the usage of a turn."""
     parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
     if usage.cached_tokens:
         parts.append(f"{amount(usage.cached_tokens)} cached")

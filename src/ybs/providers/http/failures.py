@@ -76,7 +76,7 @@ class Site(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Return what it is called in messages."""
+        """Return its name in messages."""
         name = self.host if self.is_unnamed else f"{self.provider} at {self.host}"
         return f"{name} (request {self.request_id})" if self.request_id else name
 

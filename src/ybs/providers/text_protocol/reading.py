@@ -292,7 +292,7 @@ class Held:
         )
 
     def rest(self, said: str) -> str:
-        """Return what of the whole text, `said`, was not shown."""
+        """Return the part of the whole text, `said`, that was not shown."""
         if said == self._text:
             return said[self._shown :]
         shown = self._text[: self._shown].strip()

@@ -71,7 +71,7 @@ class Adapter(Protocol):
 
     @staticmethod
     def base(endpoint: str) -> str:
-        """Return what the paths are joined to; the address may be given with or without a version and the path of the call."""
+        """Return the base address for the paths; it may be given with or without a version and the path of the call."""
         ...
 
     def path(self, options: RequestOptions, /) -> str:

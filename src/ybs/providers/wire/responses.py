@@ -281,7 +281,7 @@ def _compare(items: list[Any], draft: Assembly) -> None:
 
 
 def _asked(message: AssistantMessage) -> list[tuple[str, Any]]:
-    """Return what the calls of a message ask for, however their JSON is written."""
+    """Return the calls of a message in a comparable form, however their JSON is written."""
     return [(call.name, call.invalid or decode(call.arguments)) for call in message.calls]
 
 

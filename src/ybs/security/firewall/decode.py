@@ -87,7 +87,7 @@ _NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
 
 
 def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
-    """Yield what the data says with each kind of encoding undone. `last` is the kind that was undone before."""
+    """Yield the data with each kind of encoding undone. `last` is the kind that was undone before."""
     if last != LINES:
         yield from _substituted(data, last)
     if last != LINES:
@@ -200,7 +200,7 @@ def _may_begin_a_line(data: bytes, start: int) -> bool:
 
 
 def packed(data: bytes) -> Iterator[DecodedSpan]:
-    """Yield what base64 of text says; bytes that are not text are left out, as pictures and programs are."""
+    """Yield decoded base64; bytes that are not text are left out, as pictures and programs are."""
     mapped = data.translate(_IS_BASE64)
     run = b"a" * LEAST_BASE64
     start = mapped.find(run)
@@ -247,7 +247,7 @@ def text_of(decoded: bytes) -> bytes:
 
 
 def hexed(data: bytes) -> Iterator[DecodedSpan]:
-    """Yield what hexadecimal digits say, in one run or with signs between the bytes."""
+    """Yield decoded hexadecimal digits, in one run or with separators between the bytes."""
     mapped = data.translate(_IS_HEX)
     if b"a" * LEAST_HEX in mapped:
         for match in _HEXED().finditer(data):

@@ -43,7 +43,7 @@ class AutorunFiles:
         self.unseen: tuple[str, ...] = ()
 
     def look(self) -> list[WatchedChange]:
-        """Return what appeared or changed since the last look; nothing the first time."""
+        """Return new and changed files since the last look; none the first time."""
         found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
         old, old_repositories = self._states, self._repositories

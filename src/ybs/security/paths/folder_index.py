@@ -72,7 +72,7 @@ class FolderIndex:
         self._ended = self._took = 0.0
 
     def look(self, *, is_fresh: bool = False) -> IndexedPaths:
-        """Return what there is now, or unless `is_fresh` was just now where a look takes long."""
+        """Return the current index or, unless `is_fresh`, a recent one if a look takes long."""
         with self._lock:
             began = monotonic()
             if is_fresh or began - self._ended >= self._took:

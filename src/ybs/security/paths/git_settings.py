@@ -84,7 +84,7 @@ def _files(host: Host, top: str) -> Iterator[str]:
 
 
 def _said(file: str) -> str:
-    """Return what a short file says; nothing where it is a folder, a link, or not there."""
+    """Return the content of a short file; empty if it is a folder, a link, or missing."""
     try:
         if not S_ISREG(os.lstat(file).st_mode):  # mostly: a folder, or nothing
             return ""
@@ -100,7 +100,7 @@ def _resolved(host: Host, value: str, folder: str) -> str:
 
 
 def _entries(file: str) -> list[_Entry]:
-    """Return what a file says; nothing of one that is not there or cannot be read."""
+    """Return the content of a file; empty if it is missing or cannot be read."""
     try:
         status = os.stat(file)  # noqa: PTH116
         stamp = (

@@ -52,7 +52,7 @@ class CommandCase:
 
     @cached_property
     def writes(self) -> str:
-        """Return which part is known to write, or to need the network; nothing where none is."""
+        """Return the part that is known to write or to need the network; empty if there is none."""
         return next(iter(writes(self.reading)), "")
 
     @property
@@ -62,7 +62,7 @@ class CommandCase:
 
     @property
     def unlisted(self) -> str:
-        """Return which program is not among `safety.safe_commands`; nothing where all are."""
+        """Return a program that is not among `safety.safe_commands`; empty if all are."""
         if not self.reading.is_clear:
             return "it is not understood"
         entries = [entry.split() for entry in self._safe if entry.strip()]

@@ -249,7 +249,7 @@ class Sandbox:
         return self.state in ("full", "held")
 
     def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
+        """Return the sandbox's denial that made a command fail, as half a sentence; empty if none shows."""
         if self.state not in WALLED:
             return ""
         places = getattr(self.backend, "places", None)
@@ -338,7 +338,7 @@ class Sandbox:
         return ", ".join(shown) + (f" and {more} more" if more else "")
 
     def _private_folder(self) -> "PrivateFolder":
-        """Return what the commands of the session share: it outlives the sandbox."""
+        """Return the network that the session's commands share; it outlives the sandbox."""
         from ybs.security.sandbox.scratch import PrivateFolder
 
         with self._making:
@@ -475,7 +475,7 @@ def denial_of(
     is_read_only: bool = False,
     code: Sequence[str] = (),
 ) -> str:
-    """Return what in the sandbox stood in the way, as half a sentence; nothing where that does not show.
+    """Return the sandbox's denial in an output, as half a sentence; empty if none shows.
 
     `shown` are the folders that commands see as they are, `code` names of where ybs's own code lies.
     """

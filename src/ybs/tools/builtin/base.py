@@ -22,7 +22,7 @@ def prompt_of(name: str) -> str:
 
 
 def key_of(arguments: type[Struct]) -> str:
-    """Return what the schema of a Struct is written under."""
+    """Return the key of a Struct's schema in `schemas.json`."""
     return f"{arguments.__module__}.{arguments.__name__}"
 
 

@@ -200,7 +200,7 @@ def _words(refusal: "Refusal", shown: str) -> str:
 
 
 def _doubt(refusal: "Refusal", shown: str, lines: str) -> str:
-    """Return what could be read in two ways."""
+    """Return the ambiguous parts."""
     if refusal.reason == "indentation":
         return (
             f"old_text begins within the indentation of line {lines} of {shown}, so it is not certain how far "

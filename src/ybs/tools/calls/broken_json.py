@@ -66,7 +66,7 @@ def without_loss(text: str) -> Any:
 
 
 def _sound(given: Any) -> Any:
-    """Return what was read. Raises ValueError for what JSON cannot say: half characters, NaN, Infinity."""
+    """Return the value. Raises ValueError for half characters, NaN and Infinity, which JSON does not have."""
     if msgspec.json.decode(msgspec.json.encode(given)) != given:
         raise ValueError("NaN and Infinity are not JSON")
     return given

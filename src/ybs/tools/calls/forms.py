@@ -92,7 +92,7 @@ def _described(schema: Any) -> dict[str, Any]:
 
 
 def form_of(tool: Tool) -> Form:
-    """Return what arguments the tool takes: those of its Struct `arguments` if it has one, else those of its `parameters`.
+    """Return the form of the tool's arguments: its Struct `arguments` if it has one, else its `parameters`.
 
     Raises ValueError for a schema that cannot be used.
     """
@@ -108,7 +108,7 @@ def _form_of(schema: bytes) -> SchemaForm:
 
 
 def schema_problem(parameters: Raw) -> str:
-    """Return what is wrong with a schema; nothing for one that can be used."""
+    """Return the problem of a schema; empty for a usable one."""
     try:
         _form_of(bytes(parameters))
     except (ValueError, RecursionError) as error:

@@ -166,7 +166,7 @@ class SchemaCache:
         self._has_news = False
 
     def get(self, key: str) -> Saying | None:
-        """Return what the program in this state said."""
+        """Return the cached definition of the program in this state."""
         return self._read().sayings.get(key)
 
     def put(self, key: str, saying: Saying) -> None:

@@ -77,7 +77,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
 
 
 def from_settings(entry: ExternalToolSettings, described: Definition | None) -> Definition:
-    """Return what an entry of `tools.external` says; what it leaves out is as the program describes itself."""
+    """Return the definition in an entry of `tools.external`; missing parts come from the program's own description."""
     own = described or Definition(
         name=entry.name, description="", parameters=Raw(b""), input="argv"
     )

@@ -104,7 +104,7 @@ def command_of(
 
 
 def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[Path]:
-    """Return what a program may read beside the project and the system. Raises ToolError for what may not be shown."""
+    """Return the paths that a program may read beside the project and the system. Raises ToolError for a path that may not be shown."""
     roots, starter = workspace.roots, workspace.shells.starter
     parent = program.path.parent
     own = [(roots.host.config_folder / name).resolve() for name in ("tools", "plugins")]

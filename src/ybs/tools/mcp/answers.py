@@ -366,7 +366,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _words_for(status: int, said: Any) -> str:
-    """Return what a status means, with the server's own words where its answer has some."""
+    """Return the meaning of a status, with the server's own words if its answer has some."""
     words = _STATUSES.get(status, "it failed")
     fields: tuple[Any, ...] = ()
     if is_object(said):

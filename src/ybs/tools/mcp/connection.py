@@ -108,7 +108,7 @@ class Connection:
             await self._settled.wait()
 
     async def link(self) -> "McpLink":
-        """Return what answers. Raises ToolError where it does not run."""
+        """Return the link to the running server. Raises ToolError if it does not run."""
         await self.settled()
         if self._opened is not None and self._opened.lost.is_set():
             self._settled.clear()  # it will be started again, or given up
@@ -277,7 +277,7 @@ def _few(texts: Sequence[str]) -> str:
 
 
 def _narrowed(offer: ServerOffer, server: Server) -> ServerOffer:
-    """Return what the person wants of it."""
+    """Return the entry's settings."""
     wanted = server.tools
     if wanted is None:
         return offer

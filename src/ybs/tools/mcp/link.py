@@ -81,7 +81,7 @@ class McpLink:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     async def offer(self) -> tuple[ServerOffer, list[str]]:
-        """Return what the server offers, and what is wrong with the parts that cannot be used. Raises ToolError."""
+        """Return the server's offer, and the problems of its unusable parts. Raises ToolError."""
         self._left_out.clear()
         can = self._client.server_capabilities
         tools, problems = await self._tools() if can.tools is not None else ([], [])

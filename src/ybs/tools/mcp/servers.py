@@ -338,7 +338,7 @@ class Servers:
             raise
 
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
-        """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+        """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
         if server.is_projects:
             self._check_trust(server)

@@ -83,7 +83,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _shown(line: bytes, encoding: str, place: int = 0) -> str:
-    """Return what is shown of a line: all of it, or the part around the byte `place`."""
+    """Return the excerpt of a line: all of it, or the part around the byte `place`."""
     start = max(place - _MOST_BYTES, 0)
     end = place + _MOST_BYTES
     before = line[start:place].decode(encoding, "replace")

@@ -159,7 +159,7 @@ def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[P
 
 
 def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
-    """Yield what a command runs, with what those files run and load in turn."""
+    """Yield the files that a command runs, and those that they run and load in turn."""
     there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
     found = dict.fromkeys(top / name for name in files_named(there + text, top, roots.host.home))
     recipes = [name for program in _programs_in(text) for name in _RECIPES_OF.get(program, ())]
@@ -177,7 +177,7 @@ def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
 
 
 def _run_inside(path: Path, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
-    """Yield what a recipe or a script of the project runs and loads, as far as it says so in plain words."""
+    """Yield the files that a recipe or a script of the project plainly runs and loads."""
     if not (text := _text_of(path)):
         return
     if included := " ".join(_INCLUDED.findall(text)):

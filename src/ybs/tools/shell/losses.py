@@ -29,7 +29,7 @@ _MOST_ENTRIES = 2_000
 
 
 def loss(command: str, folder: Path, roots: Roots) -> str:
-    """Return what the command, run in a folder, would destroy that undo cannot bring back; empty where nothing is seen."""
+    """Return the files that the command, run in a folder, would destroy beyond undo; empty if none is seen."""
     names_program = _PROGRAMS.search(command) is not None
     if not names_program and ">" not in command:
         return ""
@@ -68,7 +68,7 @@ def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
 
 
 def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
-    """Return which operands of a program are removed or overwritten."""
+    """Return the operands that a program removes or overwrites."""
     if name in _REMOVING or name == "mv":
         return operands
     if name in _ONTO:

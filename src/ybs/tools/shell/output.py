@@ -59,7 +59,7 @@ class KeptBytes:
         return bytes(self._head + self._tail) if is_whole else None
 
     def text(self, limit: int | None = None) -> str:
-        """Return what is kept as it would be seen, or less of it, with a note where something is missing."""
+        """Return the kept text as a terminal would show it, or less of it, with a note about missing parts."""
         return self.shown(limit)[0]
 
     def shown(self, limit: int | None = None) -> tuple[str, bool]:
@@ -207,7 +207,7 @@ class CommandOutput:
             self.overflow.add(data)
 
     def take(self, *, is_last: bool) -> KeptBytes:
-        """Return what came on the first stream since the last call; a character cut in two waits for its end."""
+        """Return the new output of the first stream since the last call; a character cut in two waits for its end."""
         with self._lock:
             taken, fresh = self._streams[0], KeptBytes(self._most_chars)
             self._streams[0] = fresh

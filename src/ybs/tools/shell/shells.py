@@ -106,7 +106,7 @@ class Shells:
         return self.marked(outside(command, self._roots.host.environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
-        """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""
+        """Return a launch whose processes carry a mark, and the mark. Raises OSError."""
         from ybs.tools.shell.orphans import CommandMark
 
         if launch.scratch:

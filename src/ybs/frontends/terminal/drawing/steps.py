@@ -76,7 +76,7 @@ def running_line(call: str, seconds: float, width: int, paint: Paint, frame: str
 
 
 def call_text(name: str, about: str, width: int) -> str:
-    """Return which call it is."""
+    """Return a title for the call."""
     return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
 
 
@@ -135,7 +135,7 @@ def arguments_of(arguments: bytes, about: str) -> str:
 
 
 def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
-    """Return what the model was given of a call below which nothing is drawn."""
+    """Return the output that the model got from a call whose result is not drawn."""
     is_drawn = (streams_of(finished) or printed).strip() or has_diff(finished)
     is_drawn = is_drawn or "stdout" in _display(finished)  # a command that wrote nothing
     if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
@@ -182,7 +182,7 @@ def hidden_text(count: int, signs: Signs) -> str:
 
 
 def diff_of(finished: ToolFinished) -> str:
-    """Return what a call changed in files as a unified diff."""
+    """Return the file changes of a call as a unified diff."""
     from ybs.tools.editing.diff import diff_of_change  # few calls change anything
 
     diffs = filter(None, map(diff_of_change, finished.changes))

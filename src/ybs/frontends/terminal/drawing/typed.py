@@ -48,7 +48,7 @@ class TypedLines:
         return [self._cut(line) for line in held if line.strip()][-most:]
 
     def finish(self) -> list[str]:
-        """Return what is left, with a line about what is left out."""
+        """Return the rest, with a line about the omitted part."""
         lines = self.feed("\n") if self._partial else []
         held = [self._cut(line) for line in self._held]
         self.whole = self._kept.text if self._hidden else ""

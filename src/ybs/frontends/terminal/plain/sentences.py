@@ -138,7 +138,7 @@ class Sentences:
         return "\n".join(filter(None, (self._end_thought(), self._sentence(event))))
 
     def still(self, seconds: float) -> str:
-        """Return what has been going on for so long."""
+        """Return a sentence about the long-running activity."""
         time = f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
         if not self._calls:
             return f"Still working, {time}."

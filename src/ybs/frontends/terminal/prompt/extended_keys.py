@@ -194,7 +194,7 @@ class KeyParser(Vt100Parser):
 
 
 def key_of(code: int, modifiers: int) -> Pressed:
-    """Return what prompt_toolkit calls a key; Ignore where it has no word for it."""
+    """Return prompt_toolkit's name of a key; Ignore if it has none."""
     bits = modifiers - 1
     is_shifted, is_ctrl, is_alt = bool(bits & _SHIFT), bits & _CTRL, bits & (_ALT | _META)
     if bits & _FOREIGN:

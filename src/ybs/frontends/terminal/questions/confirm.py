@@ -316,7 +316,7 @@ def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
 
 
 def _how(question: Question | OpenQuestion, *, with_network: bool) -> str:
-    """Return what a yes means for the network, where that is the point."""
+    """Return the effect of a yes on the network, if the question is about it."""
     if with_network:
         return ", with network"
     return ", without network" if question.needs_network else ""
@@ -422,7 +422,7 @@ def withheld_text(question: Question) -> str:
 
 
 def answer_text(answer: Answer, question: Question) -> str:
-    """Return what was answered, for the record on the screen."""
+    """Return the answer as text, for the record on the screen."""
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)

@@ -158,7 +158,7 @@ class Picker:
             yield (paint.bold(paint.accent(text)) if is_chosen else text) + end
 
     def _number_of(self, item: MenuItem) -> str:
-        """Return what stands before an item: the number that chooses it."""
+        """Return the label before an item: the number that chooses it."""
         number = next(n for n, each in enumerate(self.menu.items, 1) if each is item)
         if self.is_question:
             return f"[{number}] "

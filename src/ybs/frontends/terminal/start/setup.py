@@ -77,7 +77,7 @@ def set_up(host: Host, read: Read = ask_late, *, using: str = "") -> bool:
 
 
 def settings_in_use(host: Host) -> Settings:
-    """Return what the settings say of the model."""
+    """Return a line about the configured model."""
     from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
@@ -198,7 +198,7 @@ class _Choice:
         self._has_ready = offers[0].is_ready
 
     def run(self) -> Settings | None:
-        """Return what was chosen, or None to look again. Raises EOFError for leaving."""
+        """Return the choice, or None to look again. Raises EOFError for leaving."""
         if self._using:
             say(f"In use: {self._using}.\n")
         if self._has_ready or self._using:
@@ -271,7 +271,7 @@ _NOT_LISTED = "Please type a number or a name from the list; the beginning of a 
 
 
 def starter_facts() -> str:
-    """Return what the starter model takes."""
+    """Return the size and memory of the starter model, in words."""
     from importlib.util import find_spec
 
     runs = "runs here" if find_spec("xllamacpp") else "needs pip install 'ybs[local]'"
