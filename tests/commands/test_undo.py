@@ -222,7 +222,7 @@ async def test_an_undo_in_incognito_says_that_files_are_not_kept(
             assert FILES_STAY in shown(offer)
             reply = await said(session, "/undo")
             assert reply.terminal.draft == "write it"
-            assert "incognito keeps none" in shown(reply)
+            assert "incognito mode keeps no copies" in shown(reply)
     assert (project / "a.py").exists()
     assert names_in(home, "**/*.jsonl") == []
 

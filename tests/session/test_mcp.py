@@ -413,7 +413,7 @@ async def test_mcp_lists_the_servers_and_restarts_one(project: Path, home: Path)
         assert "off" in table
         assert "running" in (await scene.reply("/mcp restart demo")).text
         assert (await scene.reply("/mcp nosuch")).is_error
-        assert "says what it said" in (await scene.reply("/mcp trust demo")).text
+        assert "describes its tools as it did" in (await scene.reply("/mcp trust demo")).text
         assert "its settings" in (await scene.reply("/mcp login demo")).text
 
 
