@@ -19,6 +19,7 @@ from ybs.config.schema import Config
 from ybs.frontends.gateway.gateway import make_channels
 from ybs.frontends.gateway.store import shared_engine
 
+pytestmark = pytest.mark.integration
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 COMPOSE: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS: Any = {
@@ -105,7 +106,6 @@ def test_what_a_deployment_selects_is_what_it_makes():
     assert POD["volumes"][0]["configMap"]["name"] == MANIFESTS["ConfigMap"]["metadata"]["name"]
 
 
-@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_systemd_understands_the_units(unit: Path, tmp_path: Path):

@@ -93,6 +93,7 @@ async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
     assert await Git(this_host().environ, pit.top / "sub").branch() == "main"
 
 
+@pytest.mark.integration
 async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_path: Path):
     (pit.top / ".git/modules").mkdir()
     shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])

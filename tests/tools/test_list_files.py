@@ -59,6 +59,7 @@ async def test_patterns_are_globs_from_the_folder(bench: Any, pattern: str, file
     assert await listed(bench, pattern) == files
 
 
+@pytest.mark.integration
 @every_row(
     ("pattern", "files"),
     [

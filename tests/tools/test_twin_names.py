@@ -15,6 +15,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
+@pytest.mark.integration
 @every_row(
     ("there", "asked"),
     [

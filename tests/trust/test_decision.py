@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hosts import this_host
+from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import FileDifference, Review
 from ybs.config.schema import Config
@@ -181,7 +182,7 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     assert not is_unchanged(review, "tools/other")
 
 
-@pytest.mark.parametrize("path", FILES)
+@every_row("path", FILES)
 def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
     for name, (text, mode) in FILES.items():
         put(project, name, text, mode)

@@ -140,6 +140,7 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
     assert names == expected
 
 
+@pytest.mark.integration
 @every_row(
     "words, unknown",
     [
@@ -285,6 +286,7 @@ def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
     assert found(tree, "tool", "${X}", "a b").unknown == ()
 
 
+@pytest.mark.integration
 def test_a_command_too_long_to_be_read_says_so(tree: Path) -> None:
     assert found(tree, " ".join(f"word{n}" for n in range(3_000))).unknown == (
         "a command too long to be read",
@@ -298,6 +300,7 @@ def group(command: str, **more: Any) -> dict[str, Any]:
     return {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command, **more}]}]}}
 
 
+@pytest.mark.integration
 @every_row(
     "command, changed",
     [

@@ -128,6 +128,7 @@ def test_a_change_of_a_long_file_keeps_the_lines_that_show_the_same_difference(
     assert (none.added, none.removed) == (whole.added, whole.removed)
 
 
+@pytest.mark.integration
 def test_what_is_kept_of_a_change_is_bounded():
     lines = [f"{number}\n" for number in range(50_000)]
     before, after = "".join(lines), "".join([*lines[:25_000], "new\n", *lines[25_000:]])

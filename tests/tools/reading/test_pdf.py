@@ -89,6 +89,7 @@ def say(data: bytes, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_a_locked_pdf_is_told(capsys: pytest.CaptureFixture[str]):
     assert say(encrypted("word"), capsys) == '["problem", "encrypted"]\n'
     assert "secret words" in say(encrypted(""), capsys)

@@ -105,6 +105,7 @@ def test_what_is_hardly_a_diff_is_drawn_all_the_same(text: str) -> None:
     assert "".join(drawn(text)).strip() == {"@@ -1 +1 @@": ""}.get(text, text.strip())
 
 
+@pytest.mark.integration
 def test_a_very_long_diff_is_drawn_without_colours_and_soon() -> None:
     rows = "\n".join(f"+def f{n}(): pass" for n in range(20_000))
     lines = diff_lines(
