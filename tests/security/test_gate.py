@@ -202,7 +202,7 @@ def test_clean_json_is_the_same_object():
     st.recursive(
         st.text(max_size=9),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=20,
+        max_leaves=8,
     )
 )
 def test_json_keeps_its_meaning_and_holds_no_control(value: object):

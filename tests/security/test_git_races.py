@@ -127,7 +127,7 @@ async def test_putting_files_back_writes_nothing_outside(
     check(home, answered.output)
 
 
-ROUNDS = [1, pytest.param(8, marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
+ROUNDS = [1, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)

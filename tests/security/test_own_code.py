@@ -59,6 +59,8 @@ sys.meta_path.append(Finder)
 #: Where the environment lies in the project, and what `.venv` is a link to where it is one.
 LAYOUTS = {"plain": (".venv", ""), "deep": ("envs/one/.venv", ""), "linked": ("envs/real", ".venv")}
 SANDBOXES = ("bubblewrap", "landlock")
+#: Every layout in the one sandbox, and the layout with the longest way down in the other one, whose rules are about paths too.
+PLACES = [*((layout, "bubblewrap") for layout in LAYOUTS), ("deep", "landlock")]
 
 
 class Installed:
@@ -161,11 +163,11 @@ def sandbox(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=LAYOUTS)
+@pytest.fixture(params=PLACES, ids="-".join)
 def installed(
-    request: pytest.FixtureRequest, make: Callable[[str, str], Installed], sandbox: str
+    request: pytest.FixtureRequest, make: Callable[[str, str], Installed]
 ) -> Iterator[Installed]:
-    one = make(request.param, sandbox)
+    one = make(*request.param)
     before = one.state()
     yield one
     assert one.state() == before
