@@ -67,9 +67,7 @@ async def test_each_file_that_a_sandboxed_command_makes_is_named(open_session: O
     assert all((project / path).is_file() for path in paths)
 
 
-async def test_what_changes_is_named_and_what_is_held_does_not_change(
-    open_session: Open, project: Path
-):
+async def test_what_changes_is_named_and_what_is_held_does_not_change(open_session, project):
     sandboxed()
     held = (".vscode/tasks.json", ".envrc", ".cargo/config.toml", ".pre-commit-config.yaml")
     rewritten = ("AGENTS.md", ".github/workflows/ci.yml", "sub/.envrc")
@@ -186,9 +184,7 @@ def _waits_for(path: Path) -> bool:
     return done.returncode == 0 and path.exists()
 
 
-async def test_of_very_many_the_first_are_named_and_the_rest_counted(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_of_very_many_the_first_are_named_and_the_rest_counted(open_session, monkeypatch):
     monkeypatch.setattr(later_watch, "MOST_NAMED", 2)
     command = planting("a/.envrc", "b/.envrc", "c/.envrc")
     said = await told(open_session, command, mode="bypass", sandbox=False)

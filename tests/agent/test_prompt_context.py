@@ -93,9 +93,7 @@ def test_the_commands_that_the_model_hears_of_are_there():
     assert {name[1:] for name in SlashCommands.pointed_to} <= set(TABLE)
 
 
-async def test_the_shares_of_the_context_add_up_with_documents_and_a_map(
-    project: Path, open_session: Open
-):
+async def test_the_shares_of_the_context_add_up_with_documents_and_a_map(project, open_session):
     (project / "AGENTS.md").write_text("Use tabs. " * 50)
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)
@@ -141,9 +139,7 @@ async def test_a_thought_is_there_again_when_the_session_goes_on(open_session: O
 
 
 @pytest.mark.integration
-async def test_after_a_compaction_changed_documents_are_said_anew(
-    project: Path, open_session: Open
-):
+async def test_after_a_compaction_changed_documents_are_said_anew(project, open_session):
     (project / "AGENTS.md").write_text("Use tabs.")
     async with OpenAIServer(
         ["one " * 400, "two " * 400, "three " * 400, "a summary", "end"]
@@ -184,9 +180,7 @@ async def test_a_prompt_of_ones_own_stands_alone(project: Path, open_session: Op
 
 
 @pytest.mark.integration
-async def test_a_secret_in_a_document_or_a_memory_is_not_sent(
-    project: Path, home: Path, open_session: Open
-):
+async def test_a_secret_in_a_document_or_a_memory_is_not_sent(project, home, open_session):
     secret = "ghp_" + "aB3dE6gH9k" * 3 + "x1Y2z3"
     (project / "AGENTS.md").write_text(f"The token is {secret}.")
     async with OpenAIServer(["one"]) as server:
@@ -328,9 +322,7 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
             assert again.context.rules() == ""
 
 
-async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(
-    open_session: Open,
-):
+async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(open_session):
     async with OpenAIServer([call("set_thought", text="mend the cart")]) as server:
         session, _ = open_session(server, dry_run=True)
         async with session:
@@ -374,9 +366,7 @@ async def test_after_a_compaction_documents_that_came_or_went_are_said_as_data(
 
 
 @pytest.mark.integration
-async def test_a_private_key_in_a_document_is_masked_and_stops_nothing(
-    project: Path, open_session: Open
-):
+async def test_a_private_key_in_a_document_is_masked_and_stops_nothing(project, open_session):
     lines = "\n".join(["MIIEowIBAAKCAQEAx7Y2c3Qp9s8Fh1LkZt0vWn5rJ4bGm6eXuAoDqPiCy"] * 2)
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----"
     (project / "AGENTS.md").write_text(f"Use tabs.\n{key}\nNo spaces.")
@@ -390,9 +380,7 @@ async def test_a_private_key_in_a_document_is_masked_and_stops_nothing(
     assert any("private-key in AGENTS.md" in event.text for event in events.of(Noticed))
 
 
-async def test_a_map_has_an_eighth_of_the_window_at_most(
-    project: Path, home: Path, open_session: Open
-):
+async def test_a_map_has_an_eighth_of_the_window_at_most(project, home, open_session):
     for number in range(8):
         (project / f"{number}.py").touch()
     own(home, "config.json", '{"context": {"repo_map_tokens": 9000, "max_tokens": 8192}}')
@@ -402,9 +390,7 @@ async def test_a_map_has_an_eighth_of_the_window_at_most(
             assert session.context.mapper.tokens == 1024
 
 
-async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(
-    project: Path, open_session: Open
-):
+async def test_memories_of_the_repository_are_told_in_a_folder_of_it_too(project, open_session):
     (project / ".git").mkdir()
     (project / "sub").mkdir()
     (project / ".ybs/memories").mkdir(parents=True)
@@ -482,9 +468,7 @@ async def test_nothing_of_the_map_is_loaded_before_a_first_request_has_gone_out(
 
 
 @pytest.mark.integration
-async def test_two_who_prepare_at_once_get_the_commits_both(
-    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_two_who_prepare_at_once_get_the_commits_both(project, open_session, monkeypatch):
     git(project, "init", "-q")
     git(project, "commit", "-q", "--allow-empty", "-m", "Begin it all")
     monkeypatch.setattr("ybs.git.titles.Titles.is_ready", False)
@@ -545,9 +529,7 @@ async def test_in_a_small_window_the_outputs_of_tools_are_small(project: Path):
 
 
 @pytest.mark.integration
-async def test_a_large_window_shows_more_of_files_and_outputs_but_a_setting_stands(
-    project: Path, home: Path
-):
+async def test_a_large_window_shows_more_of_files_and_outputs_but_a_setting_stands(project, home):
     (project / "long.txt").write_text(
         "".join(f"a line of text, number {n}\n" for n in range(1_400))
     )

@@ -63,9 +63,7 @@ def opened(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("provider", SERVERS)
-async def test_no_provider_gets_a_secret(
-    project: Path, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_provider_gets_a_secret(project, provider, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-real-one")
     (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\n')
     script = [
@@ -161,9 +159,7 @@ async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project
 @pytest.mark.integration
 @pytest.mark.parametrize("is_allowed", [True, False])
 @pytest.mark.parametrize("secret", [TOKEN, KEY])
-async def test_the_person_decides_about_their_own_words(
-    project: Path, secret: str, is_allowed: bool
-) -> None:
+async def test_the_person_decides_about_their_own_words(project, secret, is_allowed):
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Answer:

@@ -179,9 +179,7 @@ NEW = '\n        count = len(text)\n        print("read")\n        return text, 
         ),
     ],
 )
-def test_a_slip_tells_both_texts_wrong_in_the_same_way(
-    slip: Any, random: Random, old: str, new: str
-):
+def test_a_slip_tells_both_texts_wrong_in_the_same_way(slip, random, old, new):
     told = draft(1)
     assert slip(told, random)
     assert (told.old, told.new) == (old, new)

@@ -202,9 +202,7 @@ def test_code_blocks_end_where_markdown_ends_them():
         assert last_code(text) == code, text
 
 
-async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
-    quiet: Session, home: Path, project: Path
-):
+async def test_export_is_refused_in_incognito_and_where_it_must_not_go(quiet, home, project):
     talk(quiet, ("one", "first"))
     (home / ".ssh").mkdir()
     (project / "there.md").write_text("mine")

@@ -57,9 +57,7 @@ async def test_an_unknown_effort_changes_nothing(open_session: Open, word: str):
             assert session.config.llm.effort is None
 
 
-async def test_what_cannot_be_switched_changes_nothing(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_cannot_be_switched_changes_nothing(open_session, monkeypatch):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server)
         async with session:

@@ -55,9 +55,7 @@ async def test_in_incognito_the_focus_is_shown_and_stays(open_session: Open, pro
 
 
 @pytest.mark.integration
-async def test_a_focus_leaves_nothing_untracked_and_rules_of_others_stay(
-    open_session: Open, project: Path
-):
+async def test_a_focus_leaves_nothing_untracked_and_rules_of_others_stay(open_session, project):
     def git(*words: str) -> str:
         command = ["git", "-C", str(project), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -20,9 +20,7 @@ async def said(session: Session, line: str) -> Reply:
 
 
 @pytest.mark.integration
-async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
-    open_session: Open, tmp_path: Path
-):
+async def test_a_folder_that_was_added_is_read_and_written_like_the_project(open_session, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("plums\n")

@@ -50,9 +50,7 @@ async def test_the_network_is_opened_and_closed(open_session: Open) -> None:
 
 
 @pytest.mark.integration
-async def test_commands_may_write_in_a_folder_that_was_opened(
-    tmp_path: Path, open_session: Open
-) -> None:
+async def test_commands_may_write_in_a_folder_that_was_opened(tmp_path, open_session):
     more = tmp_path / "more"
     more.mkdir()
     async with OpenAIServer(["seen", "seen"]) as server:
@@ -68,9 +66,7 @@ async def test_commands_may_write_in_a_folder_that_was_opened(
 
 
 @pytest.mark.integration
-async def test_it_is_turned_off_after_a_question_and_on_again(
-    tmp_path: Path, open_session: Open
-) -> None:
+async def test_it_is_turned_off_after_a_question_and_on_again(tmp_path, open_session):
     async with OpenAIServer(["seen", "seen"]) as server:
         session, _ = open_session(server, sandbox=True)
         async with session:

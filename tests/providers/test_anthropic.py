@@ -497,8 +497,6 @@ def test_every_stop_reason_has_a_meaning(theirs: str, ours: StopReason):
         ({}, {}, Usage()),
     ],
 )
-def test_usage_includes_the_cache_however_it_is_told(
-    first: dict[str, int], last: dict[str, int], expected: Usage
-):
+def test_usage_includes_the_cache_however_it_is_told(first, last, expected):
     _, draft = decode(start(**first), ending("end_turn", **last))
     assert draft.usage == expected

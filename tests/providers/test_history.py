@@ -120,9 +120,7 @@ class Wire:
     async def aclose(self) -> None: ...
 
 
-async def test_a_message_is_written_once_in_a_session_of_many_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_message_is_written_once_in_a_session_of_many_turns(monkeypatch):
     written: list[Any] = []
 
     def encode_json(data: Any) -> bytes:

@@ -63,9 +63,7 @@ OPENED = [
 
 
 @every_row(("text", "thought", "answer"), OPENED, ids=lambda row: str(row)[:30])
-def test_thinking_that_opens_an_answer_is_thinking_however_it_is_cut(
-    text: str, thought: str, answer: str
-):
+def test_thinking_that_opens_an_answer_is_thinking_however_it_is_cut(text, thought, answer):
     for pieces in cuts(text):
         message, said, thinking = drafted(pieces)
         assert (message.text, thinking_in(message)) == (answer, thought), pieces
@@ -105,9 +103,7 @@ def test_an_answer_that_talks_about_it_is_whole(text: str):
         ("only thinking\n</think>", "only thinking\n", ""),
     ],
 )
-def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(
-    text: str, thought: str, answer: str
-):
+def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(text, thought, answer):
     for pieces in cuts(text):
         message, _, _ = drafted(pieces)
         assert (message.text, thinking_in(message)) == (answer, thought), pieces

@@ -120,9 +120,7 @@ async def test_the_group_of_one_that_has_ended_may_be_another_ones_by_now(
     assert process.returncode is not None
 
 
-async def test_only_one_that_hangs_at_two_looks_in_a_row_is_killed(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_only_one_that_hangs_at_two_looks_in_a_row_is_killed(monkeypatch):
     looks = [True, False, True, True]
     ended = asyncio.Event()
     monkeypatch.setattr(child, "_LOOK_SECONDS", 0.001)
@@ -149,9 +147,7 @@ async def test_nobody_looks_at_one_that_has_ended(monkeypatch: pytest.MonkeyPatc
     assert [watch._timer.cancelled() for watch in watches] == [True]
 
 
-async def test_nothing_waits_for_a_pipe_that_somebody_else_holds_open(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_nothing_waits_for_a_pipe_that_somebody_else_holds_open(monkeypatch):
     monkeypatch.setattr(child, "_DRAIN_SECONDS", 0.01)
     with pytest.raises(Failed, match="longer"):
         await run("sleep 0.3 & wait", timeout_seconds=0.1, has_own_group=False)

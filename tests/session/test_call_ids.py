@@ -51,9 +51,7 @@ async def test_a_resumed_session_gives_no_id_of_an_earlier_call(open_session: Op
     assert ids_of(events) == ["call_a_2", "call_a"]
 
 
-async def test_the_calls_of_an_agent_with_a_name_begin_with_it(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_calls_of_an_agent_with_a_name_begin_with_it(open_session, monkeypatch):
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
         return BuiltAgent(replace(spec, name="explore-1"), environment, emit)
 

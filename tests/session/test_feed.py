@@ -50,9 +50,7 @@ async def read(listener: Listener) -> list[Envelope]:
 @pytest.mark.integration
 @settings(max_examples=60, deadline=None)
 @given(told, st.integers(0, 30), st.integers(0, 30))
-def test_who_listens_hears_all_in_order_and_who_comes_later_all_that_is_whole(
-    made: list[tuple[str, Event]], joins: int, after: int
-):
+def test_who_listens_hears_all_in_order_and_who_comes_later_all_that_is_whole(made, joins, after):
     async def run() -> None:
         feed, whole = Feed(), envelopes(made)
         first, second = feed.listen(), feed.listen()

@@ -2,14 +2,11 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scripted import OpenAIServer
-from ybs.session.session import Session
 
 #: Bytes of a first request with the default tools and no document of the project.
 MOST_BYTES = 5_700
@@ -23,9 +20,7 @@ def git(project: Path, *words: str) -> None:
 
 
 @pytest.mark.integration
-async def test_a_first_request_has_at_most_5700_bytes(
-    project: Path, open_session: Callable[..., tuple[Session, Any]]
-) -> None:
+async def test_a_first_request_has_at_most_5700_bytes(project, open_session):
     for name in ("src", "tests"):
         (project / name).mkdir()
     (project / "src" / "app.py").write_text("VALUE = 1\n")

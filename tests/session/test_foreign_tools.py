@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -83,9 +82,7 @@ async def test_a_tool_with_its_own_schema_is_offered_checked_and_run(open_sessio
     assert "weather" in names_in(server.requests[0].body)
 
 
-async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(
-    open_session: Any,
-):
+async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(open_session):
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Answer:
@@ -182,9 +179,7 @@ async def test_names_that_are_taken_and_toolboxes_that_fail_are_reported_and_the
 
 
 @pytest.mark.integration
-def test_a_run_without_a_terminal_takes_them_too(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_run_without_a_terminal_takes_them_too(project, tmp_path, capsys):
     tool, toolbox = Weather(), Changing()
     script = [call("weather", city="Bonn"), call("step_1"), "Sunny."]
     with ServerProcess("openai", script, tmp_path) as server:

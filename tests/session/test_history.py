@@ -39,9 +39,7 @@ async def test_an_undo_after_a_list_of_steps_speaks_of_no_files_that_it_may_have
 
 
 @pytest.mark.integration
-async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
-    open_session: Open, project: Path
-):
+async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(open_session, project):
     script = [*writes("a"), *writes("b"), "talk " * 800, "talk", "what was done"]
     async with OpenAIServer(script) as server:
         session, _ = open_session(server, mode="bypass")
@@ -98,9 +96,7 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
 
 
 @pytest.mark.integration
-async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
-    open_session: Open, project: Path
-):
+async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(open_session, project):
     async with OpenAIServer([*writes("a", answer="talk " * 800), "b", "sum"]) as server:
         session, _ = open_session(server, mode="bypass")
         async with session:

@@ -71,9 +71,7 @@ async def test_a_yes_can_give_the_network_once(project: Path, open_session: Open
     assert person.questions[0].network_grant == "run_shell(./fetch *) with network"
 
 
-async def test_always_with_network_is_for_this_command_alone(
-    project: Path, open_session: Open
-) -> None:
+async def test_always_with_network_is_for_this_command_alone(project, open_session):
     async with listening() as port, OpenAIServer([FETCH, FETCH, OTHER, "done"]) as server:
         fetching(project, port)
         session, events = open_session(server, sandbox=True)
@@ -86,9 +84,7 @@ async def test_always_with_network_is_for_this_command_alone(
     assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch *) with network"
 
 
-async def test_where_a_command_has_the_network_anyway_nothing_is_offered(
-    project: Path, open_session: Open
-) -> None:
+async def test_where_a_command_has_the_network_anyway_nothing_is_offered(project, open_session):
     asking = call("run_shell", command="./fetch", network=True)
     async with listening() as port, OpenAIServer([asking, FETCH, "done", FETCH, "done"]) as server:
         fetching(project, port)

@@ -1,7 +1,5 @@
 """What a command has a terminal do, and what a frontend without one says instead."""
 
-from typing import Any
-
 import pytest
 
 from opened import Open
@@ -23,9 +21,7 @@ from ybs.session.reply import Outcome, Reply, Row, Table, TerminalActions
         ("/quit", {"wants_quit": True}, "/quit needs a terminal."),
     ],
 )
-def test_what_only_a_terminal_can_do_is_refused_in_one_sentence(
-    line: str, actions: dict[str, Any], said: str
-):
+def test_what_only_a_terminal_can_do_is_refused_in_one_sentence(line, actions, said):
     reply = Reply(text="The answer, 3 lines:", terminal=TerminalActions(**actions))
     assert reply.without_terminal(line) == Reply(text=said, is_error=True)
 

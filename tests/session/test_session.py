@@ -109,9 +109,7 @@ async def test_the_persons_reason_for_a_no_reaches_the_model(project: Path, open
 
 
 @pytest.mark.integration
-async def test_always_this_session_asks_once_for_what_its_rule_covers(
-    project: Path, open_session: Open
-):
+async def test_always_this_session_asks_once_for_what_its_rule_covers(project, open_session):
     asked: list[str] = []
 
     async def always(question: Question) -> Answer:
@@ -268,9 +266,7 @@ async def test_a_blocked_typed_command_is_refused_and_the_model_is_told(open_ses
 
 
 @pytest.mark.integration
-async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
-    project: Path, open_session: Open
-):
+async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(project, open_session):
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         runs = asyncio.Event()
@@ -373,9 +369,7 @@ async def test_a_bare_exclamation_mark_prints_the_usage(open_session: Open):
 
 
 @pytest.mark.integration
-async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
-    home: Path, open_session: Open
-):
+async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(home, open_session):
     async with OpenAIServer(["one"]) as first, OllamaServer(["two"]) as second:
         own = {"endpoint": second.url, "wire": "ollama", "model": "m"}
         write_settings(home, {"providers": {"mine": own}})

@@ -44,9 +44,7 @@ async def test_the_first_hook_is_the_outermost(open_session: Open):
 
 @pytest.mark.parametrize("failing", ["one", "two"])
 @pytest.mark.parametrize("place", ["before", "after"])
-async def test_every_hook_ends_a_turn_also_where_another_one_fails(
-    open_session: Open, failing: str, place: str
-):
+async def test_every_hook_ends_a_turn_also_where_another_one_fails(open_session, failing, place):
     log: list[str] = []
     hooks = [Noting(number, log, place if number == failing else "") for number in ("one", "two")]
     async with OpenAIServer(["done", "done"]) as server:

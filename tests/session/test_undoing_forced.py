@@ -20,9 +20,7 @@ pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
-async def test_a_redo_after_a_forced_undo_brings_the_persons_own_lines_back(
-    open_session: Open, project: Path
-):
+async def test_a_redo_after_a_forced_undo_brings_the_persons_own_lines_back(open_session, project):
     async with OpenAIServer([call("write_file", path="a", content="1\n"), "done"]) as server:
         session, events = open_session(server, mode="bypass")
         async with session:
@@ -42,9 +40,7 @@ async def test_a_redo_after_a_forced_undo_brings_the_persons_own_lines_back(
             assert not (project / "a").exists()
 
 
-async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(tmp_path, monkeypatch):
     broken = 0
     for passing in range(0, 20, 3):
         project = tmp_path / str(passing)

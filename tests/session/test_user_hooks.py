@@ -65,9 +65,7 @@ async def ran(open_session: Open, script: list[Any], **options: Any) -> Recorded
     return events
 
 
-async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(
-    open_session: Open, project: Path
-):
+async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(open_session, project):
     options = with_hooks(PreToolUse=hook("echo 'not on Mondays' >&2; exit 2", "Bash"))
     script = [call("run_shell", command="touch made"), "Sorry."]
     events = await ran(open_session, script, mode="bypass", **options)
@@ -77,9 +75,7 @@ async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(
     assert not (project / "made").exists()
 
 
-async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(
-    open_session: Open, project: Path
-):
+async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(open_session, project):
     options = with_hooks(PreToolUse=hook(KEPT, "Write|Edit"), PostToolUse=hook(KEPT, "write_file"))
     script = [
         call("write_file", path="a.txt", content="x"),
@@ -113,9 +109,7 @@ async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Op
     assert after["tool_response"]["stdout"] == "two three\n"
 
 
-async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(
-    open_session: Open, project: Path
-):
+async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(open_session, project):
     given = {"file_path": "b.txt", "content": "y"}
     options = with_hooks(PreToolUse=hook(pre(updatedInput=given), "Write"))
     script = [call("write_file", path="a.txt", content="x"), "Done."]
@@ -128,9 +122,7 @@ async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(
     assert results(events)[0].is_refused
 
 
-async def test_allow_spares_a_question_and_denies_of_the_policy_stand(
-    open_session: Open, project: Path
-):
+async def test_allow_spares_a_question_and_denies_of_the_policy_stand(open_session, project):
     options = with_hooks(PreToolUse=hook(pre(permissionDecision="allow")))
     asked: list[Question] = []
 
@@ -176,9 +168,7 @@ async def test_deny_beats_allow_of_another_hook(open_session: Open, project: Pat
     assert results(events)[0].output.endswith("no")
 
 
-async def test_what_hooks_add_stands_with_the_words_and_the_results(
-    open_session: Open, project: Path
-):
+async def test_what_hooks_add_stands_with_the_words_and_the_results(open_session, project):
     options = with_hooks(
         SessionStart=hook("echo 'The build is red.'"),
         Stop=hook("""echo '{"async": true}'; echo '{"systemMessage": "All is told."}'"""),
@@ -283,9 +273,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_a_hook_that_misbehaves_holds_up_nothing(
-    open_session: Open, project: Path, name: str
-):
+async def test_a_hook_that_misbehaves_holds_up_nothing(open_session, project, name):
     command, told = HOSTILE[name]
     seconds = 0.2 if "within" in told else 30
     options = with_hooks(PreToolUse=hook(command, timeout=seconds))
@@ -573,9 +561,7 @@ async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_sp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
-async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(
-    make: Any, project: Path, home: Path
-):
+async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, project, home):
     put(project, "Makefile", "check:\n\t@touch out/made; echo done > /dev/null\n")
     (project / "out").mkdir()  # beside protected files Landlock lets nothing be made
     put(project, "lib.sh", "touch out/made\n")
@@ -601,9 +587,7 @@ async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(
             (project / "out/made").unlink(missing_ok=True)
 
 
-async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(
-    open_session: Open, project: Path
-):
+async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(open_session, project):
     script = [call("read_file", path=".ybs.json"), "Done."]
     trusted(project, {"hooks": {"PreToolUse": [hook("if [ -e x.sh ]; then sh x.sh; fi")]}})
     async with OpenAIServer([*script, *script]) as server:
@@ -627,9 +611,7 @@ async def test_a_wrong_wish_for_the_project_is_named(open_session: Open, project
     assert not (project / "made").exists()
 
 
-async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(
-    project: Path, tmp_path: Path
-):
+async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(project, tmp_path):
     put(project, "check.sh", "echo seen >&2; exit 2")
     loaded = trusted(project, {"hooks": {"PreToolUse": [hook("sh check.sh")]}})
     (one,) = read(loaded.config.hooks).hooks

@@ -68,9 +68,7 @@ async def test_every_frame_is_a_chunk_and_every_whole_answer_a_completion(script
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with OpenAIServer([scripted, scripted]) as server, client_of(server) as client:
         async with client.chat.completions.stream(
             model="m", messages=MESSAGES, stream_options={"include_usage": True}

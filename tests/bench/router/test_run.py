@@ -119,9 +119,7 @@ def test_a_simulation_that_is_killed_leaves_no_process_behind(tmp_path: Path) ->
     ("name", "of_round_robin", "of_plain"),
     [("full", 0.32, 0.62), ("missing, noisy, late", 0.5, 0.8)],
 )
-def test_the_router_is_below_every_rival_given_the_same_feedback(
-    name: str, of_round_robin: float, of_plain: float
-) -> None:
+def test_the_router_is_below_every_rival_given_the_same_feedback(name, of_round_robin, of_plain):
     columns = {column.scenario.name: column for column in (*MAIN, *HARDER) if column.share == 1}
     seeds = range(TUNING_SEEDS, TUNING_SEEDS + 4)
     jobs = [Job(column=columns[name], seed=seed, decisions=1_000) for seed in seeds]
