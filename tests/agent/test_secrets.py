@@ -11,6 +11,7 @@ import pytest
 
 import ybs
 from replies import shown
+from rows import every_row
 from scripted import (
     AnthropicServer,
     OllamaServer,
@@ -201,7 +202,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "places"),
     [
         # Who can make a model, who runs turns, and who asks a model for an answer.

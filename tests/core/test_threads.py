@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core import threads
 from ybs.core.threads import in_thread
 
@@ -44,7 +45,7 @@ async def _until_idle(worker: Any) -> None:
     pytest.fail("the thread has not come back")
 
 
-@pytest.mark.parametrize("at_once", [0.0, 5.0])
+@every_row("at_once", [0.0, 5.0])
 async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(monkeypatch, at_once):
     monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", at_once)
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import yaml
 
+from rows import every_row
 from ybs.cli.parser import parse
 from ybs.config.host import Host
 from ybs.config.schema import Config
@@ -47,7 +48,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("words", [*COMMANDS, *SAID], ids=" ".join)
+@every_row("words", [*COMMANDS, *SAID], ids=" ".join)
 def test_commands_are_those_of_ybs(words: list[str]):
     arguments: Namespace = parse(words)
     assert arguments.subcommand == "gateway"
@@ -68,7 +69,7 @@ def test_ports_and_probes_are_those_that_the_gateway_serves():
         assert CONTAINER[probe]["timeoutSeconds"] > 5
 
 
-@pytest.mark.parametrize("text", SETTINGS)
+@every_row("text", SETTINGS)
 def test_settings_are_valid_and_name_variables_that_are_set(text: str):
     settings = msgspec.json.decode(text, type=Config, strict=True).gateway
     assert shared_engine(settings.database).url.get_backend_name() == "postgresql"

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from raw_http import chunk, sse
 
+from rows import every_row
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -57,7 +58,7 @@ def some_message(random: Random) -> Message:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", ADAPTERS)
+@every_row("kind", ADAPTERS)
 def test_what_is_remembered_changes_no_body(kind: type[Adapter]) -> None:
     random, adapter = Random(7), kind()
     messages: list[Message] = []

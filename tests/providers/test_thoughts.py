@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
-
 from rows import every_row
 from ybs.core.events import TextStreamed, ThinkingStreamed
 from ybs.core.messages import AssistantMessage, Text, Thinking
@@ -126,7 +124,7 @@ def test_thinking_in_a_field_of_its_own_may_leave_its_end_in_the_text():
     assert draft.message().content == (Thinking(text="hm", provider="openai"), Text(text="done"))
 
 
-@pytest.mark.parametrize("held", ["<", "[", "<thin", "\n"])
+@every_row("held", ["<", "[", "<thin", "\n"])
 def test_what_is_held_back_counts_as_said(held: str):
     draft = Assembly("m", "openai")
     assert draft.add_text(held) == ()

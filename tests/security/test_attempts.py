@@ -166,7 +166,7 @@ class Kernel:
         return self.listener
 
 
-@pytest.mark.parametrize("has_filter", [True, False])
+@every_row("has_filter", [True, False])
 def test_the_child_enters_installs_and_hands_over_what_listens(has_filter: bool) -> None:
     mine, its = socket.socketpair()
     entered: list[str] = []

@@ -179,6 +179,7 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     assert not is_unchanged(review, "tools/other")
 
 
+@pytest.mark.integration
 @every_row("path", FILES)
 def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
     for name, (text, mode) in FILES.items():

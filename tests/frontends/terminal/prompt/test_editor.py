@@ -9,6 +9,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession
+from rows import every_row
 from ybs.core.events import TextStreamed
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import NoEditor, edit, editor_command
@@ -190,7 +191,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(edito
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
+@every_row("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.input.GRACE_SECONDS", 0.05)
     task = asyncio.create_task(edit("x", ["/bin/sh", "-c", command]))

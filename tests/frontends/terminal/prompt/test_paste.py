@@ -4,6 +4,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
+from rows import every_row
 from timing import takes_at_most
 from ybs.frontends.terminal.prompt.paste import (
     MOST_CHARACTERS,
@@ -123,7 +124,7 @@ async def test_the_cursor_stands_behind_the_words_of_a_mark_and_lines_still_wrap
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("first", ["!rm -rf ~", "/quit", "/* a comment"])
+@every_row("first", ["!rm -rf ~", "/quit", "/* a comment"])
 async def test_what_a_folded_paste_begins_with_is_no_command(first: str) -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:
