@@ -59,9 +59,7 @@ def fit_text(path: str, text: Any) -> tuple[Any, str]:
         ("tools", "builtin", {"x": 1}, "must be an object, in { }"),
     ],
 )
-def test_a_bad_value_loses_itself_and_not_its_neighbour(
-    section: str, key: str, value: Any, words: str
-):
+def test_a_bad_value_loses_itself_and_not_its_neighbour(section, key, value, words):
     fitted, complaints = fit({section: {key: value}, "version": "1.0"})
     assert fitted["version"] == "1.0"
     assert fitted[section] in ({}, {"builtin": {}})

@@ -2,10 +2,8 @@
 
 import pytest
 
-from opened import Open
 from replies import shown
 from rows import every_row
-from scripted import OpenAIServer
 from ybs.session.reply import Outcome, Reply, Row, Table, TerminalActions
 
 
@@ -45,18 +43,16 @@ def test_a_draft_is_told_below_the_answer_and_the_rest_stays():
 
 
 @pytest.mark.integration
-async def test_real_commands_that_need_a_terminal_say_so_elsewhere(open_session: Open):
-    async with OpenAIServer(["one answer"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            assert isinstance(await session.send("go"), Outcome)
-            said: dict[str, str] = {}
-            for line in ("/doctor", "/setup", "/copy", "/quit", "/qui", "/help", "!!ls", "/undo"):
-                reply = await session.handle(line)
-                assert isinstance(reply, Reply)
-                there = reply.without_terminal(line)
-                assert there.terminal == TerminalActions()
-                said[line] = shown(there)
+async def test_real_commands_that_need_a_terminal_say_so_elsewhere(playing):
+    async with playing(["one answer"]) as (session, _, _):
+        assert isinstance(await session.send("go"), Outcome)
+        said: dict[str, str] = {}
+        for line in ("/doctor", "/setup", "/copy", "/quit", "/qui", "/help", "!!ls", "/undo"):
+            reply = await session.handle(line)
+            assert isinstance(reply, Reply)
+            there = reply.without_terminal(line)
+            assert there.terminal == TerminalActions()
+            said[line] = shown(there)
     assert {line for line, text in said.items() if f"{line} needs a terminal." in text} == {
         *("/doctor", "/setup", "/copy", "/quit", "/qui"),
     }

@@ -230,9 +230,7 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ("HOME=TOP/x bash -lc true", "a program that something else names"),
     ],
 )
-def test_what_runs_files_that_cannot_be_known_is_named(
-    tree: Path, words: str, unknown: str
-) -> None:
+def test_what_runs_files_that_cannot_be_known_is_named(tree, words, unknown):
     put(tree, ".ybs/hooks/own.py", "import json\n")
     put(tree, "loads", "#!/bin/sh\n. ./hooks/a.sh\n", 0o755)
     put(tree, "makes", "#!/usr/bin/env bash\nif make check; then exit 0; fi\n", 0o755)
@@ -313,9 +311,7 @@ def group(command: str, **more: Any) -> dict[str, Any]:
         ("for f in hooks/*; do sh $f; done", "hooks/new"),
     ],
 )
-def test_a_changed_file_asks_again_and_shows_the_difference(
-    tree: Path, command: str, changed: str
-) -> None:
+def test_a_changed_file_asks_again_and_shows_the_difference(tree, command, changed):
     file = tree / changed
     was = file.read_text() if file.exists() else None
     trusted(tree, group(command.replace("TOP", str(tree))))

@@ -275,9 +275,7 @@ async def test_nobody_gets_an_answer_without_the_key(shop: Path):
     connection.close()
 
 
-async def test_the_server_ends_cleanly_when_told(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_server_ends_cleanly_when_told(folder, tmp_path, monkeypatch):
     (tmp_path / "cache").symlink_to(folder / "cache")
     monkeypatch.setenv("YBS_HOME", str(tmp_path))
     running = await start()
@@ -286,9 +284,7 @@ async def test_the_server_ends_cleanly_when_told(
     assert not server.state_file(this_host()).exists()
 
 
-async def test_a_file_that_is_no_model_is_named_with_the_log(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_is_no_model_is_named_with_the_log(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("YBS_HOME", str(tmp_path))
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"hello")

@@ -105,9 +105,7 @@ def test_m02_no_flood_of_tools_makes_one_forgotten(tmp_path: Path):
     assert [old and old.name for old, _ in judged.changed] == ["a", None]
 
 
-def test_a_file_that_would_be_too_large_to_be_read_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_would_be_too_large_to_be_read_is_not_written(tmp_path, monkeypatch):
     path = tmp_path / "mcp.json"
     pinned(path, tool("a"))
     monkeypatch.setattr("ybs.tools.mcp.pins._MOST_BYTES", 2_000)
