@@ -175,7 +175,7 @@ async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(proje
         seen.append(len(paths))
         return make_listing(paths)
 
-    monkeypatch.setattr(file_index, "Listing", listing)
+    monkeypatch.setattr(file_index, "_Listing", listing)
     index = await loaded(project)
     assert seen == [0, 10, 20]
     assert len(index.find("file", 100)) == 20
