@@ -146,12 +146,7 @@ NEW = '\n        count = len(text)\n        print("read")\n        return text, 
 @every_row(
     ("slip", "random", "old", "new"),
     [
-        (
-            trailing_space,
-            FixedRandom(1),
-            OLD.replace("= 1", "= 1 "),
-            NEW,
-        ),
+        (trailing_space, FixedRandom(1), OLD.replace("= 1", "= 1 "), NEW),
         (
             indentation,
             FixedRandom(1),

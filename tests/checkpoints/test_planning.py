@@ -197,12 +197,7 @@ def test_what_an_old_record_has_of_repositories_is_left_and_stops_nothing(projec
     ],
 )
 def test_what_is_found_is_what_the_turn_left_or_what_an_undo_that_broke_off_did(
-    project: Path,
-    expected: State,
-    target: State,
-    found: State,
-    fits: bool,
-    fits_when_resumed: bool,
+    project: Path, expected: State, target: State, found: State, fits: bool, fits_when_resumed: bool
 ):
     (project / "a").mkdir(exist_ok=True)
     step = {"a": RestoreStep(expected=expected, target=target)}

@@ -42,11 +42,7 @@ def test_the_project_and_the_path_of_modules_are_not_looked_at(project, monkeypa
 
 @every_row(
     "value, expected",
-    [
-        ("pathlib:Path.home", Path.home),
-        ("pathlib:Path [more]", Path),
-        ("pathlib", None),
-    ],
+    [("pathlib:Path.home", Path.home), ("pathlib:Path [more]", Path), ("pathlib", None)],
 )
 def test_an_entry_point_names_a_module_and_what_is_in_it(value: str, expected: object):
     entry = EntryPoint(package="p", group="ybs.tools", name="x", value=value)

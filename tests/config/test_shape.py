@@ -5,15 +5,7 @@ import msgspec
 from rows import every_row
 from ybs.config.document import complaint_of
 from ybs.config.schema import Config, ExternalToolSettings
-from ybs.config.shape import (
-    Fitting,
-    all_names,
-    annotation_at,
-    fits,
-    item_of,
-    missing_from,
-    suggest,
-)
+from ybs.config.shape import Fitting, all_names, annotation_at, fits, item_of, missing_from, suggest
 from ybs.config.tree import KeyPath
 
 

@@ -24,12 +24,7 @@ from ybs.session.journal import Journal, Syncing
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.small_models.endings import Endings
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.transcripts.store import SessionStore
 
 

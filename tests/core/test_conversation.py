@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from rows import every_row
 from ybs.core.conversation import CANCELLED, Conversation, Draft
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed
-from ybs.core.messages import (
-    AssistantMessage,
-    Message,
-    Text,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 
 
 def said(*ids: str, text: str = "") -> AssistantMessage:

@@ -42,10 +42,7 @@ def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(start,
     screen.stays(0.5)
     screen.keys("y")
     screen.sees(r"ybs commits what each turn changed: \[ybs\] Change a.py")
-    assert git(repository, "log", "--format=%s").splitlines() == [
-        "[ybs] Change a.py",
-        "theirs",
-    ]
+    assert git(repository, "log", "--format=%s").splitlines() == ["[ybs] Change a.py", "theirs"]
     screen.sees(r"› *\n")
     screen.keys("/undo\r")
     screen.sees("The branch is back before commit")

@@ -27,12 +27,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Turn
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 
 
 def begun(conversation: Conversation, words: str = "Go on.") -> Turn:

@@ -67,7 +67,7 @@ def test_blocked_paths_hang_on_the_project_and_ybs_own_are_always_blocked(projec
     own = home / ".config" / "ybs"
     own.mkdir(parents=True)
     assert see(Host.of({"HOME": str(home)}), project, blocked=["secret"], uid=5).hidden == [
-        str(project / "secret"),
+        str(project / "secret")
     ]
     assert str(own) in see(Host.of({"HOME": str(home)}), project).blocked
 

@@ -21,12 +21,7 @@ from ybs.small_models.endings import (
     Endings,
 )
 from ybs.small_models.intents import wants_action
-from ybs.testing import (
-    ScriptedModel,
-    ScriptedToolbox,
-    answer,
-    call,
-)
+from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
 
 READ = "read_file"
 

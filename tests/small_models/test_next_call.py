@@ -11,13 +11,7 @@ from rows import every_row
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
-from ybs.small_models.next_call import (
-    MOST_LINES,
-    NOT_THERE,
-    WORDS,
-    grammar_of,
-    needed_grammar_of,
-)
+from ybs.small_models.next_call import MOST_LINES, NOT_THERE, WORDS, grammar_of, needed_grammar_of
 from ybs.small_models.support import Guided
 from ybs.testing import ScriptedModel
 

@@ -192,15 +192,7 @@ def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
 def test_the_command_prints_its_endpoint_and_ends_when_told(tmp_path: Path):
     script = tmp_path / "script.json"
     script.write_text('["hi"]')
-    command = [
-        sys.executable,
-        "-m",
-        "scripted",
-        "--wire",
-        "anthropic",
-        "--script",
-        script,
-    ]
+    command = [sys.executable, "-m", "scripted", "--wire", "anthropic", "--script", script]
     tests = Path(__file__).parents[1]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tests) as process:
         assert process.stdout is not None

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    GoogleServer,
-    HttpError,
-    Whole,
-)
+from scripted import Frames, GoogleServer, HttpError, Whole
 from scripted.google import GoogleWire
 from sdk_requests import accept
 from ybs.core.messages import AssistantMessage, Thinking, ToolCall

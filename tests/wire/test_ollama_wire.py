@@ -6,12 +6,7 @@ import msgspec
 import pytest
 
 from opened import events_to
-from scripted import (
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    Whole,
-)
+from scripted import HttpError, Interrupted, OllamaServer, Whole
 from sdk_requests import accept, missing
 from ybs.core.events import Noticed
 from ybs.core.ports import Request

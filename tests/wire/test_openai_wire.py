@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    HttpError,
-    Interrupted,
-    OpenAIServer,
-    Whole,
-)
+from scripted import Frames, HttpError, Interrupted, OpenAIServer, Whole
 from sdk_requests import accept, unknown_keys
 from ybs.core.ports import Request
 from ybs.testing import ScriptedAnswer

@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    HttpError,
-    ResponsesServer,
-    Whole,
-)
+from scripted import Frames, HttpError, ResponsesServer, Whole
 from scripted.responses import ResponsesWire
 from sdk_requests import accept
 from ybs.core.errors import ModelError

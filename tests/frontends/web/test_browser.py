@@ -934,10 +934,7 @@ def test_ten_thousand_events_open_at_their_end_and_scroll(serve, look, project, 
     page.wait_for_selector(".found >> text=2200")
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme"),
-    [(WIDE, "light"), (TABLET, "light"), (PHONE, "dark")],
-)
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (TABLET, "light"), (PHONE, "dark")])
 def test_no_state_has_a_serious_fault_or_is_wider_than_the_screen(
     serve: Serve, look: Any, project: Path, size: tuple[int, int], scheme: str
 ):

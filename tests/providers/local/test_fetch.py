@@ -183,8 +183,7 @@ async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callabl
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(None, "answered 404"), (b"GGUFelse", "has the SHA-256")],
+    ("content", "reason"), [(None, "answered 404"), (b"GGUFelse", "has the SHA-256")]
 )
 async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(index, hub, content, reason):
     said: list[str] = []

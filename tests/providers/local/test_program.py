@@ -116,15 +116,7 @@ def test_a_program_is_asked_once_until_another_file_is_in_its_place(tmp_path: Pa
     assert asked[2:] == [str(one), sys.executable]
 
 
-@every_row(
-    ("can", "expected"),
-    [
-        ((FOUND, ""), FOUND),
-        ((FOUND,), FOUND),
-        (("",), ""),
-        ((), ""),
-    ],
-)
+@every_row(("can", "expected"), [((FOUND, ""), FOUND), ((FOUND,), FOUND), (("",), ""), ((), "")])
 def test_the_program_that_is_asked_for_its_devices_is_the_one_that_is_started(
     monkeypatch: pytest.MonkeyPatch, can: tuple[str, ...], expected: str
 ):

@@ -238,8 +238,7 @@ TASKS = {
     ),
     "list": Task("List the Python files of this project.", lambda _, said: "test_cart.py" in said),
     "shell": Task(
-        "Run `python3 --version` and tell me what it prints.",
-        lambda _, said: "Python 3" in said,
+        "Run `python3 --version` and tell me what it prints.", lambda _, said: "Python 3" in said
     ),
     "search": Task(
         "Find where PORT is set, with search_files.", lambda _, said: "settings" in said

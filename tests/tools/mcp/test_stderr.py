@@ -220,10 +220,7 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
             "Caused by: java.net.ConnectException: Connection refused",
         ),
         (JAVA_JAR, "Error: Unable to access jarfile server.jar"),
-        (
-            GO_PANIC,
-            "panic: runtime error: invalid memory address or nil pointer dereference",
-        ),
+        (GO_PANIC, "panic: runtime error: invalid memory address or nil pointer dereference"),
         (GO_FATAL, "2026/01/02 10:00:00 cannot open db: no such file or directory"),
         (
             RUST,
