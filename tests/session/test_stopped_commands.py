@@ -32,7 +32,9 @@ def told(server: OpenAIServer) -> str:
     return next(each["content"] for each in messages if each["role"] == "tool")
 
 
-async def test_at_the_end_of_its_time_a_turn_keeps_the_output_and_asks_no_more(open_session):
+async def test_at_the_end_of_its_time_a_turn_keeps_the_output_and_asks_no_more(
+    open_session: Open,
+):
     async with OpenAIServer([call("run_shell", command=LONG), "never read"]) as server:
         session, events = open_session(server, timeout=1.0, mode="bypass")
         async with session, asyncio.timeout(8):
@@ -47,7 +49,9 @@ async def test_at_the_end_of_its_time_a_turn_keeps_the_output_and_asks_no_more(o
     assert not finished.success
 
 
-async def test_of_a_cancelled_command_the_model_hears_what_it_had_printed(open_session, project):
+async def test_of_a_cancelled_command_the_model_hears_what_it_had_printed(
+    open_session: Open, project: Path
+):
     script = [call("run_shell", command=f"{LONG}; touch made"), "I see."]
     async with OpenAIServer(script) as server:
         session, events = open_session(server, mode="bypass")

@@ -4,7 +4,6 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
-from rows import every_row
 from timing import takes_at_most
 from ybs.frontends.terminal.prompt.paste import (
     MOST_CHARACTERS,
@@ -72,7 +71,9 @@ async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
     assert all("@private" in line for line in [*session.lines, *session.steered])
 
 
-def test_a_line_comes_back_whole_when_its_paste_was_let_go(monkeypatch):
+def test_a_line_comes_back_whole_when_its_paste_was_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.paste.MOST_KEPT", 100)
     monkeypatch.setattr("ybs.frontends.terminal.prompt.paste.MOST_SENT", 2)
     pastes = Pastes()
@@ -124,7 +125,7 @@ async def test_the_cursor_stands_behind_the_words_of_a_mark_and_lines_still_wrap
 
 
 @pytest.mark.integration
-@every_row("first", ["!rm -rf ~", "/quit", "/* a comment"])
+@pytest.mark.parametrize("first", ["!rm -rf ~", "/quit", "/* a comment"])
 async def test_what_a_folded_paste_begins_with_is_no_command(first: str) -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:
