@@ -126,9 +126,7 @@ def test_a_cut_text_keeps_whole_lines_or_the_beginning_of_one():
 
 @pytest.mark.integration
 @given(st.lists(st.integers(0, 9_000), max_size=12), st.integers(0, 5_000))
-def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(
-    sizes: list[int], total: int
-):
+def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(sizes, total):
     parts = fair_parts(sizes, total)
     assert sum(parts) <= total
     assert all(0 <= part <= size for part, size in zip(parts, sizes, strict=True))

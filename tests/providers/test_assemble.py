@@ -307,9 +307,7 @@ def test_whatever_comes_the_message_can_be_sent_back(pieces):
         ([(0, "c1", "read", "{}"), (0, "", "write", "{}")], ["read", "write"]),
     ],
 )  # fmt: skip
-def test_a_call_repeated_whole_runs_once_and_a_name_may_come_in_pieces(
-    pieces: list[tuple[int, str, str, str]], names: list[str]
-):
+def test_a_call_repeated_whole_runs_once_and_a_name_may_come_in_pieces(pieces, names):
     d = draft()
     for index, id, name, arguments in pieces:
         d.add_call_delta(index, id=id, name=name, arguments=arguments)

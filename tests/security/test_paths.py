@@ -312,9 +312,7 @@ def test_the_top_as_a_root_or_blocked_path_covers_all(project: Path):
     assert Roots(this_host(), Path("/")).resolve("/srv/x", is_write=True) == Path("/srv/x")
 
 
-def test_a_path_that_changes_while_it_is_resolved_is_refused(
-    roots: Roots, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_path_that_changes_while_it_is_resolved_is_refused(roots, monkeypatch):
     def changed(path: str) -> str:
         raise OSError(22, "Invalid argument")
 

@@ -114,9 +114,7 @@ def told(server: ScriptedServer) -> str:
     return repr([request.body for request in server.requests])
 
 
-async def test_hosts_and_sessions_of_one_process_share_nothing(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_hosts_and_sessions_of_one_process_share_nothing(tmp_path, home, monkeypatch):
     key = "sk-" + "b" * 40
     here = host_at(tmp_path / "here")
     there = Host.of({**host_at(tmp_path / "there").environ, "LANG": "there", "OPENAI_API_KEY": key})

@@ -13,7 +13,6 @@ import pytest
 from msgspec import Raw, json
 
 from hosts import this_host
-from opened import Open
 from opened import open_session as open_whole
 from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
@@ -231,9 +230,7 @@ async def test_deny_rules_and_blocked_commands_stay_refused_and_warnings_stay(op
     assert any("throws away changes" in warning for warning in session.questions[0].warnings)
 
 
-async def test_what_the_persons_settings_name_runs_outside_without_a_question(
-    open_session, work: Path
-) -> None:
+async def test_what_the_persons_settings_name_runs_outside_without_a_question(open_session, work):
     session = open_session(outside_sandbox=("git commit *", "git add *"))
     session.confirm = refuse  # nobody is there
     (work / "main.py").write_text("changed\n")
@@ -448,9 +445,7 @@ async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself
     "command",
     ["git add -A && git status && sh s.sh", "cd sub && sh ../s.sh", "git fetch -q . && make", "python3 s.py -c x"],
 )  # fmt: skip
-async def test_parts_that_change_no_file_end_no_rule(
-    open_session, work: Path, command: str
-) -> None:
+async def test_parts_that_change_no_file_end_no_rule(open_session, work, command):
     for name in ("Makefile", "s.sh", "s.py", "sub/x"):
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("all:\n" if name == "Makefile" else "")
@@ -512,9 +507,7 @@ async def test_a_copy_of_the_project_is_no_place_to_leave_from(open_session, tmp
     await other.aclose()
 
 
-async def test_a_session_commits_stashes_and_undoes_as_ever(
-    work: Path, open_whole: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_session_commits_stashes_and_undoes_as_ever(work, open_whole, monkeypatch):
     for name, value in WHO.items():
         monkeypatch.setenv(name, value)
     git(work, "init", "-q", "--bare", str(work.parent / "there.git"))

@@ -36,9 +36,7 @@ class Shell:
         return self._result
 
 
-async def test_it_is_run_by_the_persons_shell_and_the_model_sees_nothing(
-    project: Path, open_session: Open
-) -> None:
+async def test_it_is_run_by_the_persons_shell_and_the_model_sees_nothing(project, open_session):
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         shell = Shell(session)
@@ -100,9 +98,7 @@ async def test_it_can_be_stopped_and_a_failure_to_start_is_told(open_session: Op
 
 
 @pytest.mark.integration
-async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(
-    project: Path, open_session: Open
-) -> None:
+async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(project, open_session):
     (project / "a.txt").write_text("!!touch by-file\n")
     said = "!!touch by-model\n\n/share\n!touch by-typed"
     script = [
@@ -128,9 +124,7 @@ async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(
         await session.close()
 
 
-async def test_what_it_wrote_is_handed_on_without_secrets_as_the_persons_message(
-    open_session: Open,
-) -> None:
+async def test_what_it_wrote_is_handed_on_without_secrets_as_the_persons_message(open_session):
     async with OpenAIServer(["I see.", "Again."]) as server:
         session, events = open_session(server)
         assert isinstance(await session.handle("/share"), Reply)
@@ -164,9 +158,7 @@ async def test_there_is_nothing_to_share_before_a_command(open_session: Open) ->
 
 
 @pytest.mark.integration
-async def test_undo_leaves_what_the_person_changed_themselves(
-    project: Path, open_session: Open
-) -> None:
+async def test_undo_leaves_what_the_person_changed_themselves(project, open_session):
     (project / "mine.txt").write_text("old\n")
     edit = call("write_file", path="its.txt", content="by the model\n")
     async with OpenAIServer([edit, "done"]) as server:
@@ -233,9 +225,7 @@ def test_what_the_command_printed_is_not_taken_for_what_is_said_of_the_sandbox()
 
 
 @pytest.mark.integration
-async def test_output_of_a_typed_command_may_wait_for_the_next_words(
-    project: Path, open_session: Open
-) -> None:
+async def test_output_of_a_typed_command_may_wait_for_the_next_words(project, open_session):
     (project / "a").write_text("seven\n")
     async with OpenAIServer(["first", "second"]) as server:
         session, _ = open_session(server, overrides={"ui.answer_shell": False})

@@ -98,9 +98,7 @@ def played(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Pla
 @pytest.mark.parametrize(
     "entry", [{"command": "./srv.py"}, {"command": "python3", "args": ["-I", "srv.py"]}]
 )
-def test_a_server_that_was_changed_is_not_started_again(
-    played: Played, entry: dict[str, Any]
-) -> None:
+def test_a_server_that_was_changed_is_not_started_again(played, entry):
     played.write("srv.py", GOOD, 0o755)
     servers = {"s": {**entry, "env": {"GRANTED": "${GRANTED}"}}}
     played.write(".mcp.json", json.dumps({"mcpServers": servers}))
@@ -159,9 +157,7 @@ def test_a_tool_whose_file_or_helper_was_changed_is_not_run(tool: Played, file: 
 
 
 @pytest.mark.slow
-def test_a_tool_that_is_exchanged_without_end_runs_as_it_was_trusted_or_not_at_all(
-    tool: Played,
-) -> None:
+def test_a_tool_that_is_exchanged_without_end_runs_as_it_was_trusted_or_not_at_all(tool):
     other = tool.project / "other.py"
     other.write_text(
         TOOL.replace("import helper, json", "import os").replace(

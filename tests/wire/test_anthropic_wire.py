@@ -72,9 +72,7 @@ async def test_every_frame_is_a_raw_event_of_the_sdk(scripted: ScriptedAnswer):
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with AnthropicServer([scripted, scripted]) as server, client_of(server) as client:
         async with client.messages.stream(model="m", max_tokens=9, messages=MESSAGES) as stream:
             final = await stream.get_final_message()

@@ -75,9 +75,7 @@ async def told(editor: Any, text: str, kind: str = "agent_message_chunk") -> Non
             await asyncio.sleep(0.02)
 
 
-async def test_an_editor_a_terminal_and_a_program_hold_one_session(
-    clients: Any, own: Path, project: Path
-):
+async def test_an_editor_a_terminal_and_a_program_hold_one_session(clients, own, project):
     for name in ("a", "b"):
         (project / name).write_text("text")
     first, second = call("delete_file", path="a"), call("delete_file", path="b")

@@ -81,9 +81,7 @@ def test_the_file_and_its_folders_are_private(outputs: Outputs):
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_link_in_the_place_of_a_folder_is_not_followed(
-    outputs: Outputs, tmp_path: Path, level: int
-):
+def test_a_link_in_the_place_of_a_folder_is_not_followed(outputs, tmp_path, level):
     place = (this_host().state_folder, outputs_folder(this_host()), outputs.folder)[level]
     place.parent.mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
@@ -96,9 +94,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
     assert "is not a folder of yours" in overflow.note()
 
 
-def test_a_file_that_is_there_already_is_not_written_into(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_is_there_already_is_not_written_into(outputs, monkeypatch):
     monkeypatch.setattr(room.time, "strftime", lambda _: "now")
     monkeypatch.setattr(room.os, "urandom", bytes)
     _descriptor, path = outputs.create()
@@ -112,9 +108,7 @@ def test_a_file_that_is_there_already_is_not_written_into(
     assert not (outputs.folder / "target").exists()
 
 
-def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(outputs, monkeypatch):
     monkeypatch.setattr(room, "MOST_BYTES", 10)
     overflow = OverflowFile(outputs, 4)
     for _ in range(5):
@@ -125,9 +119,7 @@ def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(
     assert "the rest was not kept: it is too long]" in overflow.note()
 
 
-def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(outputs, monkeypatch):
     write = os.write
 
     def full(descriptor: int, data: bytes) -> int:
@@ -145,9 +137,7 @@ def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
     assert "the rest was not kept: No space left on device" in overflow.note()
 
 
-def test_some_room_on_the_disk_is_left_for_others(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_some_room_on_the_disk_is_left_for_others(outputs, monkeypatch):
     monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 62)
     overflow = OverflowFile(outputs, 0)
     overflow.add(b"abcd")
@@ -182,9 +172,7 @@ def test_a_file_that_nobody_needs_is_removed(outputs: Outputs):
     overflow.discard()
 
 
-def test_old_files_and_then_the_oldest_are_removed(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_old_files_and_then_the_oldest_are_removed(outputs, monkeypatch):
     monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 10)
     monkeypatch.setattr(room, "_LOOK_BYTES", 0)
     now = 1_700_000_000.0
@@ -239,9 +227,7 @@ def test_the_outputs_of_all_sessions_stay_within_the_bound_of_all_at_any_moment(
     assert most - 17 * look - 950 <= largest <= most
 
 
-def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(outputs, monkeypatch):
     other = outputs_folder(this_host()) / "other"
     for folder in (outputs.folder, other):
         folder.mkdir(parents=True)
@@ -280,9 +266,7 @@ def test_old_files_go_when_a_session_keeps_its_first_output(outputs: Outputs):
     assert not old.exists()
 
 
-def test_outputs_of_this_project_can_be_read_and_those_of_others_not(
-    outputs: Outputs, project: Path, tmp_path: Path
-):
+def test_outputs_of_this_project_can_be_read_and_those_of_others_not(outputs, project, tmp_path):
     roots = Roots(this_host(), project)
     mine = Outputs(roots).folder / "a.txt"
     assert roots.resolve(str(mine)) == mine
