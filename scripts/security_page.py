@@ -103,8 +103,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
   other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
-  colours, literals that are joined, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
-  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, words as passwords
+  colours, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
+  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
@@ -177,6 +177,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| git in a trusted hook or server (`git -C sub status`, `cd sub && git diff`) after the plain files of a bare repository came, whose settings run a program | ran in the sandbox, with the granted variables: git enters a bare repository only where a command names it (git 2.38 and newer): held by `tests/trust/test_after_trust.py` |
+| a command of a project's settings with 30,000 characters, the last of which send a variable away | the question was cut at 20,000: such a project cannot be trusted: held by the same |
+| a rule `git commit *` that lets out, hooks of the person's own in their home folder (`core.hooksPath` in any file or variable), and a script of the project that such a hook names, after the model changed it | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| ybs started in the home folder, in `accept-edits`: `~/.cargo/env`, `~/.bashrc.d/x` | were written unasked: what is hidden at the top of the home folder is asked about: held by `tests/security/test_later.py` |
+| an "always" for `gcc *` and `gcc -wrapper ./x`, for `zip *` and `zip -T -TT ./x` | was covered: asked about |
 | a project is trusted, its folder is deleted, and another repository lies at the path, with no settings or other ones that ask for nothing | the person's own hook ran its code, with their key: trust ends with its files, and of a project that asks for nothing it is bound to the folder itself: held by `tests/trust/test_decision.py` |
 | after trust: commit messages, file names and `$1` that hooks of known programs obey (`xargs env`, `export $(git log …)`, `awk "…$(…)…"`, `git grep $(…)`, `xargs sed -i`) | ran in the sandbox, with the project writable: such a hook only reads: held by `tests/trust/test_reach.py` |
 | 25 subcommands and 11 prompts in a hostile clone; 35 hooks whose files changed; folders below, beside and behind a trusted one; tokens in 15 spellings; `--background`, `--resume`, `--add-dir`, `mcp serve`, redirects, in a hostile folder | nothing ran, and no token was whole in stream, file, export or search |

@@ -365,6 +365,32 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
     assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
 
 
+@pytest.mark.parametrize("where", ["home", "included", "variable"])
+async def test_a_hook_in_the_home_folder_counts_as_those_of_the_repository(
+    work: Path, home: Path, open_session: Any, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    hook = home / "hooks" / "pre-commit"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\nsh check.sh\n")
+    hook.chmod(0o755)
+    (work / "check.sh").write_text("true\n")
+    setting = f"[core]\n\thooksPath = {hook.parent}\n"
+    if where == "variable":
+        named = {"COUNT": "1", "KEY_0": "core.hooksPath", "VALUE_0": str(hook.parent)}
+        for name, value in named.items():
+            monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    else:
+        (home / "more").write_text(setting)
+        text = setting if where == "home" else "[include]\n\tpath = more\n"
+        (home / ".gitconfig").write_text(text)
+    session = open_session(outside_sandbox=("git commit *",))
+    session.answer = NO
+    (work / "check.sh").write_text("id\n")
+    await session.run("git commit -qm 'Change check.sh'")
+    (question,) = session.questions
+    assert any("check.sh" in warning for warning in question.warnings)
+
+
 #: What lies in a project, what a command of the model does there, and what then no rule lets out.
 REACHED_BY_ANOTHER = (
     ({"Makefile": "include inc.mk\n", "inc.mk": "all:\n"}, "echo 'all: ; id' > inc.mk", "make"),

@@ -90,6 +90,22 @@ def project_variables(folder: Path) -> dict[str, str]:
     return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}
 
 
+def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with which git enters a bare repository only where a command names it.
+
+    Four plain files of a project make a bare repository, and its settings name programs. Variables number the settings
+    that they hold (https://git-scm.com/docs/git-config#Documentation/git-config.txt-safebareRepository).
+    """
+    counted = environ.get("GIT_CONFIG_COUNT", "")
+    number = int(counted) if counted.isascii() and counted.isdigit() else 0
+    return {
+        **environ,
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{number}": "explicit",
+    }
+
+
 def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
     """Return a command line that enters a folder and runs a command there."""
     return ("/bin/sh", "-c", _ENTER, folder, *command)

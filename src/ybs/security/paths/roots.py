@@ -298,7 +298,16 @@ class Roots:
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        return next(filter(None, parts), "") or self._named_by_git(str(path))
+        found = next(filter(None, parts), "") or self._named_by_git(str(path))
+        return found or self._hidden_at_home(str(path))
+
+    def _hidden_at_home(self, real: str) -> str:
+        """Return the hidden part of the home folder that a path lies in, where a root holds all of that: shells and programs read it."""
+        home = os.path.realpath(self.host.home)
+        if not (lies_in(real, home) and any(lies_in(home, root) for root in self._roots)):
+            return ""
+        top = real[len(home) + 1 :].partition("/")[0]
+        return top if top.startswith(".") else ""
 
     def _named_by_git(self, real: str) -> str:
         from ybs.security.paths.git_settings import named_by_git
