@@ -19,6 +19,8 @@ from ybs.frontends.web.access import (
     Tries,
 )
 
+HERE = "http://127.0.0.1:8707"
+
 
 class Clock:
     def __init__(self) -> None:
@@ -53,29 +55,29 @@ def test_only_the_newest_links_are_kept():
 
 def test_a_login_needs_both_of_its_secrets():
     access = Access(None)
-    one, other = access.begin("one", "127.0.0.1"), access.begin("other", "127.0.0.1")
-    assert access.find(one.cookie, one.token) == one.login
+    one, other = access.begin("one", "127.0.0.1", HERE), access.begin("other", "127.0.0.1", HERE)
+    assert access.find(one.cookie, one.token, HERE) == one.login
     for cookie, token in ((one.cookie, ""), ("", one.token), (one.cookie, other.token)):
-        assert access.find(cookie, token) is None
+        assert access.find(cookie, token, HERE) is None
     assert access.end(one.login.id)
     assert not access.end(one.login.id)
-    assert access.find(one.cookie, one.token) is None
-    assert access.find(other.cookie, other.token) is not None
+    assert access.find(one.cookie, one.token, HERE) is None
+    assert access.find(other.cookie, other.token, HERE) is not None
 
 
 def test_logins_outlive_the_process_without_their_secrets(tmp_path: Path):
     path = tmp_path / "state" / "logins.json"
-    secrets = Access(path).begin("Firefox\x1b[31m", "127.0.0.1")
+    secrets = Access(path).begin("Firefox\x1b[31m", "127.0.0.1", HERE)
     kept = path.read_text()
     assert secrets.cookie not in kept
     assert secrets.token not in kept
     assert path.stat().st_mode & 0o777 == 0o600
     again = Access(path)
-    found = again.find(secrets.cookie, secrets.token)
+    found = again.find(secrets.cookie, secrets.token, HERE)
     assert found is not None
     assert "\x1b" not in found.browser
     again.end(found.id)
-    assert Access(path).find(secrets.cookie, secrets.token) is None
+    assert Access(path).find(secrets.cookie, secrets.token, HERE) is None
 
 
 def test_a_spoiled_file_logs_everybody_out(tmp_path: Path):
@@ -88,23 +90,23 @@ def test_a_spoiled_file_logs_everybody_out(tmp_path: Path):
 def test_a_login_that_nobody_uses_ends():
     clock = Clock()
     access = Access(None, clock)
-    secrets = access.begin("a browser", "127.0.0.1")
+    secrets = access.begin("a browser", "127.0.0.1", HERE)
     clock.now += LOGIN_SECONDS - 1
-    assert access.find(secrets.cookie, secrets.token) is not None
+    assert access.find(secrets.cookie, secrets.token, HERE) is not None
     clock.now += LOGIN_SECONDS - 1  # it was used meanwhile
-    assert access.find(secrets.cookie, secrets.token) is not None
+    assert access.find(secrets.cookie, secrets.token, HERE) is not None
     clock.now += LOGIN_SECONDS + 1
-    assert access.find(secrets.cookie, secrets.token) is None
+    assert access.find(secrets.cookie, secrets.token, HERE) is None
 
 
 def test_the_oldest_of_too_many_logins_ends():
     clock = Clock()
     access = Access(None, clock)
-    first = access.begin("first", "127.0.0.1")
+    first = access.begin("first", "127.0.0.1", HERE)
     for _ in range(MOST_LOGINS):
         clock.now += 1
-        access.begin("later", "127.0.0.1")
-    assert access.find(first.cookie, first.token) is None
+        access.begin("later", "127.0.0.1", HERE)
+    assert access.find(first.cookie, first.token, HERE) is None
     assert len(access.logins) == MOST_LOGINS
 
 
