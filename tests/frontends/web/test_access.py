@@ -155,3 +155,14 @@ def test_of_a_password_a_hash_is_kept(tmp_path: Path):
     assert path.stat().st_mode & 0o777 == 0o600
     assert password.is_right(words)
     assert not password.is_right(f"{words} ")
+
+
+def test_a_login_holds_at_its_origin_alone():
+    access = Access(None)
+    secrets = access.begin("a browser", "127.0.0.1", HERE)
+    elsewhere = "http://127.0.0.1:8708"
+    assert access.of(secrets.cookie, HERE) == secrets.login
+    assert access.of(secrets.cookie, elsewhere) is None
+    assert access.find(secrets.cookie, secrets.token, elsewhere) is None
+    access.end_all()
+    assert access.of(secrets.cookie, HERE) is None

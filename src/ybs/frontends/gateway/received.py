@@ -37,7 +37,7 @@ async def fetched(
 
     `hosts` are the platform's: their names (those below them too), and addresses of the settings. Nothing is asked for elsewhere.
     """
-    if not any(_is_at(url, each) for each in hosts):
+    if not any(is_at(url, each) for each in hosts):
         raise ChannelError("The file lies somewhere else than on the platform.")
     data = bytearray()
     try:
@@ -56,7 +56,7 @@ async def fetched(
     return bytes(data)
 
 
-def _is_at(url: str, host: str) -> bool:
+def is_at(url: str, host: str) -> bool:
     """Return whether an address is of a host: of a name, by HTTPS alone, or of the origin of another address."""
     try:
         asked, known = urlsplit(url), urlsplit(host)
