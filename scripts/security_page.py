@@ -251,6 +251,16 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | `ybs mcp import` of a cloned repository's file | the person said yes without seeing the variables: they are shown: held by `tests/frontends/subcommands/test_mcp.py` |
 | the program of a trusted project's MCP server, changed before its first start and before a new one | ran with the granted variable: compared before each start: held by `tests/trust/test_after_trust.py` |
 | a module of the standard library's name put beside a trusted project's tool, a helper of it changed, the tool exchanged in an endless loop | ran with the tool's network and variable: it runs from a private copy of what is trusted: held by the same |
+| a guest's room of two in Matrix: the owner writes in it, is put out, and the guest comes back | the guest had the owner's session, project and mode: a private chat is that of its person, and nothing more is said in it when others come: held by `tests/frontends/gateway/test_reception.py` and `tests/frontends/gateway/test_matrix.py` |
+| a file of a guest whose address leads out of the homeserver's media (`mxc://../../../v3/sync`), or from a platform to another host | was fetched with the bot's token: ids are checked, and files are fetched from the platform's hosts alone: held by `tests/frontends/gateway/test_matrix.py` and `tests/frontends/gateway/test_channels.py` |
+| `/approve` and `/mode auto` of the owner's by way of another bot | counted: only what the person wrote there does: held by `tests/frontends/gateway/test_reception.py` |
+| what was allowed for a project at a terminal, in a chat | counted: held by `tests/frontends/subcommands/test_permissions.py` |
+| a program on the port of a `ybs web` that ended, which passes the page's question on to the one at the next port | was told token and cookie: the proof and the login are of one origin: held by `tests/frontends/web/test_api.py` and `tests/frontends/web/test_access.py` |
+| the same program, which leaves a service worker in the browser | had the next login: where nobody is logged in the browser forgets what others left, and a worker that it asks for ends itself: held by `tests/frontends/web/test_api.py` |
+| `ybs web --host localhost`, with a program on the same port of `[::1]` | had the link: the page has the address that is bound, and no other name without TLS: held by `tests/frontends/web/test_server.py` |
+| a session of the server begun with `YBS_SAFETY__MODE=plan` and `YBS_SAFETY__DENY`, the server killed and started without them | went on in `auto`: what bounds a session is kept with it: held by `tests/frontends/serve/test_bounds.py` |
+| tokens in a branch, in names of files and in what `!cat` and background commands print, on the page | stood there: masked: held by `tests/session/test_printing.py`. Pieces of a model's answer are not, as they stream |
+| a change on the page of more than 2,000 rows, with lines that begin `-- ` or `++ ` | was not shown whole: held by `tests/frontends/web/test_markup.py` |
 
 ## Escapes
 

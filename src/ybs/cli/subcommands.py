@@ -451,8 +451,8 @@ def check_mcp(arguments: "Namespace") -> None:
 
 def add_web(parser: "ArgumentParser") -> list["Action"]:
     """Add what `web` takes, and return its options."""
-    port_text = "default: %(default)s; 0: any"
-    port = parser.add_argument("--port", type=int, default=8707, metavar="N", help=port_text)
+    port_text = "default: that of the browsers that are logged in, else a new one; 0: any"
+    port = parser.add_argument("--port", type=int, metavar="N", help=port_text)
     return [port, *_add_page(parser)]
 
 
@@ -474,8 +474,8 @@ def _add_page(parser: "ArgumentParser") -> list["Action"]:
 def check_web(arguments: "Namespace") -> None:
     """Fail where the port is none."""
     serves = arguments.subcommand in ("serve", "gateway")
-    name, port = ("--web", arguments.web or 0) if serves else ("--port", arguments.port)
-    if not 0 <= port < 65_536:
+    name, port = ("--web", arguments.web) if serves else ("--port", arguments.port)
+    if not 0 <= (port or 0) < 65_536:
         fail(f"{name} {port} is not a port; those are 1 to 65535")
 
 

@@ -27,7 +27,7 @@ from ybs.core.events import (
     ToolPrinted,
 )
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import mask, masked_event
+from ybs.session.masking import Printing, mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -78,6 +78,8 @@ class Journal:
         #: The saved sessions.
         self.store = store
         self._firewall, self._tell = firewall, tell
+        #: What running commands print.
+        self.printing = Printing(firewall)
         self._log: Log | None = None
         self._told = ""
 
@@ -145,7 +147,7 @@ class Journal:
         if isinstance(event, PASSING) and not (
             isinstance(event, RequestStarted) and event.decision
         ):
-            return event
+            return self.printing.add(event, agent) if isinstance(event, ToolPrinted) else event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)

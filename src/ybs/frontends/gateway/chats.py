@@ -55,16 +55,17 @@ _log = logging.getLogger("ybs.gateway.chats")
 
 
 def key_of(place: ChatPlace, person: str) -> str:
-    """Return what names a chat: the channel, its account, the kind, the chat, the thread, and in groups the person."""
-    parts = (place.channel, place.account, place.kind, place.chat, place.thread)
-    who = person if place.kind == "group" else ""
-    return ":".join(quote(part, safe="") for part in (*parts, who))
+    """Return what names a chat of one person: the channel, its account, the kind, the chat, the thread and the person."""
+    parts = (place.channel, place.account, place.kind, place.chat, place.thread, person)
+    return ":".join(quote(part, safe="") for part in parts)
 
 
 def place_of(key: str) -> ChatPlace:
     """Return where the chat of a key is."""
-    channel, account, kind, chat, thread = map(unquote, key.split(":")[:5])
-    return ChatPlace(channel, account, "group" if kind == "group" else "private", chat, thread)
+    channel, account, kind, chat, thread, person = map(unquote, key.split(":"))
+    if kind == "group":
+        return ChatPlace(channel, account, "group", chat, thread)
+    return ChatPlace(channel, account, "private", chat, thread, person)
 
 
 def _beginning(place: ChatPlace) -> str:
@@ -304,6 +305,7 @@ class Chats:
             overrides={**given.overrides, **_REDUCED},
             sandbox=True,
             allow=(),
+            has_kept_rules=False,
             tools=(*given.tools, *self._tools(key, place)),
             hooks=(*given.hooks, beginning),
         )

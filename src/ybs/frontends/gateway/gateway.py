@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import Executable, select, update
 
@@ -154,7 +155,10 @@ class Gateway:
 
     async def take(self, incoming: Incoming) -> None:
         """Keep an event; when this returns, it is on the disk and the platform may forget it. Raises StoreError."""
-        key = key_of(incoming.place, incoming.person)
+        place, person = incoming.place, incoming.person
+        if place.kind == "private":  # it is the place of this person alone, on every platform
+            incoming = replace(incoming, place=replace(place, person=person))
+        key = key_of(place, person)
         body = msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
         values |= {"album": incoming.album}

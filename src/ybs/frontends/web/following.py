@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import time
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -169,7 +169,7 @@ class Followed(Sender):
             begin: Record = {"t": "begin", "first": first, "last": self.last}
             begin["resumes"] = self.session.is_cut_short and not self.session.is_busy
             notes = [printable(each) for each in (*self.session.warnings, *self._notes)]
-            tab.put(_line(begin | {"warnings": notes}))
+            tab.put(_line(begin | {"warnings": self.clean(notes)}))
         else:
             records = self._between(after, self.last)
         for record in records:
@@ -221,10 +221,16 @@ class Followed(Sender):
         ]
         return [_line(each) for each in (*records, state_of(self.state), self.status())]
 
+    def clean(self, data: Any) -> Any:
+        """Return what is no event of the session with its secrets masked: nothing leaves for a page but by this or the journal."""
+        firewall = self.session.environment.secrets.firewall
+        with firewall.unreported():
+            return firewall.mask_data(data)
+
     def status(self) -> Record:
         """Return what a status line shows."""
         status = self.session.status()
-        return {
+        shown: Record = {
             "t": "status",
             "folder": printable(self.session.host.short(status.folder)),
             "branch": printable(status.branch),
@@ -233,6 +239,7 @@ class Followed(Sender):
             "cost": status.usage.cost_usd,
             "incognito": status.incognito,
         }
+        return self.clean(shown)
 
     def picture(self, place: int, number: int) -> Image | None:
         """Return a picture of an event."""
