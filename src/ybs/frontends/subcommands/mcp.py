@@ -1,6 +1,7 @@
 """`ybs mcp`: the MCP servers of the settings without a chat."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -23,6 +24,7 @@ from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
 from ybs.tools.mcp.settings import BadServer, Server, given, missing_variables, server_of
 from ybs.trust.grants import variables_of
+from ybs.trust.wording import plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -310,8 +312,8 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.mask
-    for name, each in found.items():  # whole: this is what the person says yes to
-        write(f"{name} ({each.place}): {' '.join(mask(each.server.shown).split())}")
+    for name, each in found.items():  # whole, but for keys: this is what the person says yes to
+        write(f"{name} ({each.place}): {_shown(each, mask)}")
         write(f"  It {given(each.server.needs)}.")
         for use in variables_of({name: each.entry}):
             write(f"  {use.words}.")
@@ -325,6 +327,15 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
     path = write_settings(entries, options.host.user_config_file)
     write(f"Added to {options.host.short(str(path))}. `ybs mcp test` starts each of them once.")
     return code
+
+
+def _shown(found: _Found, mask: Callable[[str], str]) -> str:
+    """Return a whole entry; of keys, by their names or looks, a placeholder. What is more than one word could be code, and is shown."""
+    shown = mask(plain(found.entry))
+    keys = (each for each in found.server.secrets if re.fullmatch(r"[\w.+/=~:-]+", each))
+    for key in sorted(keys, key=len, reverse=True):
+        shown = shown.replace(key, "****")
+    return shown
 
 
 def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[str]) -> bool:
