@@ -246,6 +246,14 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | `ybs mcp import` of a cloned repository's file | the person said yes without seeing the variables: they are shown: held by `tests/frontends/subcommands/test_mcp.py` |
 | the program of a trusted project's MCP server, changed before its first start and before a new one | ran with the granted variable: compared before each start: held by `tests/trust/test_after_trust.py` |
 | a module of the standard library's name put beside a trusted project's tool, a helper of it changed, the tool exchanged in an endless loop | ran with the tool's network and variable: it runs from a private copy of what is trusted: held by the same |
+| a plugin's server called `docker`, of its own, by PATH, by a relative path | ran outside the sandbox as the person: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_launching.py` |
+| code of a plugin's hooks, commands and servers behind 500 and 20,000 characters, behind `--token`, in a variable, behind `?`; the same in a file for `ybs mcp import` | ran unseen: shown whole: held by `tests/session/test_plugin_folders.py`, `tests/frontends/subcommands/test_mcp.py` |
+| variables in `oauth`, in any other field of a plugin's server, in keys and in values that are no text, 20 of them | went out unnamed: named at consent: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_settings.py` |
+| a server whose metadata names an honest page to log in and its own address for the code, and one that changes its address for a client secret after the first login | code, verifier and secret went there: named before the login, and refused for the secret: held by `tests/tools/mcp/test_login.py` |
+| metadata of another issuer, and the answer of another issuer to the browser | held by the same |
+| a server at `https://` whose login, token, registration, revocation or resource metadata are at `http://`, or on this machine | code and secret went in plain text: refused: held by the same |
+| a token in two, three and four lines with pauses between, in progress of an MCP server too | its first parts stood in the stream: held by `tests/security/firewall/test_masking.py`, `tests/session/test_mcp.py` |
+| a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes
 

@@ -107,7 +107,7 @@ def _reached_by(server: Any) -> str:
 def _open_words(what: str, found: CommandReach, project: Any) -> str:
     if not found.unknown:
         return ""
-    names = visible(", ".join(found.unknown), 400)
+    names = visible(", ".join(found.unknown), None)
     given = "may change the project" if project == "write" else "only reads the project"
     return f"{what} runs {names}, which may run files of the project that change later; it {given}"
 

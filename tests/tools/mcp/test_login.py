@@ -282,6 +282,7 @@ async def test_a_client_secret_goes_to_no_other_server_than_at_the_first_login(t
         assert caught.value.remedies == (Remedy("log_out", "demo"),)
         assert thief.asked == []
         assert held.servers.logout(held.one.server)
+        provider.access = {"access-token-1"}  # what the other one gives
         said = await log_in(held.servers)
         assert said == f"{own}; the answer, with your client secret, goes to {other}"
         assert thief.asked == ["/as/token"]
