@@ -28,12 +28,9 @@ def variables_in(value: Any) -> list[str]:
     """Return, each once, the names of the variables that any text of JSON data names: keys count, and depth does not matter."""
     if isinstance(value, str):
         return list(dict.fromkeys(names_in(value)))
-    parts: list[Any] = [*value, *value.values()] if is_object(value) else value
-    return (
-        list(dict.fromkeys(name for each in parts for name in variables_in(each)))
-        if is_list(parts)
-        else []
-    )
+    parts: list[Any] = value if is_list(value) else []
+    parts = [*value, *value.values()] if is_object(value) else parts
+    return list(dict.fromkeys(name for each in parts for name in variables_in(each)))
 
 
 def replace_references(text: str, environ: Mapping[str, str]) -> str:

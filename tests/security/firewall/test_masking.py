@@ -18,7 +18,7 @@ from ybs.security.firewall import toolbox as stream_module
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import KINDS
-from ybs.security.firewall.toolbox import StreamMask
+from ybs.security.firewall.toolbox import StreamMask, is_open
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
 MOST_HELD = 6_000
@@ -409,7 +409,9 @@ def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
 ) -> None:
     live = StreamMask(firewall)
     parts = [token[start:end] for start, end in zip((0, *cuts), (*cuts, None), strict=True)]
-    shown = "".join([live.feed("at 1\nkey: "), *(live.feed(f"{each}\n") for each in parts)])
+    lines = ["at 1\n", f"key: {parts[0]}\n", *(f"{each}\n" for each in parts[1:])]
+    assert is_open(lines[1])
+    shown = "".join(map(live.feed, lines))
     assert not any(each in shown for each in parts if len(each) > 3)
     shown += live.feed("done\n") + live.close()
     assert shown.startswith("at 1\nkey: [ybs:secret:github-token#1]")

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.config.settings_file import write_settings
+from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 
 _REFUSED = 5
+#: A key, and what may stand before it in a header.
+_KEY = re.compile(r"(?:\w+ )?[\w.+/=~:-]+")
 
 
 def mcp(arguments: "Namespace", options: "Options") -> int:
@@ -330,12 +333,18 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
 
 
 def _shown(found: _Found, mask: Callable[[str], str]) -> str:
-    """Return a whole entry; of keys, by their names or looks, a placeholder. What is more than one word could be code, and is shown."""
-    shown = mask(plain(found.entry))
-    keys = (each for each in found.server.secrets if re.fullmatch(r"[\w.+/=~:-]+", each))
-    for key in sorted(keys, key=len, reverse=True):
-        shown = shown.replace(key, "****")
-    return shown
+    """Return a whole entry, but for keys by their looks, and by their names in variables and headers: one word each, as code is not."""
+    keys, entry = found.server.secrets, dict(found.entry)
+    for part in ("env", "environment", "headers"):
+        values: Any = entry.get(part)
+        if is_object(values):
+            entry[part] = {
+                name: "****"
+                if _KEY.fullmatch(str(each)) and any(key in str(each) for key in keys)
+                else each
+                for name, each in values.items()
+            }
+    return mask(plain(entry))
 
 
 def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[str]) -> bool:

@@ -206,7 +206,7 @@ class Authorization(OAuthClientProvider):
             said.append((registration or self._server.url, "ybs was registered at "))
         hosts: dict[str, str] = {}
         for address, words in said:
-            host = cleaned(origin_of(address).partition("://")[2], 100)
+            host = cleaned(origin_of(address).partition("://")[2], 300)  # as long as hosts may be
             hosts.setdefault(host, f"{words}{host}")
         return "; ".join(hosts.values())
 
