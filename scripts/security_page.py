@@ -178,7 +178,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | attempt | result |
 |---|---|
 | git in a trusted hook or server (`git -C sub status`, `cd sub && git diff`) after the plain files of a bare repository came, whose settings run a program | ran in the sandbox, with the granted variables: git enters a bare repository only where a command names it (git 2.38 and newer): held by `tests/trust/test_after_trust.py` |
-| a command of a project's settings with 30,000 characters, the last of which send a variable away | the question was cut at 20,000: such a project cannot be trusted: held by the same |
+| a command of a project's settings with 30,000 characters, the last of which send a variable away | the question was cut at 20,000: it shows all: held by the same |
 | a rule `git commit *` that lets out, hooks of the person's own in their home folder (`core.hooksPath` in any file or variable), and a script of the project that such a hook names, after the model changed it | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
 | ybs started in the home folder, in `accept-edits`: `~/.cargo/env`, `~/.bashrc.d/x` | were written unasked: what is hidden at the top of the home folder is asked about: held by `tests/security/test_later.py` |
 | an "always" for `gcc *` and `gcc -wrapper ./x`, for `zip *` and `zip -T -TT ./x` | was covered: asked about |
@@ -261,6 +261,14 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a session of the server begun with `YBS_SAFETY__MODE=plan` and `YBS_SAFETY__DENY`, the server killed and started without them | went on in `auto`: what bounds a session is kept with it: held by `tests/frontends/serve/test_bounds.py` |
 | tokens in a branch, in names of files and in what `!cat` and background commands print, on the page | stood there: masked: held by `tests/session/test_printing.py`. Pieces of a model's answer are not, as they stream |
 | a change on the page of more than 2,000 rows, with lines that begin `-- ` or `++ ` | was not shown whole: held by `tests/frontends/web/test_markup.py` |
+| a plugin's server called `docker`, of its own, by PATH, by a relative path | ran outside the sandbox as the person: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_launching.py` |
+| code of a plugin's hooks, commands and servers behind 500 and 20,000 characters, behind `--token`, in a variable, behind `?`; the same in a file for `ybs mcp import` | ran unseen: shown whole: held by `tests/session/test_plugin_folders.py`, `tests/frontends/subcommands/test_mcp.py` |
+| variables in `oauth`, in any other field of a plugin's server, in keys and in values that are no text, 20 of them | went out unnamed: named at consent: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_settings.py` |
+| a server whose metadata names an honest page to log in and its own address for the code, and one that changes its address for a client secret after the first login | code, verifier and secret went there: named before the login, and refused for the secret: held by `tests/tools/mcp/test_login.py` |
+| metadata of another issuer, and the answer of another issuer to the browser | held by the same |
+| a server at `https://` whose login, token, registration, revocation or resource metadata are at `http://`, or on this machine | code and secret went in plain text: refused: held by the same |
+| a token in two, three and four lines with pauses between, in progress of an MCP server too | its first parts stood in the stream: held by `tests/security/firewall/test_masking.py`, `tests/session/test_mcp.py` |
+| a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,7 +14,7 @@ from hosts import this_host
 from mcp_servers import entry_of
 from trusting import give_trust, write
 from ybs.commands.open import SlashCommands
-from ybs.core.events import ConfirmationAsked, Noticed, ToolFinished
+from ybs.core.events import ConfirmationAsked, Noticed, ToolFinished, ToolPrinted
 from ybs.core.ports import Answer, Question
 from ybs.security.sandbox.sandbox import Sandbox
 from ybs.session.reply import Outcome, Reply
@@ -511,3 +512,29 @@ async def test_a_replaced_tool_does_nothing_where_its_server_does_not_run(projec
         (read,) = await scene.turn()
         assert not read.success
         assert "The MCP server demo does not run" in read.output
+
+
+async def test_a_token_in_progress_and_in_the_name_of_a_tool_stops_nothing_and_is_not_shown(
+    project: Path, home: Path
+):
+    token = "ghp_" + "Zk3vQ9xLr2Tn7WbY5cHs8JdF4gPm1AeUo6Ri"
+    more = f"""
+HALVES = "{token[:22]}", "{token[22:]}"
+def tools(inner=tools):
+    return [*inner(), {{"name": "".join(HALVES), "inputSchema": {{"type": "object"}}}}]
+def answer(method, params, inner=answer):
+    if method == "tools/call":
+        meta = {{"progressToken": params["_meta"]["progressToken"], "total": 3}}
+        for number, each in enumerate(("half way", *HALVES), 1):
+            send(method="notifications/progress", params={{**meta, "progress": number, "message": each}})
+    return inner(method, params)
+"""
+    configure({"demo": entry_of(home, more)})
+    async with Scene(project, [echo(), "done"]) as scene:
+        await scene.turn()
+        assert list(scene.offered()) == ["mcp__demo__echo"]
+        told = [each.text for each in scene.events.of(Noticed)]
+        printed = "".join(each.text for each in scene.events.of(ToolPrinted))
+    assert [each for each in told if "left out, because there is a secret in its name" in each]
+    assert re.fullmatch(r"half way \(1 of 3\)\n\[ybs:secret:github-token#\d\]\n", printed)
+    assert not any(each in "".join(told) for each in (token[:22], token[22:]))

@@ -24,6 +24,7 @@ RemedyKind: TypeAlias = Literal[
     "set_key",  # the environment variable
     "save_key",
     "log_in",  # the MCP server
+    "log_out",  # the MCP server
     "set_endpoint",
     "begin_anew",
     "raise_step_limit",

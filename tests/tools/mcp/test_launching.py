@@ -195,6 +195,24 @@ def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
     assert (launch.environ["HOME"], launch.environ["KEY"]) == (str(place.home), "1")
 
 
+def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
+    own, plugin = place.project / "docker", place.host.config_folder / "plugins/x/docker"
+    link = place.home / "bin/podman"
+    plugin.parent.mkdir(parents=True)
+    for program in (own, plugin, place.home / "bin/docker"):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    link.symlink_to(own)
+    for command in (str(own), str(plugin), str(link), "podman"):
+        server = server_of("demo", {"command": command, "args": ["run", "x"]})
+        with pytest.raises(BadServer, match=r"in a project or a plugin|is not on your PATH"):
+            launch_bare(server, place.workspace, place.start(command=command))
+    for command in ("docker", "~/bin/docker"):
+        server = server_of("demo", {"command": command, "args": ["run", "x"]})
+        launch = launch_bare(server, place.workspace, place.start(command=command))
+        assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
+
+
 def test_a_projects_server_has_another_home_in_each_project(tmp_path: Path):
     own = server_of("my server", {"command": "x"})
     theirs = server_of("my server", {"command": "x", "from": "project"})

@@ -1,6 +1,7 @@
 """`ybs mcp`: the MCP servers of the settings without a chat."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.config.settings_file import write_settings
+from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
@@ -23,6 +25,7 @@ from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
 from ybs.tools.mcp.settings import BadServer, Server, given, missing_variables, server_of
 from ybs.trust.grants import variables_of
+from ybs.trust.wording import plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 
 _REFUSED = 5
+#: A key, and what may stand before it in a header.
+_KEY = re.compile(r"(?:\w+ )?[\w.+/=~:-]+")
 
 
 def mcp(arguments: "Namespace", options: "Options") -> int:
@@ -310,8 +315,8 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.mask
-    for name, each in found.items():  # whole: this is what the person says yes to
-        write(f"{name} ({each.place}): {' '.join(mask(each.server.shown).split())}")
+    for name, each in found.items():  # whole, but for keys: this is what the person says yes to
+        write(f"{name} ({each.place}): {_shown(each, mask)}")
         write(f"  It {given(each.server.needs)}.")
         for use in variables_of({name: each.entry}):
             write(f"  {use.words}.")
@@ -325,6 +330,21 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
     path = write_settings(entries, options.host.user_config_file)
     write(f"Added to {options.host.short(str(path))}. `ybs mcp test` starts each of them once.")
     return code
+
+
+def _shown(found: _Found, mask: Callable[[str], str]) -> str:
+    """Return a whole entry, but for keys by their looks, and by their names in variables and headers: one word each, as code is not."""
+    keys, entry = found.server.secrets, dict(found.entry)
+    for part in ("env", "environment", "headers"):
+        values: Any = entry.get(part)
+        if is_object(values):
+            entry[part] = {
+                name: "****"
+                if _KEY.fullmatch(str(each)) and any(key in str(each) for key in keys)
+                else each
+                for name, each in values.items()
+            }
+    return mask(plain(entry))
 
 
 def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[str]) -> bool:

@@ -66,13 +66,13 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._inner, self._lost, self._seconds = inner, lost, seconds
         self._is_sse = is_sse
-        self._home = httpx2.URL(address)
+        self._address = address
         #: Why nothing more is sent.
         self._gone = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. Raises ToolError for one that must not be sent, and what httpx2 raises where no message is asked for."""
-        self._check_target(request.url)
+        check_target(str(request.url), self._address)
         is_message = request.method == "POST" and _EVENTS in request.headers.get("accept", "")
         if not is_message:
             return await self._other(request)
@@ -135,13 +135,6 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         await self._inner.aclose()
 
-    def _check_target(self, url: httpx2.URL) -> None:
-        """Raise ToolError for an address, such as that of a login, to which the server must not lead."""
-        if url.scheme == "http" and not is_loopback(url.host) and url.host != self._home.host:
-            raise ToolError(f"it leads to http://{url.host}, where everybody on the way can read")
-        if is_loopback(url.host) and not is_loopback(self._home.host):
-            raise ToolError(f"it leads to {url.host}, which is this machine")
-
     async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"  # what is packed has no limit
         request.headers.setdefault("user-agent", PROGRAM)
@@ -187,6 +180,22 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         return _refusal(
             502, f"it answered with {what}, which is not a message of the protocol: check its url"
         )
+
+
+def check_target(url: str, home: str) -> None:
+    """Raise ToolError for an address, such as one of a login, to which the server at `home` must not lead.
+
+    It is https, or of this machine where the server is of it too, or else of the server itself.
+    """
+    there, own = urlsplit(url), urlsplit(home)
+    host = there.hostname or ""
+    if is_loopback(host) and not is_loopback(own.hostname or ""):
+        raise ToolError(f"it leads to {host}, which is this machine")
+    if there.scheme == "https" or is_loopback(host):
+        return
+    if there.scheme != "http" or own.scheme != "http" or there.netloc != own.netloc:
+        where = cleaned(f"{there.scheme}://{host}", 100)
+        raise ToolError(f"it leads to {where}, where everybody on the way can read")
 
 
 def _leads_elsewhere(asked: httpx2.URL, response: httpx2.Response) -> str:

@@ -20,7 +20,7 @@ _PAGE = "<!doctype html><title>ybs</title><p>{words} You can close this page."
 
 
 class BrowserLogin:
-    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in.
+    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in with those that get something else of it.
 
     What is shown is an address on loopback, which leads to the one of the login: that is too long for a line of a terminal.
     """
@@ -55,11 +55,10 @@ class BrowserLogin:
         """Where the browser comes back to."""
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
-    async def show(self, url: str) -> None:
-        """Show the address to open."""
+    async def show(self, url: str, place: str) -> None:
+        """Show what to open, and who gets something of the login."""
         self.has_shown, self._target = True, url
-        host = urlsplit(url).hostname or "the server"
-        self._tell(f"http://127.0.0.1:{self._port}{self._start}", cleaned(host, 100))
+        self._tell(f"http://127.0.0.1:{self._port}{self._start}", place)
 
     async def result(self) -> Any:
         """Wait for the browser. Raises ToolError where the login was refused or took too long."""

@@ -37,8 +37,12 @@ _REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
 
 def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
     """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
-    folder = workspace.roots.folder
-    command = entering(str(start.folder), (_program_of(server, workspace, start), *server.args))
+    host, folder = workspace.roots.host, workspace.roots.folder
+    program = _program_of(server, workspace, start)
+    away = (folder, *workspace.roots.folders, *host.roots, host.config_folder)  # with plugins
+    if server.is_container and not persons_program(program, away_from=away, environ=host.environ):
+        raise BadServer(f"{program} lies in a project or a plugin, and starts no containers")
+    command = entering(str(start.folder), (program, *server.args))
     access = Access(declared=with_git_setting({**project_variables(folder), **server.env}))
     return Bare().start(command, start.folder, start.environ, access)
 

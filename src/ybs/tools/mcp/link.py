@@ -20,6 +20,7 @@ from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import ToolOutput
+from ybs.security.firewall.toolbox import is_open
 from ybs.tools.mcp.listed import (
     ListedTool,
     PromptArgument,
@@ -155,7 +156,11 @@ class McpLink:
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-            print_live(f"{cleaned(message, 500)} ({share})\n" if message else f"{share}\n")
+            said = cleaned(message, 500) if message else ""
+            # What may be a part of a token stands before the next part, for the firewall to see.
+            print_live(
+                f"{said}\n" if is_open(said) else f"{said} ({share})\n" if said else f"{share}\n"
+            )
 
         with answering():
             result = await self._client.call_tool(

@@ -216,7 +216,8 @@ class Servers:
                 await asking.link()
             except ToolError as error:
                 why = asking.problem or "it is switched off"
-                raise ToolError(f"You are not logged in to {server.name}: {why}.") from error
+                words = f"You are not logged in to {server.name}: {why}."
+                raise ToolError(words, remedies=asking.remedies) from error
             finally:
                 await asking.aclose()
         if not login.has_shown:
