@@ -220,7 +220,7 @@ def serve_people(arguments: "Namespace", options: "Options") -> int:
         return web(arguments, options)
     try:
         from ybs.frontends.gateway.command import gateway
-    except ModuleNotFoundError as error:  # dbos, or what it stands on
+    except ModuleNotFoundError as error:  # SQLAlchemy
         complain(f"{error.name} is missing. Chats need the extra: pip install 'ybs[gateway]'")
         return 1
     return gateway(arguments, options)

@@ -205,7 +205,6 @@ def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     for name, level in (
         ("ybs.gateway", logging.INFO),
         ("ybs.frontends.gateway", logging.INFO),
-        ("dbos", logging.WARNING),
     ):
         logger = logging.getLogger(name)
         logger.setLevel(level)
