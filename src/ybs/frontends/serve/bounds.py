@@ -68,7 +68,7 @@ def bounds_of(session: Session) -> dict[str, Any]:
     environment = session.environment
     found = {key: _at(environment.loaded.config, key) for key in _RULES}
     for kind in ("ask", "deny"):
-        found[f"safety.{kind}"] = [each.text for each in environment.policy.standing.of(kind)]
+        found[f"safety.{kind}"] = [each.text for each in environment.policy.rules.of(kind)]
     return found
 
 
