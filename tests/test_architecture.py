@@ -232,7 +232,7 @@ LATE_IMPORTS = {
     "commands": 8,
     "conductor": 4,
     "compaction": 2,
-    "frontends": 35,
+    "frontends": 20,
     "providers": 8,
     "security": 29,
     "session": 7,

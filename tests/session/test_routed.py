@@ -20,7 +20,7 @@ from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed, RequestStarted
 from ybs.core.messages import ToolCall
-from ybs.frontends.subcommands.reach import look_at_model
+from ybs.frontends.subcommands.doctor import look_at_model
 from ybs.router.classifier import Features
 from ybs.router.database import Database
 from ybs.router.model import RoutedModel

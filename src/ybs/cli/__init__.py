@@ -203,10 +203,6 @@ def run_named(arguments: "Namespace") -> int:
         return serve(options, arguments.tools)
     if arguments.subcommand in ("web", "gateway"):
         return serve_people(arguments, options)
-    if arguments.subcommand == "router":
-        from ybs.frontends.subcommands.router_stats import router
-
-        return router(arguments, options)
     from ybs.frontends.subcommands.commands import run_subcommand
 
     return run_subcommand(arguments, options)

@@ -94,7 +94,7 @@ class Learning:
             case "schedule":
                 return self.schedule(number_of(word))
             case _:
-                return Reply(text=f"Usage: /learn [{'|'.join(ACTIONS)}] N", is_error=True)
+                return Reply.error(f"Usage: /learn [{'|'.join(ACTIONS)}] N")
 
     def look(self) -> Learned:
         """Read the sessions that are new, and return what is known. It may take some time. Raises YbsError and OSError."""

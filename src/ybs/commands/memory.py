@@ -32,7 +32,7 @@ async def memorize(session: Session, argument: str) -> Reply:
     is_for_all = argument.lower().startswith(_FOR_ALL)
     text = argument[len(_FOR_ALL) :].strip() if is_for_all else argument
     if not text:
-        return Reply(text=_USAGE, is_error=True)
+        return Reply.error(_USAGE)
     memories = _memories(session)
 
     def keep() -> Reply:
@@ -53,7 +53,7 @@ async def show_memories(session: Session, argument: str) -> Reply:
         case "", _:
             return await asyncio.to_thread(_list, session)
         case "forget", "":
-            return Reply(text="Usage: /memories forget N, or a name", is_error=True)
+            return Reply.error("Usage: /memories forget N, or a name")
         case "forget", word:
             return await asyncio.to_thread(_forget, session, word)
         case "undo", "":

@@ -132,7 +132,7 @@ async def change_mode(session: Session, argument: str) -> Reply:
         return Reply(text=f"Mode: {mode_text(session.status(), ' (')})")
     if argument:
         names = ", ".join(MODE_WORDS)
-        return Reply(text=f"There is no mode {argument!r}. The modes are: {names}", is_error=True)
+        return Reply.error(f"There is no mode {argument!r}. The modes are: {names}")
     current = session.status().shown_mode
     items = tuple(
         MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
@@ -210,7 +210,7 @@ async def change_effort(session: Session, argument: str) -> Reply:
     is_number = word.isascii() and word.isdecimal() and len(word) < _MOST_DIGITS
     if word != AUTO and word not in LEVELS and not is_number:
         text = f"There is no effort {argument!r}. Choose {AUTO}, {', '.join(LEVELS)}, or a number of tokens."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     given = int(word) if is_number else word
     asked = None if word == AUTO else msgspec.convert(given, Effort)
     await session.use_effort(asked)

@@ -79,7 +79,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
         names = await in_time(list_models(session.host, session.config, name))
     if not names:
         text = f"{name} has no default model. Name one: /provider {name} MODEL"
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
     menu = Menu(title=f"Models of {name}", items=items)
     return Reply(menu=menu)

@@ -28,11 +28,11 @@ async def show_plan(session: Session, argument: str) -> Reply:
             return Reply(text=KEEP)
         case ["go"] | ["go", "accept-edits" | "ask" | "auto"] as words:
             if not plan:
-                return Reply(text=NONE, is_error=True)
+                return Reply.error(NONE)
             session.mode = _MODE_OF.get(words[-1], "accept-edits")
             return Reply(shared=UserMessage.of(GO_AHEAD + plan))
         case _:
-            return Reply(text=USAGE, is_error=True)
+            return Reply.error(USAGE)
 
 
 def offer_plan() -> Reply:

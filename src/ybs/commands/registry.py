@@ -70,15 +70,15 @@ async def _reply_to(session: Session, line: str) -> Reply:
         command = named()[word[1:]]
         name = command.names[0]
     if argument and not command.arguments:
-        return Reply(text=f"Usage: /{name}", is_error=True)
+        return Reply.error(f"Usage: /{name}")
     try:
         reply = await command.run(session, argument)
     except YbsError as error:
-        return Reply(text=told(error), is_error=True)
+        return Reply.error(told(error))
     except OSError as error:  # a folder that may not be read, a disk that is full
         why = error.strerror or str(error)
         where = f": {error.filename}" if error.filename else ""
-        return Reply(text=f"{why}{where}", is_error=True)
+        return Reply.error(f"{why}{where}")
     if reply.menu is not None and reply.menu.is_numbered:
         session.offered[name] = reply.menu
     if is_begun and not reply.terminal.wants_quit:
@@ -149,7 +149,7 @@ def unknown(word: str) -> Reply:
     begun = [each.names[0] for each in listed() if typed and each.names[0].startswith(typed)]
     near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], named(), n=3)
     hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
-    return Reply(text=f"Unknown command: {word}. {hint}/help lists them all.", is_error=True)
+    return Reply.error(f"Unknown command: {word}. {hint}/help lists them all.")
 
 
 def _parts(line: str) -> tuple[str, str]:

@@ -53,7 +53,7 @@ async def undo(session: Session, argument: str) -> Reply:
     """Take the last turn back, or the last N: their words, and what they changed in files."""
     asked = _UNDO.fullmatch(argument)
     if asked is None:
-        return Reply(text="Usage: /undo, /undo N, or one of them with force", is_error=True)
+        return Reply.error("Usage: /undo, /undo N, or one of them with force")
     count = int(asked[1] or 1)
     way = await session.history.undo(count, force=bool(asked[2]))
     turns = "the last turn" if way.turns == 1 else f"{way.turns} turns"
@@ -64,7 +64,7 @@ async def undo(session: Session, argument: str) -> Reply:
 async def redo(session: Session, argument: str) -> Reply:
     """Do again what was taken back last."""
     if argument.lower() not in ("", "force"):
-        return Reply(text="Usage: /redo, or /redo force", is_error=True)
+        return Reply.error("Usage: /redo, or /redo force")
     way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
         done = f"Redone: {listed(way.files.paths, _MOST_PATHS)}."
@@ -101,7 +101,7 @@ def told(
     """Say how a way back went; `done` is what was asked for, `force` the line that overrides conflicts."""
     files = way.files
     if files is not None and not files.is_done:
-        return Reply(text=files.problem or _conflicts(files.conflicts, force), is_error=True)
+        return Reply.error(files.problem or _conflicts(files.conflicts, force))
     lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_commits(way)])]
     if files is None and not way.was_cut:
         lines = [f"Nothing to take back. {_where_words_are(session)}"]
@@ -196,9 +196,9 @@ async def rewind(session: Session, argument: str) -> Reply:
     if asked is None or not 1 <= number <= len(prompts):
         most = f" (1 to {len(prompts)})" * (len(prompts) > 1)
         usage = f"Usage: /rewind, or /rewind N{most}, then both, conversation or files"
-        return Reply(text=usage, is_error=True)
+        return Reply.error(usage)
     if asked[2] and not _is_as_offered(session, number, prompts, asked[2]):
-        return Reply(text=HAS_GONE_ON, is_error=True)
+        return Reply.error(HAS_GONE_ON)
     place, words = prompts[number - 1]
     touched = changed_since(session, place)
     if touched and not asked[3]:
@@ -294,7 +294,7 @@ async def show_diff(session: Session, argument: str) -> Reply:
         return await _ahead(session, argument)
     is_all, number = argument.lower() == "all", number_in(argument or "1")
     if not (is_all or number):
-        return Reply(text="Usage: /diff [N|all|undo|redo]", is_error=True)
+        return Reply.error("Usage: /diff [N|all|undo|redo]")
     kept = session.journal.replay.checkpoints
     running = [session.changes.running] * (session.is_busy and bool(session.changes.running.files))
     if not kept or (running and number == 1):
@@ -330,7 +330,7 @@ def _title(number: int, *, is_all: bool) -> str:
 
 
 def _too_few(count: int) -> Reply:
-    return Reply(text=f"There are only {plural(count, 'turn')} that changed files.", is_error=True)
+    return Reply.error(f"There are only {plural(count, 'turn')} that changed files.")
 
 
 async def _kept(

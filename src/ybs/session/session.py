@@ -279,7 +279,7 @@ class Session:
         from ybs.session.shell import USAGE, TypedCommands  # few are typed
 
         if not command:
-            return Reply(text=USAGE, is_error=True)
+            return Reply.error(USAGE)
         typed = TypedCommands(self.environment, self.parts.main.recorder, self.emit)
         if not self.config.ui.answer_shell:
             return await self.running.working(

@@ -43,7 +43,7 @@ from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.advice import advised
 from ybs.frontends.layout import in_columns
 from ybs.frontends.tty import columns
-from ybs.security.gate import put, put_json, put_utf8
+from ybs.security.gate import ask_line, put, put_json, put_utf8
 from ybs.transcripts.line import told
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -306,6 +306,17 @@ def counts(usage: Usage) -> dict[str, int]:
     named.pop("cost_usd")
     named.pop("cost_is_partial")
     return named
+
+
+def agrees(question: str, refusal: str = "") -> bool:
+    """Ask the person for a yes. With a `refusal`, say that where there is no terminal to ask on."""
+    if refusal and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        tell(f"ybs: {refusal}")
+        return False
+    try:
+        return ask_line(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def tell(line: str) -> None:

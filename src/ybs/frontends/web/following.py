@@ -392,7 +392,7 @@ class Followed(Sender):
         tab = line.tab if isinstance(line, Sent) else ""
         ref = line.ref if isinstance(line, Sent) else ""
         if isinstance(result, YbsError):
-            record = reply_of(Reply(text=told(result), is_error=True), line.text)
+            record = reply_of(Reply.error(told(result)), line.text)
         elif isinstance(result, Reply):
             record = reply_of(result, line.text)
         elif result.plan and result.finished.reason == "done" and not self.session.inbox.has_more:
