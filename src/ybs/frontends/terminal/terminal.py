@@ -77,8 +77,9 @@ class Terminal:
         self.canvas = Canvas(self._put, self._width, paint, signs, self._height)
         self.live = LiveArea(paint, signs, clock)
         self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
-        self.asking, self.picking = Asking(self, clock), Picking(self, clock)
-        self.window = Prompt(
+        self.asking: Asking = Asking(self, clock)
+        self.picking: Picking = Picking(self, clock)
+        self.window: Prompt = Prompt(
             self,
             put_in or create_input(),
             self._output,
@@ -90,7 +91,7 @@ class Terminal:
         if self._is_vi:
             self.window.use_vi()
         self._scroll = Scroll(self.window.app, self._write)
-        self.work = Work(session, self)
+        self.work: Work = Work(session, self)
         self._interrupted_at, self._warned_at = -TWICE_SECONDS, -WARNED_SECONDS
         #: When Esc came last with nothing to stop, and what was typed then.
         self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")
