@@ -6,8 +6,7 @@ from time import process_time
 
 from lab import Lab, Row, median
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import Arm, DiscountedThompson, HierarchicalThompson, Thompson
 from ybs.router.classifier import TASK_KINDS, Features, KeywordClassifier
 from ybs.router.selection import Breaker, Router
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, log, sqrt
 from random import Random
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, Increment, Learner
+from ybs.router.bandit import Arm, DiscountedThompson, Increment, Learner
 from ybs.router.classifier import TaskKind
 
 #: Above every chance: who has it is chosen whatever it costs.

@@ -9,8 +9,7 @@ import pytest
 from replies import shown
 from rows import every_row
 from scripted import OpenAIServer
-from ybs.commands.habits import ALIASES, HINTS
-from ybs.commands.registry import first_offer, is_command, runs_beside_a_turn
+from ybs.commands.registry import ALIASES, HINTS, first_offer, is_command, runs_beside_a_turn
 from ybs.commands.table import COMMANDS, GROUPS, LISTED
 from ybs.session.reply import Reply
 from ybs.session.session import Session

@@ -16,8 +16,7 @@ from router_worlds.baselines import (
     WindowThompson,
 )
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Increment, Learner
+from ybs.router.bandit import Arm, DiscountedThompson, HierarchicalThompson, Increment, Learner
 from ybs.router.classifier import TASK_KINDS, TaskKind
 
 ARMS = [Arm(name=name, provider="p", model=name, prior=0.6) for name in "abcdef"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.router.arms import Arm
 from ybs.router.bandit import (
+    Arm,
     Belief,
     DiscountedThompson,
     HierarchicalThompson,

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson
+from ybs.router.bandit import Arm, DiscountedThompson, HierarchicalThompson
 from ybs.router.classifier import Features
 from ybs.router.selection import Breaker, Decision, Router, Situation, Weights, penalties
 

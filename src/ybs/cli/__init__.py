@@ -230,13 +230,13 @@ def use_server(arguments: "Namespace") -> int:
 
         return serve(arguments, this_host())
     if arguments.background:
-        from ybs.frontends.serve.background import background
+        from ybs.frontends.serve.client import background
 
         return background(session_options(arguments), arguments.prompt)
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         complain("`ybs attach` needs a terminal; programs speak to the socket of `ybs serve`")
         return 2
-    from ybs.frontends.serve.background import attach
+    from ybs.frontends.serve.client import attach
 
     return attach(session_options(arguments), arguments.name)
 
@@ -300,7 +300,7 @@ def call_tool(arguments: "Namespace") -> int:
 
     confirm = None
     if not arguments.yes and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        from ybs.frontends.terminal.questions.ask import ask as confirm
+        from ybs.frontends.terminal.questions.late import ask as confirm
 
     options = session_options(arguments)
     return call(options, arguments.name, arguments.json, is_yes=arguments.yes, confirm=confirm)

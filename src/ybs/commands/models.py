@@ -10,13 +10,16 @@ from ybs.commands.router import routing_of
 from ybs.config.schema import Effort, Mode, PromptForm
 from ybs.config.tree import is_object
 from ybs.core.errors import YbsError
+from ybs.core.messages import UserMessage
 from ybs.core.wording import listed
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 from ybs.session.status import Status
+from ybs.transcripts.facts import GO_AHEAD, proposed_plan
 
 if TYPE_CHECKING:
-    from ybs.router.arms import Arm
+    from ybs.router.bandit import Arm
+
 
 #: What each mode does without asking.
 MODES: dict[Mode, str] = {
@@ -236,3 +239,50 @@ def _offer(current: Effort | None) -> Reply:
     )
     menu = Menu(title="How hard should the model think?", items=items)
     return Reply(text=f"Effort: {_shown(current)}", menu=menu)
+
+
+NO_PLAN = "There is no plan. In the mode plan (Shift-Tab, or /mode plan) the model only reads, and ends with one."
+KEEP_PLAN = "Say what the plan should change; the mode stays plan."
+PLAN_USAGE = "Usage: /plan, /plan go, /plan go ask, /plan go auto or /plan keep"
+_CHOICES: tuple[tuple[str, Mode], ...] = (("", "accept-edits"), (" ask", "ask"), (" auto", "auto"))
+_MODE_OF: dict[str, Mode] = {"ask": "ask", "auto": "auto"}
+
+
+async def show_plan(session: Session, argument: str) -> Reply:
+    """Show the plan, or go ahead with it: with edits accepted, in ask or in auto."""
+    plan = _plan_of(session)
+    match argument.lower().split():
+        case []:
+            notes = (
+                "",
+                "/plan go carries it out with edits accepted, /plan go ask in ask, /plan go auto in auto.",
+            )
+            return Reply(text=plan or NO_PLAN, notes=notes if plan else ())
+        case ["keep"]:
+            return Reply(text=KEEP_PLAN)
+        case ["go"] | ["go", "accept-edits" | "ask" | "auto"] as words:
+            if not plan:
+                return Reply.error(NO_PLAN)
+            session.mode = _MODE_OF.get(words[-1], "accept-edits")
+            return Reply(shared=UserMessage.of(GO_AHEAD + plan))
+        case _:
+            return Reply.error(PLAN_USAGE)
+
+
+def offer_plan() -> Reply:
+    """Ask what is to happen with a plan: choosing sends a line, as if typed; closing the menu keeps planning."""
+    items = [
+        MenuItem(line=f"/plan go{word}", label=f"yes, in {mode}", detail=MODES[mode])
+        for word, mode in _CHOICES
+    ]
+    items.append(
+        MenuItem(line="/plan keep", label="no, keep planning", detail="say what to change")
+    )
+    return Reply(menu=Menu(title="Go ahead with this plan?", items=tuple(items), is_numbered=False))
+
+
+def _plan_of(session: Session) -> str:
+    """Return the newest plan: the one that was just proposed, or what the transcript holds."""
+    facts = session.journal.replay
+    newest = proposed_plan(facts.last_answer) if session.mode == "plan" else ""
+    return newest or facts.plan

@@ -204,7 +204,7 @@ def _written(session: Session) -> str:
     """Write down a session that was not, because nobody wanted it; return its name. Raises YbsError and OSError."""
     from ybs.core.events import SessionEnded, SystemPrompted, TurnFinished
     from ybs.session.export import event_of
-    from ybs.session.masking import masked_event
+    from ybs.session.journal import masked_event
 
     messages, firewall = session.conversation.messages, session.environment.secrets.firewall
     begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}

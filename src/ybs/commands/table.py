@@ -25,9 +25,9 @@ from ybs.commands.models import (
     change_profile,
     change_provider,
     profile_names,
+    show_plan,
 )
 from ybs.commands.permissions import add_dir, permissions
-from ybs.commands.plan import show_plan
 from ybs.commands.project import (
     change_incognito,
     change_trust,

@@ -17,9 +17,9 @@ from ybs.tools.editing.diff import diff_of_change
 
 if TYPE_CHECKING:
     from ybs.core.changes import FileChange
-    from ybs.session.changes import TurnChanges
     from ybs.session.composer import Heard
     from ybs.session.history import WayBack
+    from ybs.session.tally import TurnChanges
 
 FILES_STAY = "Files stay as they are."
 _NO_COPIES = "undo keeps no copies of dependencies, build outputs and caches"

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.agent.model_choice import AUTO, routed
-from ybs.agent.routed import run_check
+from ybs.agent.routed import Checked, run_check
 from ybs.conductor.home import Home
 from ybs.conductor.models import Chosen
 from ybs.conductor.overlay import Overlay, Seen
@@ -18,7 +18,6 @@ from ybs.core.envelope import MAIN
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Noticed
 from ybs.core.wording import plural
-from ybs.router.ensemble import Checked
 from ybs.router.feedback import CHECKED, STUMBLED
 from ybs.router.model import RoutedModel
 from ybs.router.store import Signal

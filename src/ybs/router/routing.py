@@ -16,8 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import Arm, DiscountedThompson, HierarchicalThompson, Thompson
 from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,

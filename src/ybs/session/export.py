@@ -19,7 +19,7 @@ from ybs.core.messages import (
 )
 from ybs.core.wording import first_words
 from ybs.security.unicode import printable
-from ybs.session.masking import mask, masked_event
+from ybs.session.journal import mask, masked_event
 
 if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall

@@ -4,16 +4,20 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec.structs import replace
 
 from ybs.config.private_file import open_to_read
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import (
+    Compacted,
     Emit,
     Event,
     Noticed,
     PromptRead,
+    Replaced,
     RequestStarted,
     Rewound,
     SessionEnded,
@@ -26,8 +30,10 @@ from ybs.core.events import (
     ToolCallStreamed,
     ToolPrinted,
 )
+from ybs.core.messages import Thinking
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import mask, masked_event
+from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.structs import masked
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
     from ybs.transcripts.log import Log
     from ybs.transcripts.store import Store
+
 
 PLACEHOLDER_START = b"[ybs:secret:"
 #: Pieces for the screen, and what says nothing of how it went on.
@@ -239,3 +246,33 @@ def named(store: "Store", folder: Path, word: str) -> str:
         return store.name_of(word, project=str(folder))
     newest = store.newest(str(folder))
     return newest.name if newest else ""
+
+
+_T = TypeVar("_T")
+
+
+def mask(firewall: Firewall, value: _T) -> _T:
+    """Mask the secrets in a message or an event, in thinking too. The report is of what a model was to see."""
+    with firewall.unreported():
+        clean: Any = masked(firewall, value, "an export")
+        for name in ("content", "parts"):
+            parts = getattr(clean, name, ())
+            if isinstance(parts, tuple):
+                thought = tuple(
+                    _mask_thinking(firewall, part) for part in cast("tuple[object, ...]", parts)
+                )
+                clean = replace(clean, **{name: thought}) if thought != parts else clean
+    return clean
+
+
+def _mask_thinking(firewall: Firewall, part: object) -> object:
+    if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
+        return part
+    return Thinking(text=text, provider=part.provider)  # its signature was of the other text
+
+
+def masked_event(firewall: Firewall, event: Event) -> Event:
+    """Mask the secrets in an event, also in the messages of a history."""
+    if isinstance(event, Compacted | Replaced):
+        return replace(event, messages=tuple(mask(firewall, each) for each in event.messages))
+    return mask(firewall, event)

@@ -14,8 +14,7 @@ from ybs.core.ports import Answer, Effect
 from ybs.core.remedies import Remedy
 from ybs.security.paths.roots import Roots
 from ybs.session.injection import as_typed
-from ybs.session.journal import Journal
-from ybs.session.masking import mask
+from ybs.session.journal import Journal, mask
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import is_attended
-from ybs.session.changes import Changes
 from ybs.session.feed import Telling
 from ybs.session.history import History
 from ybs.session.inbox import Inbox
@@ -41,7 +40,7 @@ from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_effort, with_incognito
 from ybs.session.status import Status, View, state_of, status_of
-from ybs.session.tally import TurnUse, uses_of
+from ybs.session.tally import Changes, TurnUse, uses_of
 from ybs.transcripts.facts import MOST_WORDS
 
 

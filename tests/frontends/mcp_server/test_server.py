@@ -9,7 +9,7 @@ import pytest
 
 from processes import comes, is_running, names_in
 from ybs.core.events import Noticed
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError
 
 #: The first one imports the SDK, which takes seconds on a busy machine.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]

@@ -19,12 +19,14 @@ from ybs.frontends.headless.output import (
     Output,
     Pipe,
     Result,
+    UsageError,
     counts,
     make_output,
     noticed,
+    read_piped,
     tell,
+    whole_prompt,
 )
-from ybs.frontends.headless.prompt import UsageError, read_piped, whole_prompt
 
 if TYPE_CHECKING:
     from ybs.session.options import Options

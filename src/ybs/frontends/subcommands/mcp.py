@@ -14,8 +14,15 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import agrees, tell, warn, write, write_cut, write_json
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import (
+    UsageError,
+    agrees,
+    tell,
+    warn,
+    write,
+    write_cut,
+    write_json,
+)
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files

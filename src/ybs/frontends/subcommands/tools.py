@@ -18,8 +18,15 @@ from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Confirm, Question, Tool, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
-from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
-from ybs.frontends.headless.prompt import UsageError, read_piped
+from ybs.frontends.headless.output import (
+    UsageError,
+    read_piped,
+    tell,
+    warn,
+    write,
+    write_json,
+    write_table,
+)
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.plugins import with_plugins
 from ybs.session.settings import environment_of, load_settings, ready_settings

@@ -23,10 +23,8 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
-from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.mishaps import Mishaps
-from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
-from ybs.frontends.terminal.output import GatedOutput, act, begin_line
+from ybs.frontends.terminal.output import DONE, LONG_SECONDS, GatedOutput, act, begin_line, call
 from ybs.frontends.terminal.own_shell import own_runner
 from ybs.frontends.terminal.programs import chosen_line, run_subcommand
 from ybs.frontends.terminal.prompt.history import LineHistory
@@ -34,6 +32,7 @@ from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
 from ybs.frontends.terminal.questions.asking import Asking
 from ybs.frontends.terminal.questions.picker import Picking
+from ybs.frontends.terminal.resize import Scroll
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
 from ybs.frontends.terminal.status import second_line, start_line, toolbar

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ybs.commands.advice import told
 from ybs.commands.command import as_meant
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND

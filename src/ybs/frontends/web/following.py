@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError

@@ -7,7 +7,7 @@ from prompt_toolkit.keys import Keys
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.frontends.terminal.questions.picker import Picker
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint, Signs
 from ybs.frontends.terminal.words import cells

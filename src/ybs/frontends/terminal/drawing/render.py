@@ -39,7 +39,7 @@ from ybs.core.events import (
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
-from ybs.frontends.terminal.drawing.folds import Fold, Folds
+from ybs.frontends.terminal.drawing.folds import Fold, Folds, Typed
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
@@ -60,7 +60,6 @@ from ybs.frontends.terminal.drawing.steps import (
     steps_of,
     todo_lines,
 )
-from ybs.frontends.terminal.drawing.typed import Typed
 from ybs.frontends.terminal.sub_agents import SubAgent, end_words
 from ybs.frontends.terminal.words import (
     cells,

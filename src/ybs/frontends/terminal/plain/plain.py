@@ -17,7 +17,7 @@ from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.command import as_meant
 from ybs.commands.figures import number_in
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -34,7 +34,7 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer, Question
 from ybs.frontends.layout import lines_of
-from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
+from ybs.frontends.terminal.output import BELL, LONG_SECONDS
 from ybs.frontends.terminal.own_shell import run_own
 from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import (

@@ -32,6 +32,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
+from ybs.frontends.terminal.drawing.folds import Typed
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
     arguments_of,
@@ -40,7 +41,6 @@ from ybs.frontends.terminal.drawing.steps import (
     output_lines,
     streams_of,
 )
-from ybs.frontends.terminal.drawing.typed import Typed
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import ASCII
 from ybs.frontends.terminal.words import (

@@ -9,7 +9,7 @@ from prompt_toolkit.keys import Keys
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY
-from ybs.frontends.terminal.notify import WAITS
+from ybs.frontends.terminal.output import WAITS
 from ybs.frontends.terminal.questions.confirm import (
     TYPE_ANSWER,
     PendingQuestion,
