@@ -5,18 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from ybs.core import events
 from ybs.core.changes import FileChange
 from ybs.core.envelope import MAIN
-from ybs.core.events import (
-    AssistantSaid,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    SessionStarted,
-    ToolFinished,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import Event
 from ybs.core.messages import Usage
 from ybs.session.injection import as_typed
 from ybs.transcripts.facts import Consumption, TurnLine
@@ -58,7 +50,7 @@ class Tally:
         self.usage = Usage()
         #: What sub-agents have used, in earlier turns too, and was not counted yet.
         self.others = others or Consumption()
-        self.finished: TurnFinished | None = None
+        self.finished: events.TurnFinished | None = None
         #: What the person was asked and has not answered, and how long they have been asked something.
         self._open: set[str] = set()
         self._asked_at = self._asked_seconds = 0.0
@@ -75,23 +67,23 @@ class Tally:
 
     def add(self, event: Event, *, agent: str = MAIN) -> None:
         """Count an event. Of a sub-agent it is what it used, what was refused, and its questions."""
-        if agent != MAIN and isinstance(event, AssistantSaid | TurnFinished):
+        if agent != MAIN and isinstance(event, events.AssistantSaid | events.TurnFinished):
             self.others.add(event, agent)
             return
         match event:
-            case AssistantSaid():
+            case events.AssistantSaid():
                 self.text, self.model = event.content, event.model or self.model
                 self.usage += event.usage
-            case SessionStarted():  # perhaps with another model
+            case events.SessionStarted():  # perhaps with another model
                 self.model = ""
-            case ToolFinished(is_refused=True):
+            case events.ToolFinished(is_refused=True):
                 self.refusals += 1
-            case ConfirmationAsked():
+            case events.ConfirmationAsked():
                 self._asked_at = self._asked_at if self._open else monotonic()
                 self._open.add(event.id)
-            case ConfirmationAnswered():
+            case events.ConfirmationAnswered():
                 self._close({event.id})
-            case TurnFinished():
+            case events.TurnFinished():
                 self._close(self._open)
                 self.finished = event
             case _:
@@ -137,13 +129,16 @@ class Changes:
     def add(self, event: Event, *, is_main: bool = True) -> None:
         """Note what the event changed. A turn of a sub-agent is part of the main agent's."""
         match event:
-            case ToolFinished(name="run_shell", is_refused=False) | UserSaid(origin="shell"):
+            case (
+                events.ToolFinished(name="run_shell", is_refused=False)
+                | events.UserSaid(origin="shell")
+            ):
                 self._now.commands += 1
-            case ToolFinished(success=True) if event.changes:
+            case events.ToolFinished(success=True) if event.changes:
                 self._now.files += event.changes
                 self._chars += sum(map(_size, event.changes))
                 self._forget()
-            case TurnFinished() if is_main:
+            case events.TurnFinished() if is_main:
                 if self._now.files or self._now.commands:
                     self._turns.append(self._now)
                 self._now = TurnChanges(files=[])

@@ -12,36 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from ybs.commands.figures import cost
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    PromptRead,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import Event
 from ybs.core.messages import Usage
 from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.advice import advised
@@ -136,7 +110,7 @@ class TextOutput:
 
     def event(self, envelope: Envelope) -> None:
         """Write a line for what matters; with `-v` for every step."""
-        if isinstance(envelope.event, ThinkingStreamed):
+        if isinstance(envelope.event, events.ThinkingStreamed):
             if envelope.is_main:
                 self._thinking.append(envelope.event.text)
             return
@@ -185,9 +159,9 @@ class StreamOutput:
 
     def event(self, envelope: Envelope) -> None:
         """Write the event's line. Where the session stands is no event of the run: its parts are told by others."""
-        if isinstance(envelope.event, SessionStarted):
+        if isinstance(envelope.event, events.SessionStarted):
             self._session = envelope.event.session
-        if not isinstance(envelope.event, StateChanged):
+        if not isinstance(envelope.event, events.StateChanged):
             self._write(envelope.event, envelope.agent, envelope.started_by)
 
     def result(self, result: Result) -> None:
@@ -222,12 +196,12 @@ def text_of(envelope: Envelope, *, is_verbose: bool) -> str:
 def line_of(event: Event, *, is_verbose: bool) -> str:
     """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
     match event:
-        case Noticed(level="warning" | "error"):
+        case events.Noticed(level="warning" | "error"):
             return f"{event.level}: {noticed(event)}"
-        case RequestRetried():
+        case events.RequestRetried():
             what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
             return f"{what.removesuffix('.')}; trying again in {event.wait_seconds:.0f} s"
-        case ToolFinished(is_refused=True):
+        case events.ToolFinished(is_refused=True):
             # Not folded: it may hold a rule that has to be typed as it stands.
             output = event.output.removeprefix("Refused: ")
             return f"refused: {event.name}: {advised(output, event.remedies, separator=' ')}"
@@ -235,7 +209,7 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
             return step_line(event) if is_verbose else ""
 
 
-def noticed(event: Noticed) -> str:
+def noticed(event: events.Noticed) -> str:
     """Return a notice with what the person can do about it, in a line."""
     return advised(event.text, event.remedies, separator=" ")
 
@@ -243,12 +217,12 @@ def noticed(event: Noticed) -> str:
 def step_line(event: Event) -> str:
     """Say in a line what the agent does."""
     match event:
-        case Noticed():
+        case events.Noticed():
             return noticed(event)
-        case ToolStarted():
+        case events.ToolStarted():
             arguments = bytes(event.arguments).decode(errors="replace")
             return f"> {event.name} {one_line(arguments, len(arguments))}"
-        case ToolFinished():
+        case events.ToolFinished():
             state = "done" if event.success else "failed"
             said = one_line(event.summary or event.output, MAX_SAID)
             first = f"  {event.name} {state} in {event.duration_seconds:.1f} s: {said}"
@@ -257,28 +231,28 @@ def step_line(event: Event) -> str:
             lines = () if is_said or not output else output.split("\n")
             return "\n".join([first, *(f"    {line}".rstrip() for line in lines)])
         case (
-            SessionStarted()
-            | SystemPrompted()
-            | UserSaid()
-            | AssistantSaid()
-            | RequestStarted()
-            | RequestRetried()
-            | PromptRead()
-            | TextStreamed()
-            | ThinkingStreamed()
-            | ToolCallStreamed()
-            | ToolPrinted()
-            | ConfirmationAsked()
-            | ConfirmationAnswered()
-            | TurnFinished()
-            | SessionEnded()
-            | StateChanged()
-            | Compacted()
-            | Rewound()
-            | Replaced()
-            | Titled()
-            | FilesChanged()
-            | FilesRestored()
+            events.SessionStarted()
+            | events.SystemPrompted()
+            | events.UserSaid()
+            | events.AssistantSaid()
+            | events.RequestStarted()
+            | events.RequestRetried()
+            | events.PromptRead()
+            | events.TextStreamed()
+            | events.ThinkingStreamed()
+            | events.ToolCallStreamed()
+            | events.ToolPrinted()
+            | events.ConfirmationAsked()
+            | events.ConfirmationAnswered()
+            | events.TurnFinished()
+            | events.SessionEnded()
+            | events.StateChanged()
+            | events.Compacted()
+            | events.Rewound()
+            | events.Replaced()
+            | events.Titled()
+            | events.FilesChanged()
+            | events.FilesRestored()
         ):
             return ""  # the answer, or of no use to a script
         case _:
