@@ -182,11 +182,7 @@ async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project
     command = f"grep -q '\"file_path\":\"{project}/a\"' && echo '{said}' || exit 0"
     cast = Cast([BOTH, "done"], one=[write("a", "1"), "1"], two=["2"])
     session, _ = opened(
-        project,
-        cast.model,
-        mode="auto",
-        confirm=confirm,
-        overrides=with_hook(command, "Write"),
+        project, cast.model, mode="auto", confirm=confirm, overrides=with_hook(command, "Write")
     )
     async with session:
         await session.send("go")

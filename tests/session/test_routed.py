@@ -9,12 +9,7 @@ import pytest
 from msgspec import Raw
 
 from replies import shown
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, HttpError, OpenAIServer, ScriptedServer
 from ybs.agent.model_choice import routed_for_sub_agent
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError

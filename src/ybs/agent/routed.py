@@ -48,7 +48,7 @@ class CascadeGuard(Guard):
         found = await self._check()
         if found is None:
             return False  # it could not be run
-        signal = Signal(name="check", reward=float(found.is_good), weight=CHECKED)
+        signal = Signal("check", float(found.is_good), CHECKED)
         await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)
         if found.is_good or not await self._escalate(turn):

@@ -29,14 +29,7 @@ from ybs.config.front_matter import (
 )
 from ybs.config.layers import Loaded
 from ybs.config.review import PluginFolder
-from ybs.config.template import (
-    Argument,
-    Arguments,
-    Command,
-    Piece,
-    arguments_in,
-    parse,
-)
+from ybs.config.template import Argument, Arguments, Command, Piece, arguments_in, parse
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
 from ybs.core.lazy import lazy

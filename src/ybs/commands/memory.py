@@ -88,13 +88,13 @@ def _list(session: Session) -> Reply:
 def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = ()) -> Reply:
     items = tuple(
         MenuItem(
-            line=f"{_SHOW}{each.name}.md",  # so a name is not a number
-            label=first_words(each.text, _LABEL),
-            detail=", ".join(filter(None, (each.day, each.whose))),
+            f"{_SHOW}{each.name}.md",
+            first_words(each.text, _LABEL),
+            ", ".join(filter(None, (each.day, each.whose))),
         )
         for each in memories
     )
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     hint = "/memories N shows a note in full; /memories forget N deletes it."
     return Reply(menu=menu, notes=(hint, *notes))
 

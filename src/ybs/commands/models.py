@@ -138,10 +138,10 @@ async def change_mode(session: Session, argument: str) -> Reply:
         return Reply.error(f"There is no mode {argument!r}. The modes are: {names}")
     current = session.status().shown_mode
     items = tuple(
-        MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
+        MenuItem(f"/mode {name}", name, what, is_current=name == current)
         for name, what in MODE_WORDS.items()
     )
-    menu = Menu(title="What may ybs do without asking?", items=items)
+    menu = Menu("What may ybs do without asking?", items)
     return Reply(text=f"Mode: {current}", menu=menu)
 
 
@@ -162,14 +162,14 @@ async def change_profile(session: Session, argument: str) -> Reply:
     if not argument:
         items = [
             MenuItem(
-                line=f"/profile {name}",
-                label=name,
-                detail=", ".join(settings) if is_object(settings) else "",
+                f"/profile {name}",
+                name,
+                ", ".join(settings) if is_object(settings) else "",
                 is_current=name == session.loaded.profile,
             )
             for name, settings in session.config.profiles.items()
         ]
-        menu = Menu(title="Profiles", items=tuple(items)) if items else None
+        menu = Menu("Profiles", tuple(items)) if items else None
         return Reply(text="" if items else NONE, menu=menu)
     if session.conversation.messages and not session.journal.path:
         raise YbsError(
@@ -230,14 +230,14 @@ def _shown(effort: Effort | None) -> str:
 def _offer(current: Effort | None) -> Reply:
     items = tuple(
         MenuItem(
-            line=f"/effort {level}",
-            label=level,
-            detail=_MEANING.get(level, ""),
+            f"/effort {level}",
+            level,
+            _MEANING.get(level, ""),
             is_current=level == (current or AUTO),
         )
         for level in (AUTO, *LEVELS)
     )
-    menu = Menu(title="How hard should the model think?", items=items)
+    menu = Menu("How hard should the model think?", items)
     return Reply(text=f"Effort: {_shown(current)}", menu=menu)
 
 
@@ -271,14 +271,9 @@ async def show_plan(session: Session, argument: str) -> Reply:
 
 def offer_plan() -> Reply:
     """Ask what is to happen with a plan: choosing sends a line, as if typed; closing the menu keeps planning."""
-    items = [
-        MenuItem(line=f"/plan go{word}", label=f"yes, in {mode}", detail=MODES[mode])
-        for word, mode in _CHOICES
-    ]
-    items.append(
-        MenuItem(line="/plan keep", label="no, keep planning", detail="say what to change")
-    )
-    return Reply(menu=Menu(title="Go ahead with this plan?", items=tuple(items), is_numbered=False))
+    items = [MenuItem(f"/plan go{word}", f"yes, in {mode}", MODES[mode]) for word, mode in _CHOICES]
+    items.append(MenuItem("/plan keep", "no, keep planning", "say what to change"))
+    return Reply(menu=Menu("Go ahead with this plan?", tuple(items), is_numbered=False))
 
 
 def _plan_of(session: Session) -> str:

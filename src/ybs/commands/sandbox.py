@@ -53,10 +53,10 @@ def _turn_off(session: Session, value: str) -> Reply | None:
     if sandbox.is_off:
         return Reply(text="The sandbox is off already.")
     items = (
-        MenuItem(line="/sandbox", label="no, keep it"),
-        MenuItem(line="/sandbox off now", label="yes, without the sandbox"),
+        MenuItem("/sandbox", "no, keep it"),
+        MenuItem("/sandbox off now", "yes, without the sandbox"),
     )
-    return Reply(menu=Menu(title=QUESTION, items=items, is_numbered=False))
+    return Reply(menu=Menu(QUESTION, items, is_numbered=False))
 
 
 def _change_network(session: Session, value: str) -> Reply | None:
@@ -163,9 +163,6 @@ def _listed(ports: list[int], forwards: dict[int, int]) -> Reply:
 
 
 def _question(port: int) -> Reply:
-    items = (
-        MenuItem(line="/ports", label="no"),
-        MenuItem(line=f"/ports {port} open", label="yes, forward it"),
-    )
-    menu = Menu(title=FORWARD.format(port=port), items=items, is_numbered=False)
+    items = (MenuItem("/ports", "no"), MenuItem(f"/ports {port} open", "yes, forward it"))
+    menu = Menu(FORWARD.format(port=port), items, is_numbered=False)
     return Reply(menu=menu)

@@ -41,7 +41,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
         )
     items = tuple(_item(session, each) for each in saved[:MOST_SESSIONS])
     title = "Saved sessions" if is_all else "Saved sessions of this folder"
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     session.offered["resume"] = menu  # /resume 2 takes one of these too
     hidden = len(saved) - len(items)
     notes = [f"{hidden:,} older sessions are not shown."] * bool(hidden)
@@ -68,9 +68,9 @@ def _item(session: Session, saved: "Saved") -> MenuItem:
     told = [age(now() - saved.changed_at), plural(saved.messages, "message")]
     facts = [*told, *kind, *elsewhere, *is_open]
     return MenuItem(
-        line=f"/resume {saved.name}",
-        label=first_words(printable(saved.title), _LABEL) or saved.name,
-        detail=", ".join(facts),
+        f"/resume {saved.name}",
+        first_words(printable(saved.title), _LABEL) or saved.name,
+        ", ".join(facts),
         is_current=is_current,
     )
 

@@ -225,12 +225,9 @@ def _choose(line: str, words: str, count: int) -> Reply:
         ("conversation", "conversation only", FILES_STAY.lower().rstrip(".")),
         ("files", "files only", f"{files} as before, the conversation stays"),
     )
-    items = tuple(
-        MenuItem(line=f"{line} {what}", label=label, detail=detail)
-        for what, label, detail in choices
-    )
+    items = tuple(MenuItem(f"{line} {what}", label, detail) for what, label, detail in choices)
     title = f"Back to before “{first_words(words, _LABEL)}”"
-    return Reply(menu=Menu(title=title, items=items, is_numbered=False))
+    return Reply(menu=Menu(title, items, is_numbered=False))
 
 
 def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
@@ -238,15 +235,15 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
     messages = session.conversation.messages
     items = tuple(
         MenuItem(
-            line=f"/rewind {number} of {len(prompts)}",
-            label=_label(words),
-            detail=_when(number, heard.get(id(messages[place])), _count(session, place)),
+            f"/rewind {number} of {len(prompts)}",
+            _label(words),
+            _when(number, heard.get(id(messages[place])), _count(session, place)),
         )
         for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
     )
     keeps_files = any(turn.changed is not None for turn in session.history.turns)
     title = "Go back to an earlier prompt" + f". {FILES_STAY}" * (not keeps_files)
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     session.offered[_OFFERED] = menu
     hint = "/rewind N goes back there and puts that prompt into the input line."
     return Reply(menu=menu, notes=(hint,))

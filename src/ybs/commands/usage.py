@@ -30,15 +30,7 @@ _FACT_ROWS: Final = {
     "commands": ("commands", "ybs"),
 }
 #: Who speaks in the messages, in the order of the rows.
-VOICES: Final = (
-    "yours",
-    "attached",
-    "commands",
-    "model",
-    "results",
-    "reminders",
-    "summary",
-)
+VOICES: Final = ("yours", "attached", "commands", "model", "results", "reminders", "summary")
 _VOICE_OF: Final[dict[Origin, str]] = {
     "person": "yours",
     "shell": "commands",
@@ -48,7 +40,7 @@ _VOICE_OF: Final[dict[Origin, str]] = {
 }
 
 
-class Share(Struct, frozen=True, kw_only=True):
+class Share(Struct, frozen=True):
     """One part of what is sent; `parts` is what it is made of, `note` says where it comes from."""
 
     name: str
@@ -90,20 +82,18 @@ def measure(session: "Session") -> ContextUse:
     sizes = [system, *known, tools, map_size, *framed, *(voices[n] for n in names)]
     parts = iter(_split(tokens, sizes))
     own = [_system_share(next(parts), [(fact.name, next(parts)) for fact in facts])]
-    own += [Share(name=name, tokens=next(parts)) for name in ("tools", MAP)]
-    written = tuple(
-        Share(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
-    )
-    said = tuple(Share(name=name, tokens=next(parts)) for name in names)
+    own += [Share(name, next(parts)) for name in ("tools", MAP)]
+    written = tuple(Share(paper.name, next(parts), _note_on(paper)) for paper in papers)
+    said = tuple(Share(name, next(parts)) for name in names)
     last = _last_usage(request.messages)
     return ContextUse(
         tokens=tokens,
         window=session.agent.model.window,
         shares=(
             *own[:2],
-            Share(name="documents", tokens=sum(each.tokens for each in written), parts=written),
+            Share("documents", sum(each.tokens for each in written), parts=written),
             own[2],
-            Share(name="messages", tokens=sum(each.tokens for each in said), parts=said),
+            Share("messages", sum(each.tokens for each in said), parts=said),
         ),
         cached=last.cached_tokens,
         fresh=max(0, last.input_tokens - last.cached_tokens),
@@ -115,11 +105,11 @@ def measure(session: "Session") -> ContextUse:
 def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> Share:
     """Return the share of the system prompt without its documents: the rules, and what is known of the place."""
     rows = [(*_FACT_ROWS[name], tokens) for name, tokens in facts]
-    parts = [Share(name=name, tokens=tokens, note=note) for name, note, tokens in rows]
+    parts = [Share(name, tokens, note) for name, note, tokens in rows]
     if parts:
-        parts.insert(0, Share(name="rules", tokens=rules, note="how to work, folder, day"))
+        parts.insert(0, Share("rules", rules, "how to work, folder, day"))
     whole = rules + sum(tokens for _, tokens in facts)
-    return Share(name="system", tokens=whole, parts=tuple(parts))
+    return Share("system", whole, parts=tuple(parts))
 
 
 def _note_on(paper: Section) -> str:

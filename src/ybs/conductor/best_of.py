@@ -199,9 +199,9 @@ class BestOf:
         signal = None
         if attempt.checked is not None:
             reward = float(attempt.checked.is_good)
-            signal = Signal(name="check", reward=reward, weight=CHECKED)
+            signal = Signal("check", reward, CHECKED)
         elif best is not None and attempt.report.is_done:
-            signal = Signal(name="changed nothing", reward=0.0, weight=STUMBLED)
+            signal = Signal("changed nothing", 0.0, STUMBLED)
         if signal is not None:
             await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)

@@ -39,8 +39,7 @@ _RUN = re.compile(r"[\w./@+-]+")
 _LONGEST_NAME, _LONGEST_PATH = 100, 300
 _TESTS = re.compile(r"\b(?:tests?|testing|tested|specs?|fixtures?|coverage)\b", re.IGNORECASE)
 _DOCUMENTS = re.compile(
-    r"\b(?:docs?|documentation|documents?|readme|changelog|release notes?|manual)\b",
-    re.IGNORECASE,
+    r"\b(?:docs?|documentation|documents?|readme|changelog|release notes?|manual)\b", re.IGNORECASE
 )
 
 
@@ -177,7 +176,7 @@ MOST_PARSED_OVERVIEW = 100
 
 _IS_TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|t)/|(?:^|/)tests?[_.-]"
-    r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$",
+    r"|[_.-](?:tests?|spec)\.|[a-z]Tests?\.[a-z]+$"
 )
 _ASIDE = ASIDE | OTHERS
 _WORD = re.compile(r"\w+")

@@ -108,7 +108,7 @@ class Feedback:
         self._commands.clear()
         for each in self._past:
             if each.age < TURNS_WAITED and asks_again(words, each.words):
-                self._say(each, Signal(name="asked again", reward=0.0, weight=REPHRASED))
+                self._say(each, Signal("asked again", 0.0, REPHRASED))
                 break
 
     def credit(self, decision: str) -> None:
@@ -208,12 +208,12 @@ class Feedback:
 
     def _take_back(self, outcome: Outcome, *, is_undone: bool = True) -> None:
         outcome.was_taken_back = is_undone
-        self._say(outcome, Signal(name="kept", reward=float(not is_undone), weight=KEPT))
+        self._say(outcome, Signal("kept", float(not is_undone), KEPT))
 
     def _settle(self, outcome: Outcome) -> None:
         self._past.remove(outcome)
         if outcome.checkpoints and not outcome.was_taken_back:
-            self._say(outcome, Signal(name="kept", reward=1.0, weight=KEPT))
+            self._say(outcome, Signal("kept", 1.0, KEPT))
         self._labels.append(Label(outcome.decision, None, settles=True))
 
     def _say(self, outcome: Outcome, signal: Signal) -> None:
@@ -222,18 +222,18 @@ class Feedback:
 
 def _signals(now: Outcome, ended: events.TurnFinished) -> Iterator[Signal]:
     if now.check is not None:
-        yield Signal(name="checked", reward=float(now.check), weight=CHECKED)
+        yield Signal("checked", float(now.check), CHECKED)
     if now.invalid:
-        yield Signal(name="invalid calls", reward=1 - now.invalid / now.calls, weight=STUMBLED)
+        yield Signal("invalid calls", 1 - now.invalid / now.calls, STUMBLED)
     if now.refused_edits:
         share = now.refused_edits / (now.refused_edits + now.edits)
-        yield Signal(name="refused edits", reward=1 - share, weight=STUMBLED)
+        yield Signal("refused edits", 1 - share, STUMBLED)
     if now.is_of_command:
-        yield Signal(name="as before", reward=float(not now.is_corrected), weight=STUMBLED)
+        yield Signal("as before", float(not now.is_corrected), STUMBLED)
     if ended.reason == "interrupted":
-        yield Signal(name="cancelled", reward=0.0, weight=STUMBLED)
+        yield Signal("cancelled", 0.0, STUMBLED)
     if ended.reason in ("loop", "limit"):
-        yield Signal(name=ended.reason, reward=0.0, weight=STUMBLED)
+        yield Signal(ended.reason, 0.0, STUMBLED)
 
 
 def asks_again(words: str, before: str) -> bool:

@@ -291,7 +291,7 @@ class Routing:
     async def judge(self, *, is_good: bool) -> str:
         """Take the person's word on the last answer; return the decision that it is about, empty where it cannot count."""
         decision = self.feedback.last
-        signal = Signal(name="your word", reward=float(is_good), weight=CHECKED)
+        signal = Signal("your word", float(is_good), CHECKED)
         if not decision or not await self.label(decision, signal):
             return ""
         await self.settle_decision(decision)

@@ -13,7 +13,7 @@ from ybs.core.messages import Usage, UserMessage
 from ybs.security.unicode import printable
 
 
-class MenuItem(Struct, frozen=True, kw_only=True):
+class MenuItem(Struct, frozen=True):
     """One thing to choose: `line` is what choosing it sends, as if it were typed."""
 
     line: str
@@ -22,7 +22,7 @@ class MenuItem(Struct, frozen=True, kw_only=True):
     is_current: bool = False
 
 
-class Menu(Struct, frozen=True, kw_only=True):
+class Menu(Struct, frozen=True):
     """A choice that a frontend offers in its own way, or lists.
 
     `is_numbered`: the command's name and a number take an item.

@@ -90,11 +90,7 @@ class TurnRunner:
         return await self.take("", going_on(self._main), goes_on=True)
 
     async def take(
-        self,
-        words: str,
-        prompt: Callable[[], Awaitable[UserMessage]],
-        *,
-        goes_on: bool = False,
+        self, words: str, prompt: Callable[[], Awaitable[UserMessage]], *, goes_on: bool = False
     ) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled.
 

@@ -254,10 +254,7 @@ async def test_an_answer_counts_for_one_call_and_once(clients: Any, project: Pat
 
         async def write(name: str, **more: Any) -> Any:
             return await client.session.call_tool(
-                "write_file",
-                {"path": name, "content": "x"},
-                allow_input_required=True,
-                **more,
+                "write_file", {"path": name, "content": "x"}, allow_input_required=True, **more
             )
 
         asked = await write("a")

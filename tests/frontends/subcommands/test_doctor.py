@@ -220,9 +220,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert found["starter model"]["state"] == "ok"
 
 
-def test_a_chosen_server_that_does_not_run_is_needed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_chosen_server_that_does_not_run_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = "http://127.0.0.1:1"
     found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint, "-m", "x")
     provider = found["provider ollama"]

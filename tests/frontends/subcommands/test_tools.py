@@ -236,10 +236,7 @@ def test_warnings_about_the_settings_are_told(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_call(
-    number: signal.Signals,
-    code: int,
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals, code: int, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def wait(_question: Question, _sandbox: str) -> Answer:
         asyncio.get_running_loop().call_soon(os.kill, os.getpid(), number)

@@ -76,13 +76,7 @@ def fail(error: YbsError, output: Output) -> int:
     """Report an error that came before the turn, and return its exit code."""
     code = code_of(error)
     output.result(
-        Result(
-            result="",
-            reason="error",
-            is_error=True,
-            exit_code=code,
-            message=told(error),
-        )
+        Result(result="", reason="error", is_error=True, exit_code=code, message=told(error))
     )
     return code
 

@@ -229,11 +229,7 @@ class AttachedSession:
     stays = True
 
     def __init__(
-        self,
-        client: ServerClient,
-        options: Options,
-        subscribed: wire.Subscribed,
-        status: Status,
+        self, client: ServerClient, options: Options, subscribed: wire.Subscribed, status: Status
     ) -> None:
         loaded = load_settings(options)
         self.client, self._options, self._loaded = client, options, loaded

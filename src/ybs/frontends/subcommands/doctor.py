@@ -211,10 +211,7 @@ def lack_of(found: reach.Reach) -> tuple[str, str]:
     """Return what a provider lacks, and the line that gives it."""
     match found.state:
         case "empty":
-            return (
-                f"no model yet; `{INSTALL_STARTER}` fetches the starter",
-                INSTALL_STARTER,
-            )
+            return (f"no model yet; `{INSTALL_STARTER}` fetches the starter", INSTALL_STARTER)
         case "absent":
             command = found.advice.split("`")[1] if "`" in found.advice else ""
             return f"not installed; {found.advice}", command

@@ -64,12 +64,7 @@ class Renderer(Page):
     """A sink of events. `view` says what the person wants to see of them."""
 
     def __init__(
-        self,
-        canvas: Canvas,
-        live: LiveArea,
-        settings: Ui,
-        *,
-        view: View | None = None,
+        self, canvas: Canvas, live: LiveArea, settings: Ui, *, view: View | None = None
     ) -> None:
         super().__init__(canvas, live)
         self._settings = settings

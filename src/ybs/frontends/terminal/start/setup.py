@@ -71,11 +71,7 @@ def settings_in_use(host: Host) -> Settings:
     from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
-    return {
-        "llm.provider": llm.provider,
-        "llm.model": llm.model,
-        "llm.endpoint": llm.endpoint,
-    }
+    return {"llm.provider": llm.provider, "llm.model": llm.model, "llm.endpoint": llm.endpoint}
 
 
 def choose(
