@@ -48,7 +48,7 @@ def system_prompt(
     """Write the prompt for a session in `folder`.
 
     The short form is for small models: of the documents there is nothing in it, for what of them matters goes with the
-    request (`brief.py`).
+    request (`brief_of`).
     """
     known = [section for section in sections if section.name in FACTS]
     papers = [] if is_short else documents_block(sections)

@@ -16,7 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.router.bandit import Arm, DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import Arm, HierarchicalThompson, Thompson
 from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,
@@ -359,4 +359,4 @@ def _kind(name: str) -> TaskKind:
 
 
 def _learner(policy: str) -> Thompson:
-    return DiscountedThompson() if policy == "discounted" else HierarchicalThompson()
+    return Thompson() if policy == "discounted" else HierarchicalThompson()
