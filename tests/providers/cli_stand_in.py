@@ -11,7 +11,7 @@ import msgspec
 
 from ybs.config.host import Host
 from ybs.config.own_providers import CliAgent, CliOutput
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.events import Event
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -91,7 +91,9 @@ class StandIn:
         )  # fmt: skip
         agent = CliAgent(command=command, output=output, environment=("ANTHROPIC_*",))
         host = Host.of({"HOME": str(self.folder), "PATH": os.environ["PATH"], **SEEN, **HIDDEN})
-        made = CliModel(host, config or Config(llm=Llm(timeout_seconds=8)), "own", agent, model, "")
+        made = CliModel(
+            host, config or Config(llm=LlmSettings(timeout_seconds=8)), "own", agent, model, ""
+        )
         self.models.append(made)
         return made
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.own_providers import Endpoint
-from ybs.config.router import Router
-from ybs.config.schema import Config, Incognito
+from ybs.config.router import RouterSettings
+from ybs.config.schema import Config, IncognitoSettings
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
 from ybs.providers.in_process import InProcessModel
@@ -65,9 +65,9 @@ async def test_the_settings_choose_the_model_and_a_private_session_asks_none_els
     name: str, endpoint: str, is_private: bool, why: str
 ) -> None:
     config = Config(
-        router=Router(classifier=name),
+        router=RouterSettings(classifier=name),
         providers={"judge": Endpoint(endpoint=endpoint)},
-        incognito=Incognito(enabled=is_private, local_only=True),
+        incognito=IncognitoSettings(enabled=is_private, local_only=True),
     )
     host, warnings = this_host(), list[str]()
 

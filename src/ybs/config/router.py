@@ -31,7 +31,7 @@ class PoolLimits(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Cascade(Struct, frozen=True, kw_only=True):
+class CascadeSettings(Struct, frozen=True, kw_only=True):
     """What is done where the cheap model's work does not pass a check: a stronger one goes on."""
 
     check: Annotated[
@@ -55,7 +55,7 @@ class Cascade(Struct, frozen=True, kw_only=True):
     ] = 1.0
 
 
-class Router(Struct, frozen=True, kw_only=True):
+class RouterSettings(Struct, frozen=True, kw_only=True):
     """How a model is picked for each turn. `/model auto` and `--model auto` ask for it."""
 
     enabled: Annotated[
@@ -86,7 +86,7 @@ class Router(Struct, frozen=True, kw_only=True):
             description="What models may use together, by the name of the provider or of your own."
         ),
     ] = {}
-    cascade: Cascade = Cascade()
+    cascade: CascadeSettings = CascadeSettings()
     seed: Annotated[
         int | None,
         Meta(description="Makes choices repeatable. Unset: every session draws its own."),

@@ -8,13 +8,13 @@ from msgspec import Meta, Struct
 from ybs.config.agents import Agents
 from ybs.config.network import Network, NotEmpty
 from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
-from ybs.config.router import Router
+from ybs.config.router import RouterSettings
 from ybs.config.tool_needs import ToolNeeds
 
 Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 
 
-class Local(Struct, frozen=True, kw_only=True):
+class LocalSettings(Struct, frozen=True, kw_only=True):
     """Models that run on this machine, in a server that ybs starts."""
 
     server: Annotated[
@@ -55,7 +55,7 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class Llm(Struct, frozen=True, kw_only=True):
+class LlmSettings(Struct, frozen=True, kw_only=True):
     """Which model answers, and how it is asked."""
 
     provider: Annotated[
@@ -113,7 +113,7 @@ class Llm(Struct, frozen=True, kw_only=True):
         return f"Llm(provider={self.provider!r}, model={self.model!r})"
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class ContextSettings(Struct, frozen=True, kw_only=True):
     """How much the model gets to see."""
 
     max_tokens: Annotated[
@@ -163,7 +163,7 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Safety(Struct, frozen=True, kw_only=True):
+class SafetySettings(Struct, frozen=True, kw_only=True):
     """What is allowed, what is asked about, and what is refused."""
 
     mode: Annotated[Mode, Meta(description="How much is done without asking.")] = "ask"
@@ -227,7 +227,7 @@ class Safety(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-class BuiltinTool(Struct, frozen=True, kw_only=True):
+class BuiltinToolSettings(Struct, frozen=True, kw_only=True):
     """One built-in tool."""
 
     enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
@@ -236,7 +236,7 @@ class BuiltinTool(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class ExternalTool(Struct, frozen=True, kw_only=True):
+class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     """A program of yours that the model may call."""
 
     name: Annotated[str, Meta(description="The tool's name for the model.", min_length=1)]
@@ -263,12 +263,14 @@ class ExternalTool(Struct, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
 
 
-class Tools(Struct, frozen=True, kw_only=True):
+class ToolsSettings(Struct, frozen=True, kw_only=True):
     """The tools that the model gets."""
 
-    builtin: Annotated[dict[str, BuiltinTool], Meta(description="Built-in tools, by name.")] = {}
+    builtin: Annotated[
+        dict[str, BuiltinToolSettings], Meta(description="Built-in tools, by name.")
+    ] = {}
     external: Annotated[
-        tuple[ExternalTool, ...], Meta(description="Programs of yours, as tools.")
+        tuple[ExternalToolSettings, ...], Meta(description="Programs of yours, as tools.")
     ] = ()
     search_paths: Annotated[
         tuple[str, ...],
@@ -278,7 +280,7 @@ class Tools(Struct, frozen=True, kw_only=True):
     ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools", "./.ybs/tools")
 
 
-class Skills(Struct, frozen=True, kw_only=True):
+class SkillsSettings(Struct, frozen=True, kw_only=True):
     """The skills that the model gets."""
 
     search_paths: Annotated[
@@ -289,7 +291,7 @@ class Skills(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-class Git(Struct, frozen=True, kw_only=True):
+class GitSettings(Struct, frozen=True, kw_only=True):
     """What ybs does with git by itself."""
 
     auto_commit: Annotated[
@@ -303,7 +305,7 @@ class Git(Struct, frozen=True, kw_only=True):
     ] = "[ybs]"
 
 
-class Ui(Struct, frozen=True, kw_only=True):
+class UiSettings(Struct, frozen=True, kw_only=True):
     """What the terminal shows."""
 
     color: Annotated[bool, Meta(description="Use colour (also needs a terminal).")] = True
@@ -335,7 +337,7 @@ class Ui(Struct, frozen=True, kw_only=True):
     )
 
 
-class SessionStore(Struct, frozen=True, kw_only=True):
+class SessionStoreSettings(Struct, frozen=True, kw_only=True):
     """Where sessions are kept, and for how long."""
 
     storage_path: Annotated[
@@ -350,7 +352,7 @@ class SessionStore(Struct, frozen=True, kw_only=True):
     ] = 30
 
 
-class Serve(Struct, frozen=True, kw_only=True):
+class ServeSettings(Struct, frozen=True, kw_only=True):
     """The server of `ybs serve`, which `ybs attach` and `ybs --background` start where none runs."""
 
     keep_minutes: Annotated[
@@ -362,7 +364,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     ] = 30.0
 
 
-class Incognito(Struct, frozen=True, kw_only=True):
+class IncognitoSettings(Struct, frozen=True, kw_only=True):
     """Sessions of which nothing is written down."""
 
     enabled: Annotated[bool, Meta(description="Begin every session incognito.")] = False
@@ -371,7 +373,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Firewall(Struct, frozen=True, kw_only=True):
+class FirewallSettings(Struct, frozen=True, kw_only=True):
     """What is taken for a secret on its way to a model."""
 
     sensitivity: Annotated[
@@ -389,7 +391,7 @@ class Firewall(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-class Learning(Struct, frozen=True, kw_only=True):
+class LearningSettings(Struct, frozen=True, kw_only=True):
     """Whether ybs notices what is asked for again and again. All of it stays on this machine, and no model is asked."""
 
     enabled: Annotated[
@@ -410,7 +412,7 @@ class Clone(Struct, frozen=True, forbid_unknown_fields=True):
     clone: Annotated[NotEmpty, Meta(description="What `git clone` takes.")]
 
 
-class Gateway(Struct, frozen=True, kw_only=True):
+class GatewaySettings(Struct, frozen=True, kw_only=True):
     """Chats, of `ybs gateway`. A project's settings have no say in it."""
 
     channels: Annotated[
@@ -459,23 +461,23 @@ class Config(Struct, frozen=True, kw_only=True):
     """All settings."""
 
     version: Annotated[str, Meta(description="The version of this format.")] = "1.0"
-    llm: Llm = Llm()
-    local: Local = Local()
+    llm: LlmSettings = LlmSettings()
+    local: LocalSettings = LocalSettings()
     network: Network = Network()
-    context: Context = Context()
+    context: ContextSettings = ContextSettings()
     agent: AgentLimits = AgentLimits()
     agents: Agents = Agents()
-    safety: Safety = Safety()
-    tools: Tools = Tools()
-    skills: Skills = Skills()
-    git: Git = Git()
-    ui: Ui = Ui()
-    session: SessionStore = SessionStore()
-    serve: Serve = Serve()
-    incognito: Incognito = Incognito()
-    firewall: Firewall = Firewall()
-    learning: Learning = Learning()
-    gateway: Gateway = Gateway()
+    safety: SafetySettings = SafetySettings()
+    tools: ToolsSettings = ToolsSettings()
+    skills: SkillsSettings = SkillsSettings()
+    git: GitSettings = GitSettings()
+    ui: UiSettings = UiSettings()
+    session: SessionStoreSettings = SessionStoreSettings()
+    serve: ServeSettings = ServeSettings()
+    incognito: IncognitoSettings = IncognitoSettings()
+    firewall: FirewallSettings = FirewallSettings()
+    learning: LearningSettings = LearningSettings()
+    gateway: GatewaySettings = GatewaySettings()
     providers: Annotated[
         dict[str, Endpoint], Meta(description="Providers of your own, by name.")
     ] = {}
@@ -491,7 +493,7 @@ class Config(Struct, frozen=True, kw_only=True):
     profiles: Annotated[
         Section, Meta(description="Named sets of settings, one of which a start may choose.")
     ] = {}
-    router: Router = Router()
+    router: RouterSettings = RouterSettings()
     mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
     hooks: Annotated[Section, Meta(description="Your commands at set moments, by event.")] = {}
     memory: Annotated[

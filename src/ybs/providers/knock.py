@@ -14,7 +14,7 @@ from ybs.providers.facts import find_models
 from ybs.providers.http.client import HttpClient, Patience
 from ybs.providers.http.failures import Site
 from ybs.providers.registry import Provider, client_of
-from ybs.providers.wire.adapter import Listing
+from ybs.providers.wire.adapter import ModelListing
 from ybs.providers.wire.quirks import Quirks
 from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
@@ -44,7 +44,7 @@ async def knock(endpoint: str, key: str = "") -> Knock:
         headers=known if key else {},
         secret=key or None,
     )
-    return await _listed(client, Listing())
+    return await _listed(client, ModelListing())
 
 
 async def try_key(host: Host, provider: Provider, key: str) -> Knock:
@@ -53,7 +53,7 @@ async def try_key(host: Host, provider: Provider, key: str) -> Knock:
     return await _listed(client, adapter_of(provider.wire).listing)
 
 
-async def _listed(client: HttpClient, listing: Listing) -> Knock:
+async def _listed(client: HttpClient, listing: ModelListing) -> Knock:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             found = await find_models(client, listing)

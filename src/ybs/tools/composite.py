@@ -18,7 +18,7 @@ CLOSE_SECONDS = 10.0
 
 
 @runtime_checkable
-class Named(Protocol):
+class HasNames(Protocol):
     """A toolbox that has tools which it does not offer, or knows a tool by other names too."""
 
     @property
@@ -85,7 +85,7 @@ class CompositeToolbox(Toolbox):
                 else:
                     specs.append(spec)
                     owners[spec.name] = toolbox
-            if isinstance(toolbox, Named):
+            if isinstance(toolbox, HasNames):
                 for name in toolbox.names:
                     owners.setdefault(name, toolbox)
         self._owners = owners
@@ -117,7 +117,7 @@ class CompositeToolbox(Toolbox):
             self.specs()
         if (owner := self._owners.get(name)) is not None:
             return owner
-        knowing = (box for box in self._toolboxes if isinstance(box, Named) and box.knows(name))
+        knowing = (box for box in self._toolboxes if isinstance(box, HasNames) and box.knows(name))
         return next(knowing, None)
 
     def _report(self, name: str) -> None:

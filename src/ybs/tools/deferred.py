@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox, ToolSpec
-from ybs.tools.composite import CompositeToolbox, Named
+from ybs.tools.composite import CompositeToolbox, HasNames
 from ybs.tools.listing import fitting, names_within
 
 NAME: Final = "find_tool"
@@ -72,7 +72,7 @@ class DeferredToolbox(Toolbox):
         """Return whether a call of that name is a call of one of the tools."""
         if name in self.names:
             return True
-        return any(isinstance(box, Named) and box.knows(name) for box in self._toolboxes)
+        return any(isinstance(box, HasNames) and box.knows(name) for box in self._toolboxes)
 
     def effect_of(self, name: str) -> str:
         """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""

@@ -3,7 +3,7 @@
 import pytest
 
 from rows import every_row
-from ybs.tools.editing.edit_blocks import Block, BlockError, is_block, parse_blocks
+from ybs.tools.editing.edit_blocks import BlockError, EditBlock, is_block, parse_blocks
 
 BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
 
@@ -27,7 +27,7 @@ BLOCK = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
     ],
 )
 def test_a_file_is_named_in_many_ways(text: str):
-    assert parse_blocks(text) == [Block("a.py", "old\n", "new\n")]
+    assert parse_blocks(text) == [EditBlock("a.py", "old\n", "new\n")]
 
 
 def test_several_blocks_follow_each_other():
@@ -37,14 +37,14 @@ def test_several_blocks_follow_each_other():
 
 def test_an_empty_half_makes_a_file_or_deletes_lines():
     text = "<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE"
-    assert parse_blocks(text, path="a") == [Block("a", "", "new\n")]
+    assert parse_blocks(text, path="a") == [EditBlock("a", "", "new\n")]
     text = "<<<<<<< SEARCH\nold\n=======\n>>>>>>> REPLACE"
-    assert parse_blocks(text, path="a") == [Block("a", "old\n", "")]
+    assert parse_blocks(text, path="a") == [EditBlock("a", "old\n", "")]
 
 
 def test_an_underline_is_not_taken_for_the_middle():
     text = BLOCK.replace("old", "Title\n=====")
-    assert parse_blocks(text, path="a") == [Block("a", "Title\n=====\n", "new\n")]
+    assert parse_blocks(text, path="a") == [EditBlock("a", "Title\n=====\n", "new\n")]
 
 
 @every_row(

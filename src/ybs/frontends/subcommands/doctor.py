@@ -132,7 +132,7 @@ def _router(host: Host, config: Config) -> Finding:
 def look_at_providers(host: Host, config: Config, needed: str | None = None) -> Iterator[Finding]:
     """Look at every provider; only the one that is needed has to be there."""
 
-    async def look() -> list[reach.Reach]:
+    async def look() -> list[reach.Reachability]:
         names = provider_names(config)
         return await asyncio.gather(*(reach.look(host, name, config) for name in names))
 
@@ -181,7 +181,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
             assert_never(found.state)
 
 
-def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
+def _provider(found: reach.Reachability, *, is_needed: bool) -> Finding:
     """Say whether a provider could be used, and what mends it if not."""
     name = f"provider {found.provider}"
     if found.state == "unusable":
@@ -193,7 +193,7 @@ def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
     return Finding(name, "missing", detail, fix, is_needed=is_needed)
 
 
-def _ready(found: reach.Reach) -> str:
+def _ready(found: reach.Reachability) -> str:
     match found.state:
         case "running":
             return f"running at {found.endpoint}"
@@ -207,7 +207,7 @@ def _ready(found: reach.Reach) -> str:
             return f"at {found.endpoint}, not checked"
 
 
-def lack_of(found: reach.Reach) -> tuple[str, str]:
+def lack_of(found: reach.Reachability) -> tuple[str, str]:
     """Return what a provider lacks, and the line that gives it."""
     match found.state:
         case "empty":

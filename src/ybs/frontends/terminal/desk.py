@@ -31,7 +31,7 @@ class Menus(Protocol):
     def has_held(self) -> bool: ...
 
 
-class Questions(Protocol):
+class _Questions(Protocol):
     """The questions that the person is asked; one that is open takes every key."""
 
     take_key: Callable[[KeyPressEvent], None]
@@ -45,7 +45,7 @@ class Questions(Protocol):
     def is_explaining(self) -> bool: ...
 
 
-class Lines(Protocol):
+class _Lines(Protocol):
     """What becomes of the lines that were typed."""
 
     submit: Callable[[str], None]
@@ -83,11 +83,11 @@ class Desk(Protocol):
     state: Status
 
     @property
-    def asking(self) -> Questions: ...
+    def asking(self) -> _Questions: ...
     @property
     def picking(self) -> Menus: ...
     @property
-    def work(self) -> Lines: ...
+    def work(self) -> _Lines: ...
     @property
     def window(self) -> BottomWindow: ...
     @property

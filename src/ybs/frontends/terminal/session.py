@@ -8,7 +8,7 @@ from ybs.config.host import Host
 from ybs.config.schema import Config, Mode
 from ybs.core.envelope import Sink
 from ybs.core.ports import Confirm
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.own_commands import RunOwn
 from ybs.session.reply import Outcome, Reply
 from ybs.session.status import Status, View
@@ -17,11 +17,11 @@ from ybs.session.status import Status, View
 class TerminalInbox(Protocol):
     """What takes the lines, and says what waits. The names mean what they mean in `ybs.session.inbox.Inbox`."""
 
-    now: Line | None
-    submit: Callable[[Line], None]
-    queue: Callable[[Line], None]
+    now: InboxLine | None
+    submit: Callable[[InboxLine], None]
+    queue: Callable[[InboxLine], None]
     take_ahead: Callable[[], str]
-    give_ahead: Callable[[Line], None]
+    give_ahead: Callable[[InboxLine], None]
     recall: Callable[[], str]
     hear: Callable[[Sender], None]
     stop: Callable[[], None]

@@ -10,12 +10,12 @@ from ybs.commands.figures import amount
 from ybs.core import events
 from ybs.core.events import Event
 from ybs.core.wording import plural
-from ybs.frontends.terminal.drawing.folds import Kept
+from ybs.frontends.terminal.drawing.folds import KeptText
 from ybs.frontends.terminal.words import one_line, reading_words, reason_of, verb
 from ybs.tools.calls.describing import subject
 
 
-class SubAgent(Struct, eq=False):
+class SubAgentView(Struct, eq=False):
     """One turn of a sub-agent: what it was asked, what it does now, and what it has used so far.
 
     `told` is what it did, a line for each call, and what it said.
@@ -31,7 +31,7 @@ class SubAgent(Struct, eq=False):
     asked: set[str] = field(default_factory=set[str])
     asked_at: float = 0.0
     waited_seconds: float = 0.0
-    told: Kept = field(default_factory=Kept)
+    told: KeptText = field(default_factory=KeptText)
 
     @property
     def doing(self) -> str:
@@ -61,21 +61,21 @@ class SubAgents:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.working: dict[str, SubAgent] = {}
+        self.working: dict[str, SubAgentView] = {}
 
-    def add(self, name: str, event: Event) -> SubAgent | None:
+    def add(self, name: str, event: Event) -> SubAgentView | None:
         """Take an event of a sub-agent and return its record; None where it does not work.
 
         A turn begins with words or a request, and with its end the record is given away.
         """
         if name not in self.working and isinstance(event, events.UserSaid | events.RequestStarted):
-            self.working[name] = SubAgent(name, self._clock())
+            self.working[name] = SubAgentView(name, self._clock())
         agent = self.working.get(name)
         if agent is not None:
             self._note(agent, event)
         return agent
 
-    def _note(self, agent: SubAgent, event: Event) -> None:
+    def _note(self, agent: SubAgentView, event: Event) -> None:
         match event:
             case events.RequestStarted() | events.RequestRetried() | events.PromptRead():
                 agent.activity = _request_words(event)
@@ -112,7 +112,7 @@ class SubAgents:
                 assert_never(event)
 
     def _ask(
-        self, agent: SubAgent, event: events.ConfirmationAsked | events.ConfirmationAnswered
+        self, agent: SubAgentView, event: events.ConfirmationAsked | events.ConfirmationAnswered
     ) -> None:
         now = self._clock()
         if isinstance(event, events.ConfirmationAsked):
@@ -136,7 +136,9 @@ def _request_words(event: events.RequestStarted | events.RequestRetried | events
     return f"tries again: {one_line(reason_of(event.message))}"
 
 
-def _say(agent: SubAgent, event: events.UserSaid | events.AssistantSaid | events.Noticed) -> None:
+def _say(
+    agent: SubAgentView, event: events.UserSaid | events.AssistantSaid | events.Noticed
+) -> None:
     match event:
         case events.UserSaid():
             agent.task = agent.task or one_line(event.content)
@@ -149,7 +151,7 @@ def _say(agent: SubAgent, event: events.UserSaid | events.AssistantSaid | events
                 agent.told.add(f"{said}\n")
 
 
-def _call(agent: SubAgent, event: events.ToolStarted | events.ToolFinished) -> None:
+def _call(agent: SubAgentView, event: events.ToolStarted | events.ToolFinished) -> None:
     if isinstance(event, events.ToolStarted):
         agent.calls[event.id] = f"{verb(event.name)} {subject(bytes(event.arguments))}".strip()
         return

@@ -30,7 +30,7 @@ from ybs.frontends.terminal.programs import chosen_line, run_subcommand
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
-from ybs.frontends.terminal.questions.asking import Asking
+from ybs.frontends.terminal.questions.asking import TerminalQuestions
 from ybs.frontends.terminal.questions.picker import Picking
 from ybs.frontends.terminal.resize import Scroll
 from ybs.frontends.terminal.session import TerminalSession
@@ -76,7 +76,7 @@ class Terminal:
         self.canvas = Canvas(self._put, self._width, paint, signs, self._height)
         self.live = LiveArea(paint, signs, clock)
         self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
-        self.asking: Asking = Asking(self, clock)
+        self.asking: TerminalQuestions = TerminalQuestions(self, clock)
         self.picking: Picking = Picking(self, clock)
         self.window: Prompt = Prompt(
             self,

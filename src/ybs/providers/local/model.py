@@ -21,7 +21,7 @@ from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
 from ybs.providers.local.gguf import ModelHead, read_head
 from ybs.providers.local.lock import held
-from ybs.providers.local.template import Template, is_measured, makes_calls, templates_of
+from ybs.providers.local.template import ChatTemplate, is_measured, makes_calls, templates_of
 from ybs.providers.registry import open_model
 from ybs.providers.remote import RemoteModel
 
@@ -112,8 +112,8 @@ class LlamaCppModel:
             else replace(config.llm, temperature=0.0)
         )
         self._config = replace(config, llm=llm)
-        self._lease = server.Lease(host)
-        self._server: server.Running | None = None
+        self._lease = server.ServerLease(host)
+        self._server: server.RunningServer | None = None
         self._inner: RemoteModel | None = None
         self._streams = self._has_calls = True
         self._has_crashed = self._is_fresh = False
@@ -221,7 +221,9 @@ class LlamaCppModel:
                 start.cancel()
                 await asyncio.wait((start,))
 
-    async def _ensure(self, request: Request, told: _Told, crashed: server.Running | None) -> None:
+    async def _ensure(
+        self, request: Request, told: _Told, crashed: server.RunningServer | None
+    ) -> None:
         """Have a server that knows how the prompts of this request's kind begin.
 
         One run at a time: what others would say meanwhile would spoil a trial, or be kept with the beginning.
@@ -237,14 +239,14 @@ class LlamaCppModel:
             if is_fresh and self._server is not None and self._inner is not None:
                 await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
 
-    async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
+    async def _ensure_template(self, told: _Told, crashed: server.RunningServer | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
         notes = await asyncio.to_thread(notes_of, self._host, self._path)
         if not await self._serve_known(notes, told, crashed):
             await self._try_templates(notes, told, crashed)
 
     async def _serve_known(
-        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+        self, notes: ModelNotes, told: _Told, crashed: server.RunningServer | None
     ) -> bool:
         """Have a server with the template that the model is known to answer; return whether there is one."""
         found = list(templates_of(self._path, notes.head))
@@ -253,11 +255,11 @@ class LlamaCppModel:
             return False
         chosen = [each for each in found if each.name == known]
         self._has_calls = notes.template != NO_CALLS
-        await self._serve(notes, chosen[0] if chosen else Template("own"), told, crashed)
+        await self._serve(notes, chosen[0] if chosen else ChatTemplate("own"), told, crashed)
         return True
 
     async def _try_templates(
-        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+        self, notes: ModelNotes, told: _Told, crashed: server.RunningServer | None
     ) -> None:
         """Have a server with the first template that the model answers with a real call, and keep which one that is."""
         self._has_calls = True
@@ -269,7 +271,7 @@ class LlamaCppModel:
             if await self._makes_calls():
                 break
         else:
-            template, self._has_calls = Template(NO_CALLS), False
+            template, self._has_calls = ChatTemplate(NO_CALLS), False
             await self._serve(notes, template, told, crashed)
         await asyncio.to_thread(
             keep, self._host, self._path, replace(notes, template=template.name)
@@ -278,9 +280,9 @@ class LlamaCppModel:
     async def _serve(
         self,
         notes: ModelNotes,
-        template: Template,
+        template: ChatTemplate,
         told: _Told,
-        crashed: server.Running | None,
+        crashed: server.RunningServer | None,
     ) -> None:
         wanted = server.Wanted(
             model=str(self._path),

@@ -12,7 +12,7 @@ from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class UpdateIdentityArguments(Struct, frozen=True, kw_only=True):
     """What update_identity takes."""
 
     text: str
@@ -23,7 +23,7 @@ class UpdateIdentity(BuiltInTool):
 
     name: str = "update_identity"
     effect: Effect = "write"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = UpdateIdentityArguments
 
     def __init__(
         self,
@@ -38,17 +38,19 @@ class UpdateIdentity(BuiltInTool):
         super().__init__(workspace)
         self._append, self._draft = append, draft
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: UpdateIdentityArguments) -> Subject:
         """Name the file: what rules and grants cover is all of its lines."""
         del arguments
         return Subject(paths=("IDENTITY.md",), is_plain=True, is_own=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: UpdateIdentityArguments) -> Preview:
         """Show the line. Raises ToolError where it could not be kept anyway, so that nobody is asked for nothing."""
         line = self._draft(arguments.text)
         return Preview(title="Add a line to IDENTITY.md, for all later sessions", body=f"+{line}")
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: UpdateIdentityArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Keep it."""
         del print_live
         line = await asyncio.to_thread(self._append, arguments.text)

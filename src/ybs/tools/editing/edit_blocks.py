@@ -26,7 +26,7 @@ _LANGUAGE = re.compile(r"[a-z+#0-9]*", re.IGNORECASE)
 _MOST_BEFORE = 3  # lines above a block in which its file may be named
 
 
-class Block(Struct, frozen=True):
+class EditBlock(Struct, frozen=True):
     """One change: `old` becomes `new` in the file `path`. An empty `old` makes a new file."""
 
     path: str
@@ -46,14 +46,14 @@ def is_block(text: str) -> bool:
     )
 
 
-def parse_blocks(text: str, *, path: str = "") -> list[Block]:
+def parse_blocks(text: str, *, path: str = "") -> list[EditBlock]:
     """Read every block of a text; `path` is the file of those that name none.
 
     A block without a name belongs to the file of the one before. Raises BlockError where an end is missing,
     the middle is in doubt or no file is named.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks: list[Block] = []
+    blocks: list[EditBlock] = []
     at = begin = 0
     while at < len(lines):
         if not _START.fullmatch(lines[at]):
@@ -64,7 +64,7 @@ def parse_blocks(text: str, *, path: str = "") -> list[Block]:
         if not path:
             raise BlockError(f"the block in line {at + 1} does not say which file it changes")
         old, new = _halves(lines[at + 1 : stop], at + 1)
-        blocks.append(Block(path, old, new))
+        blocks.append(EditBlock(path, old, new))
         at = begin = stop + 1
     return blocks
 

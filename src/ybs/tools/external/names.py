@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ybs.config.host import Host
 from ybs.config.paths import SIDECAR
-from ybs.config.schema import Tools
+from ybs.config.schema import ToolsSettings
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.tools.external.finding import MOST_FILES
@@ -16,7 +16,7 @@ _MOST_BYTES = 200_000
 _NAME = lazy(rb"""["']([A-Za-z][\w-]{1,63})["']|\bdef ([A-Za-z]\w{0,63})\(""")
 
 
-def possible_names(tools: Tools, host: Host, folder: Path) -> Iterator[str]:
+def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[str]:
     """Yield the names of the files in the folders of tools, and those that stand in them; of projects not trusted too."""
     for place in tools.search_paths:
         try:

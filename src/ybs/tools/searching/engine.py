@@ -20,7 +20,7 @@ _LARGE_BYTES = 50_000_000  # a line of so much fits in the memory that `rg` may 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class Found(Struct):
+class SearchResult(Struct):
     """What a search found: how many lines match in how many files, and where the first ones are.
 
     Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones have a line too
@@ -63,23 +63,23 @@ def options_of(pattern: str, *, ignore_case: bool = False) -> list[str]:
 
 def find_in_file(
     options: Sequence[str], path: Path, most: int, roots: Roots, deadline: Deadline
-) -> Found:
+) -> SearchResult:
     """Search one file, which may be an ignored one. Raises ToolError."""
     beginning = _beginning(roots, path)
     wide = wide_encoding(beginning)
     if wide.startswith("utf-32"):
-        return Found(skipped=[path.name])
+        return SearchResult(skipped=[path.name])
     is_text = _is_text(beginning) or bool(wide)
     if wide and not _is_text(beginning):
         options = [*options, "--encoding", wide.replace("utf-16-", "utf-16")]
     search = Search(roots, path.parent, deadline, options, shown=path)
     counts = search.within([path.name])
     if counts is None:
-        return Found(large=[path.name])
+        return SearchResult(large=[path.name])
     return _found(search, counts, [*counts.files], most, lambda _: is_text)
 
 
-def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> Found:
+def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> SearchResult:
     """Search the files of a folder. Raises ToolError."""
     start, large = scope.start, list[str]()
     search = Search(roots, start, deadline, options)
@@ -131,7 +131,7 @@ def _found(
     paths: Sequence[str],
     most: int,
     is_text: Callable[[str], bool],
-) -> Found:
+) -> SearchResult:
     """Return where the first matches are. Files are looked into until there are enough of them."""
     shown, binary, lines = list[str](), list[str](), 0
     for path in paths:
@@ -143,7 +143,7 @@ def _found(
         else:
             binary.append(path)
     places = search.places(shown, most)
-    return Found(
+    return SearchResult(
         places=_bounded({path: places[path] for path in shown if path in places}, most),
         total=sum(counts.files[path] for path in paths)
         - sum(counts.files[path] for path in binary),

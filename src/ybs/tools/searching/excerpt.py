@@ -13,7 +13,7 @@ _BEFORE_MATCH = 100  # characters shown before a match far out in a line
 _MOST_BYTES = 4 * LONGEST_SHOWN  # around a match, before it is decoded
 
 
-class Match(Struct):
+class LineMatch(Struct):
     """One matching line with the lines around it, in their order; its number counts from 1."""
 
     file: str
@@ -25,7 +25,7 @@ class Match(Struct):
 
 def matches_in(
     descriptor: int, name: str, places: Sequence[tuple[int, int]], context: int
-) -> list[Match]:
+) -> list[LineMatch]:
     """Read the lines at the places (line from 1, byte from 0). Lines that are gone by now are left out.
 
     The descriptor is closed. Raises OSError.
@@ -42,7 +42,7 @@ def matches_in(
         return [_shown(lines[number], encoding) for number in numbers if number in lines]
 
     return [
-        Match(
+        LineMatch(
             file=name,
             line=line,
             context_before=shown(range(line - context, line)),

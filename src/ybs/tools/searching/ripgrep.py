@@ -16,8 +16,8 @@ from ybs.core.errors import ToolError
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
-from ybs.security.sandbox.view import View
-from ybs.tools.searching.child import Output, output_of
+from ybs.security.sandbox.view import SandboxView
+from ybs.tools.searching.child import ChildOutput, output_of
 from ybs.tools.searching.walk import Deadline
 
 #: PCRE2 takes over where a pattern has lookaround or a backreference. `$` matches before `\r\n` as well.
@@ -145,7 +145,9 @@ class Search:
                 found.setdefault(os.fsdecode(name)[2:], []).append(place)
         return found
 
-    def _output(self, options: Sequence[str], paths: Sequence[str], folder: str = "") -> Output:
+    def _output(
+        self, options: Sequence[str], paths: Sequence[str], folder: str = ""
+    ) -> ChildOutput:
         """Run it so that it sees what is searched and the rules above it, and nothing else.
 
         It opens by path, and a command that still runs can put a link in the place of a folder at any moment.
@@ -155,14 +157,14 @@ class Search:
         words = [self._program, *_ALWAYS, *options, *self._options, "--", *paths]
         shown = (self._shown, *filter(os.path.isfile, [f"{folder}.gitignore"]))
         hidden = tuple(self._roots.blocked_in(str(self._start)))
-        view = View(folder=folder, git_folders=(), shown=shown, hidden=hidden)
+        view = SandboxView(folder=folder, git_folders=(), shown=shown, hidden=hidden)
         try:
             launch = launch_reader(words, {}, view)
             return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
         except (OSError, SubprocessError) as error:
             raise ToolError(f"The search could not be started: {error}") from error
 
-    def _count(self, counts: Counts, output: Output, here: str) -> bool:
+    def _count(self, counts: Counts, output: ChildOutput, here: str) -> bool:
         """Add what a run counted; return whether it came to its end, or to the deadline."""
         said = os.fsdecode(output.errors)
         skipped, slow = _UNREADABLE.findall(said), _SLOW.findall(said)

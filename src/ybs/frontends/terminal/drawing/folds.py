@@ -37,7 +37,7 @@ class Fold(Struct, frozen=True, kw_only=True):
         return f"{self.text}\n(all of it: {self.file})" if self.file else self.text
 
 
-class Kept:
+class KeptText:
     """A text that comes in pieces, of which the beginning and the end are kept."""
 
     def __init__(self, most: int = MOST_CHARACTERS) -> None:
@@ -100,7 +100,7 @@ class Folds:
     def add(self, title: str, text: str, kind: Kind = "output", file: str = "") -> None:
         """Keep a thing; it is the next to be shown."""
         if len(text) > MOST_CHARACTERS + _PIECE:  # what has been kept in pieces is a little longer
-            kept = Kept()
+            kept = KeptText()
             kept.add(text)
             text = kept.text
         self._folds.append(Fold(title=title, text=text, kind=kind, file=file))
@@ -125,7 +125,7 @@ HEAD = TAIL = 8
 MOST_COLUMNS = 400
 
 
-class Typed:
+class TypedLines:
     """Takes pieces of output and gives back the lines to draw; fed with `is_whole`, all of them at once."""
 
     def __init__(self, more: str = "…") -> None:
@@ -139,7 +139,7 @@ class Typed:
         self._shown = 0
         self._hidden = 0
         self._held: deque[str] = deque()
-        self._kept = Kept()
+        self._kept = KeptText()
 
     def feed(self, text: str, *, is_whole: bool = False) -> list[str]:
         """Add a piece and return the lines that are drawn now."""

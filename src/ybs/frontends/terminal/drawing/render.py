@@ -6,14 +6,14 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ybs.commands.advice import advised
-from ybs.config.schema import Ui
+from ybs.config.schema import UiSettings
 from ybs.core import events
 from ybs.core.envelope import Envelope
 from ybs.core.events import Event
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
-from ybs.frontends.terminal.drawing.folds import Fold, Folds, Typed
+from ybs.frontends.terminal.drawing.folds import Fold, Folds, TypedLines
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
@@ -34,7 +34,7 @@ from ybs.frontends.terminal.drawing.steps import (
     steps_of,
     todo_lines,
 )
-from ybs.frontends.terminal.sub_agents import SubAgent, end_words
+from ybs.frontends.terminal.sub_agents import SubAgentView, end_words
 from ybs.frontends.terminal.words import (
     cells,
     compaction_words,
@@ -64,14 +64,14 @@ class Renderer(Page):
     """A sink of events. `view` says what the person wants to see of them."""
 
     def __init__(
-        self, canvas: Canvas, live: LiveArea, settings: Ui, *, view: View | None = None
+        self, canvas: Canvas, live: LiveArea, settings: UiSettings, *, view: View | None = None
     ) -> None:
         super().__init__(canvas, live)
         self._settings = settings
         self._retry_reason = ""
         self._asked: set[str] = set()
         self._unanswered: set[str] = set()
-        self._typed = Typed(canvas.signs.more)
+        self._typed = TypedLines(canvas.signs.more)
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
@@ -360,7 +360,7 @@ class Renderer(Page):
             case _:
                 pass
 
-    def _end_sub_agent(self, agent: SubAgent, event: events.TurnFinished) -> None:
+    def _end_sub_agent(self, agent: SubAgentView, event: events.TurnFinished) -> None:
         """Draw a sub-agent that is done as if it were a call."""
         figures = agent.figures(f" {self.canvas.signs.dot} ")
         is_done = event.reason == "done"

@@ -6,7 +6,7 @@ from typing import assert_never
 from ybs.commands.advice import advised
 from ybs.core import events
 from ybs.core.events import Event
-from ybs.frontends.terminal.drawing.folds import Typed
+from ybs.frontends.terminal.drawing.folds import TypedLines
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
     arguments_of,
@@ -88,7 +88,7 @@ class Sentences:
         self._arguments: dict[str, str] = {}
         #: The calls that the person was asked about, and whether they have answered.
         self._answered: dict[str, bool] = {}
-        self._typed = Typed("...")
+        self._typed = TypedLines("...")
         self._thought = ""
 
     def of(self, event: Event) -> str:

@@ -33,7 +33,7 @@ def listed_keys(keys: Sequence[str]) -> str:
     return f"{', '.join(keys)}, a number up to {len(keys)}, or the arrows and Enter"
 
 
-class Asking:
+class TerminalQuestions:
     """Asks the person; what else is asked meanwhile waits. `clock` counts seconds."""
 
     def __init__(self, front: Desk, clock: Callable[[], float]) -> None:
