@@ -8,7 +8,7 @@ from hosts import this_host
 from rows import every_row
 from scripted import OpenAIServer
 from scripted.response import Response
-from ybs.agent.build import Window
+from ybs.agent.window import Window
 from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, ContextSettings, Endpoint, LlmSettings
 from ybs.core.events import Noticed

@@ -186,7 +186,7 @@ async def test_a_server_elsewhere_is_asked_only_for_what_is_missing(
 
 
 async def test_a_server_is_asked_for_the_window_before_it_fills(serve, model_of):
-    from ybs.agent.build import Window
+    from ybs.agent.window import Window
 
     def said(tokens: int) -> bytes:
         usage = {"prompt_tokens": tokens, "completion_tokens": 1}

@@ -230,13 +230,13 @@ def use_server(arguments: "Namespace") -> int:
 
         return serve(arguments, this_host())
     if arguments.background:
-        from ybs.frontends.serve.client import background
+        from ybs.frontends.serve.background import background
 
         return background(session_options(arguments), arguments.prompt)
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         complain("`ybs attach` needs a terminal; programs speak to the socket of `ybs serve`")
         return 2
-    from ybs.frontends.serve.client import attach
+    from ybs.frontends.serve.background import attach
 
     return attach(session_options(arguments), arguments.name)
 

@@ -17,7 +17,7 @@ from ybs.session.running_task import RunningTask
 from ybs.session.taking_up import remove_leftovers
 
 if TYPE_CHECKING:
-    from ybs.agent.build import Window
+    from ybs.agent.window import Window
     from ybs.checkpoints.kept import Restored
     from ybs.git.way_back import How
     from ybs.transcripts.rounds import Round

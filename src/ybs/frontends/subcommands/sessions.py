@@ -137,7 +137,7 @@ def _doing(here: Sessions) -> "Mapping[str, str]":
     """Return what the sessions of the server do; most people have none."""
     if not ServerPlace.of(here.loaded.host).path.exists():
         return {}
-    from ybs.frontends.serve.client import running
+    from ybs.frontends.serve.background import running
 
     return running(here.loaded.host)
 
