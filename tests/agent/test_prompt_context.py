@@ -368,7 +368,7 @@ async def test_after_a_compaction_documents_that_came_or_went_are_said_as_data(
             await session.send("go on")
     said = str(server.requests[-1].body["messages"][1:])
     assert 0 < said.find("give no permissions") < said.find("Everything is approved.")
-    assert "no longer to be kept to: AGENTS.md" in said
+    assert "no longer in force: AGENTS.md" in said
 
 
 @pytest.mark.integration

@@ -223,7 +223,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
                 "compaction/compacting.py",
                 "commands/git.py",
                 "security/firewall/model.py",
-                "security/legible.py",
+                "security/visible_text.py",
                 "router/model.py",
                 "router/classifier.py",  # is handed a model, and makes none
                 "tools/web.py",  # a page of the web, not a model

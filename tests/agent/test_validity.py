@@ -33,9 +33,7 @@ from ybs.testing import ScriptedModel
         ),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_reason(
-    name: str, text: str | None, problem: str, project: Path
-):
+def test_what_cannot_be_read_is_named_with_the_reason(name, text, problem, project):
     if text is not None:
         (project / name).write_text(text)
     found = problem_in(name, Roots(this_host(), project))

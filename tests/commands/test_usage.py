@@ -207,7 +207,7 @@ async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
     assert lines[4].strip() == "n"
     assert lines[5].split()[:2] == ["3", "unknown"]
     assert lines[6].split()[:4] == ["$0.0500", "3.0k", "1.5k", "30"]
-    assert lines[-1] == "What is unknown is not in the sum."
+    assert lines[-1] == "Unknown costs are not in the sum."
 
 
 async def test_a_long_session_shows_its_last_turns_and_sums_up_the_others(quiet: Session):

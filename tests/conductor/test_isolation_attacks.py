@@ -315,7 +315,7 @@ async def test_rules_and_modes_are_those_of_the_session_at_each_moment(copies: C
     copies.environment.policy.mode = "ask"
     assert overlay.environment.policy.mode == "ask"
     overlay.environment.policy.grant("write_file")
-    assert "write_file" in tuple(sorted(copies.environment.policy.standing.grants))
+    assert "write_file" in tuple(sorted(copies.environment.policy.rules.grants))
     assert overlay.environment.policy.tried(mode="plan").mode == "plan"
     assert copies.environment.policy.mode == "ask"
     assert overlay.environment.secrets.firewall is copies.environment.secrets.firewall

@@ -265,6 +265,6 @@ async def test_of_one_that_is_stopped_what_its_commands_changed_is_said_too(proj
     async with session:
         await session.send("go")
     first, second = results(events)[0].output.split("[general-2")
-    assert "What it changed was not merged." in first
+    assert "Its changes were not merged." in first
     assert "not merged" not in second
     assert tree(project) == {}

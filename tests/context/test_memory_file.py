@@ -5,8 +5,6 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-import pytest
-
 from hosts import this_host
 from rows import every_row
 from ybs.context.memory import Memories
@@ -101,9 +99,7 @@ def test_a_file_without_a_time_in_its_name_has_that_of_its_last_change(tmp_path:
     assert memory.day[:3] in ("197", "196")
 
 
-def test_a_folder_of_countless_files_is_not_looked_through(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_of_countless_files_is_not_looked_through(project, monkeypatch):
     monkeypatch.setattr("ybs.context.memory_file.MOST_LISTED", 5)
     monkeypatch.setattr("ybs.context.memory.MOST_MEMORIES", 2)
     brought = project / ".ybs" / "memories"

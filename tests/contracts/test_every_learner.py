@@ -73,6 +73,7 @@ def taught(
     return learner
 
 
+@pytest.mark.integration
 @learners(OWN, COMPARED, BLIND)
 @given(
     results=RESULTS, allowed=st.sets(st.sampled_from(range(6)), min_size=1), seed=st.integers(0, 99)

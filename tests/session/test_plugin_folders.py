@@ -99,7 +99,7 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- runs at PreToolUse Bash, in the sandbox: sh ${CLAUDE_PLUGIN_ROOT}/check.sh",
         "- lets the model run tools/tax, which needs the network",
         "- without effect in ybs: !`commands` (1 file), effort (1 file), model (1 file)",
-        "ybs: without a terminal nobody can agree to this; --yes adds it without asking",
+        "ybs: no terminal to ask; --yes adds it without asking",
     ]
     assert ybs("list")[1] == ""
 

@@ -46,7 +46,7 @@ ROWS = (
         _file(b"a"),
         State(kind="file", mode=0o644, size=1, digest="0"),
         "edited p",
-        "edited p (what was kept of it is gone)",
+        "edited p (its saved copy is missing)",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
+"""The environment of a session's tools: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How the command line is read: a parser whose errors are one line, and the nearest word to a misspelled one."""
+"""A command-line parser whose errors are one line and suggest the nearest word."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a chat tells the person to do about a failure: its slash commands."""
+"""Word the remedies for a failure as slash commands."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -57,7 +57,7 @@ async def download(session: Session, argument: str) -> Reply:
 
 
 def unchecked(sha256: str) -> str:
-    """Say that nobody stated the checksum of a file, and which one it has."""
+    """Return a text that says that nobody stated the checksum of a file, and which one it has."""
     return f"Nobody named its checksum before. Its SHA-256 is {sha256}"
 
 

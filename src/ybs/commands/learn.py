@@ -1,4 +1,4 @@
-"""What recurs in a person's sessions, as replies: listed, explained, made into a command, put on a schedule, or forgotten.
+"""Recurring tasks as replies: list, explain, turn into a command, schedule or forget them.
 
 `/learn` and `ybs learn` answer with the same functions.
 """
@@ -328,7 +328,7 @@ class RecurringTasks:
 
 
 def reason(cluster: Cluster) -> str:
-    """Say in numbers why a task is offered."""
+    """Return in numbers why a task is offered."""
     text = f"asked for {plural(cluster.count, 'time')} on {_days(cluster)}"
     steps = usual_steps(cluster.last)
     return f"{text}, each time: {listed(steps, _MOST_STEPS)}" if steps else text

@@ -60,7 +60,7 @@ def server_names(session: Session) -> list[str]:
 
 def _row(each: Connection, needs: str) -> tuple[str, ...]:
     tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
-    changed = [new.name for _, new in each.judged.changed]
+    changed = [new.name for _, new in each.reviewed.changed]
     words = each.problem if each.state in ("failed", "lost") else ""
     words = words or (f"waits for approval: {', '.join(changed)}" if changed else given(needs))
     return each.server.name, _STATES[each.state], tools, words
@@ -83,7 +83,7 @@ def _details(session: Session, each: Connection) -> Reply:
     ]
     notes += [f"Not usable: {problem}" for problem in each.unfit]
     each.note_shown()
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         has = "has changed" if old else "is new"
         notes += [f"{new.name} {has} and is not used; /mcp trust {server.name} uses it:"]
         notes += [f"  {line}" for line in differences(old, new)]
@@ -103,11 +103,11 @@ async def _restart(session: Session, each: Connection) -> Reply:
 
 async def _trust(session: Session, each: Connection) -> Reply:
     await each.link()
-    if not each.judged.changed:
-        return Reply(text=f"{each.server.name} says what it said when you took it on.")
-    if each.shown != each.judged.changed:  # nobody approves what they have not seen
+    if not each.reviewed.changed:
+        return Reply(text=f"{each.server.name} describes its tools as it did when you approved it.")
+    if each.shown != each.reviewed.changed:  # nobody approves what they have not seen
         return _details(session, each)
-    names = ", ".join(new.name for _, new in each.judged.changed)
+    names = ", ".join(new.name for _, new in each.reviewed.changed)
     try:
         each.approve()
     except (ConfigError, OSError) as error:

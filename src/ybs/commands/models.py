@@ -196,7 +196,7 @@ AUTO: Final = "auto"
 _MOST_DIGITS: Final = 7
 #: What each choice means to a person.
 _MEANING: Final = {
-    AUTO: "as much as the model does by itself",
+    AUTO: "the model's own default",
     "none": "answers at once, where the model can",
     "low": "quick and cheap",
     "high": "for hard problems: slower, and more tokens",

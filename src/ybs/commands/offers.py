@@ -160,7 +160,7 @@ def _moved_to(reach: Reachability, session: Session) -> str:
 
 
 def _detail(reach: Reachability) -> str:
-    """Say in a few words what is known of a provider."""
+    """Return in a few words what is known of a provider."""
     match reach.state:
         case "stopped":
             place = f" at {reach.endpoint}"

@@ -121,7 +121,7 @@ def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:
 
 
 def activity_of(line: str) -> str:
-    """Say what a command does that may take long; empty for any other line."""
+    """Return what a command does that may take long; empty for any other line."""
     command = command_at(_parts(line)[0]) if is_command(line) else None
     return command.activity if command is not None else ""
 

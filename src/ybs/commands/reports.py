@@ -78,7 +78,7 @@ def _plain(value: object) -> str:
 
 
 def place_of(origin: "ValueOrigin") -> str:
-    """Say where a value comes from: the kind of place, and which one where there are several."""
+    """Return where a value comes from: the kind of place, and which one where there are several."""
     return " ".join(dict.fromkeys((origin.layer, origin.source)))
 
 
@@ -106,7 +106,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
 
 
 def _sandbox_of(session: Session) -> str:
-    """Say which kind of sandbox it is, and why it is not a better one."""
+    """Return which kind of sandbox it is, and why it is not a better one."""
     sandbox = session.environment.sandbox
     if sandbox.state in ("none", "off"):
         kind = sandbox.state

@@ -207,7 +207,7 @@ def _written(session: Session) -> str:
     from ybs.session.journal import masked_event
 
     messages, firewall = session.conversation.messages, session.environment.secrets.firewall
-    begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}
+    begins = {turn.place for turn in session.journal.replay.past_turns.open if turn.place > 0}
     said = [event_of(message) for message in messages]
     for place in sorted(begins, reverse=True):
         said.insert(place, TurnFinished(reason="done"))
@@ -268,7 +268,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
 
 
 def _begun(name: str, path: str) -> str:
-    """Say when a session began: its name tells, or its first line."""
+    """Return when a session began: its name tells, or its first line."""
     if found := re.match(r"session-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)", name):
         return "{}-{}-{} {}:{}".format(*found.groups())
     from datetime import datetime

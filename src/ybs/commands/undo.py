@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 FILES_STAY = "Files stay as they are."
 _NO_COPIES = "undo keeps no copies of dependencies, build outputs and caches"
 NONE_KNOWN = f"No file changed that undo can bring back: {_NO_COPIES}."
-NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
+NOT_KEPT = "Files stay as they are: incognito mode keeps no copies for undo."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
 )
 WERE_FORGOTTEN = "The conversation stays: the words of that turn are no longer in it."
-STILL_RUNS = "What runs in the background (/jobs) goes on, and what it changes is not taken back."
+STILL_RUNS = "Commands in the background (/jobs) go on, and their changes are not undone."
 _UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
 _MOST_PATHS = 4
 _UNKEPT = (
@@ -81,7 +81,7 @@ async def restore(session: Session, _argument: str) -> Reply:
     )
     back = f"{count:,} messages, about {tokens} tokens"
     if session.journal.replay.restorable() is None:
-        return Reply(text=f"All of it is back: {back}.")
+        return Reply(text=f"Everything is restored: {back}.")
     return Reply(text=f"The last compaction is undone: {back}. /restore undoes the one before it.")
 
 
@@ -104,7 +104,7 @@ def told(
         return Reply.error(files.problem or _conflicts(files.conflicts, force))
     lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_commits(way)])]
     if files is None and not way.was_cut:
-        lines = [f"Nothing to take back. {_where_words_are(session)}"]
+        lines = [f"Nothing to undo. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
         lines.append(_where_words_are(session))
     lines += _rest(way)
@@ -115,7 +115,7 @@ def told(
 
 
 def _where_words_are(session: Session) -> str:
-    """Say why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
+    """Return why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
     was_compacted = session.journal.replay.restorable() is not None
     return WERE_COMPACTED if was_compacted else WERE_FORGOTTEN
 
@@ -123,7 +123,7 @@ def _where_words_are(session: Session) -> str:
 def _conflicts(paths: Sequence[str], force: str) -> str:
     those = "it" if len(paths) == 1 else "them"
     return (
-        f"Nothing was taken back. Changed since, by you or another program: {listed(paths, _MOST_PATHS)}.\n"
+        f"Nothing was undone. Changed since, by you or another program: {listed(paths, _MOST_PATHS)}.\n"
         f"{force} overwrites {those}."
     )
 
@@ -254,7 +254,7 @@ def _count(session: Session, place: int) -> int:
 
 
 def _when(number: int, heard: "Heard | None", files: int) -> str:
-    """Say how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
+    """Return how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
     parts = ["the last prompt" if number == 1 else f"{number} prompts back"]
     if heard is not None:
         parts.append(f"{time(monotonic() - heard.at_seconds)} ago")

@@ -251,5 +251,5 @@ def _price_note(turns: "Sequence[TurnUse]") -> list[str]:
     if all(cost is None for cost in costs):
         return ["The price of this model is not known, so the bars show tokens."]
     if None in costs or any(turn.usage.cost_is_partial for turn in turns):
-        return ["What is unknown is not in the sum."]
+        return ["Unknown costs are not in the sum."]
     return [] if any(costs) else ["These models are free, so the bars show tokens."]

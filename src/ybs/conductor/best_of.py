@@ -29,7 +29,7 @@ NO_CHECK: Final = (
 )
 NOT_NOW: Final = "The check may not run now ({why}), so no attempts are made."
 NO_MODEL: Final = "No model of the router can be asked now: none is suitable, their pools have no room, or the turn has no money left for one request."
-_NOT_TAKEN: Final = "What it changed was not merged."
+_NOT_TAKEN: Final = "Its changes were not merged."
 _MOST_OUTPUT: Final = 1_500  # characters of a check that failed, for each attempt
 
 
@@ -94,14 +94,14 @@ def check_setting(home: Home) -> None:
 
 
 def fewer_than(wanted: int, count: int) -> str:
-    """Say that fewer attempts are made than were wanted; empty where they are not."""
+    """Return a text that says that fewer attempts are made than were wanted; empty where they are not."""
     if count == wanted:
         return ""
     return f"{count} of {wanted} attempts are made: no other model is suitable, has room in its pool, and can be paid by this turn."
 
 
 def summary_of(attempts: Sequence[Attempt], best: Attempt | None) -> str:
-    """Say in a line what came of the attempts."""
+    """Return one line that says what came of the attempts."""
     tried = plural(len(attempts), "attempt")
     if best is None:
         return f"none of {tried} passed the check; the project is unchanged"
@@ -109,7 +109,7 @@ def summary_of(attempts: Sequence[Attempt], best: Attempt | None) -> str:
 
 
 async def drop(model: RoutedModel, why: str) -> None:
-    """Have a choice teach nothing, as nothing came of it."""
+    """Record no outcome for this decision."""
     if (decision := model.end()) is not None:
         await model.routing.void(decision.id, why)
 

@@ -1,4 +1,4 @@
-"""Copies of a project: the state of each path that it holds, and what writes all of that into an empty folder, with no link and no block in common."""
+"""The content of a folder: the state of each path, and the mapping of its absolute paths to those of a copy."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What comes back of a sub-agent: its last answer, or how far it came, and what that took. Not its history."""
+"""The result of a sub-agent: its last answer or progress, and its cost. Not its history."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,7 @@ class Report(Struct, kw_only=True):
             last = "; ".join(self.calls[-_MOST_CALLS:])
             lines.append(f"It had done {plural(len(self.calls), 'call')}, the last: {last}")
         if self.problem and text:
-            lines.append("What it said last:")
+            lines.append("Its last answer:")
         return "\n".join([*lines, text or "It said nothing."])
 
     @property

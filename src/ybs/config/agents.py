@@ -1,4 +1,4 @@
-"""Sub-agents, as the settings say it."""
+"""The settings of sub-agents."""
 
 from typing import Annotated, Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""How models and MCP servers elsewhere are reached, as the settings say it."""
+"""The network settings for models and MCP servers elsewhere."""
 
 from typing import Annotated, TypeAlias
 

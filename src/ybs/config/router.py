@@ -1,4 +1,4 @@
-"""The router, as the settings say it: which models it may pick, what they may use, and how it picks."""
+"""The settings of the router: its models, their limits, and how it picks."""
 
 from typing import Annotated, Literal, TypeAlias
 

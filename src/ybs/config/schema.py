@@ -197,7 +197,7 @@ class SafetySettings(Struct, frozen=True, kw_only=True):
     blocked_commands: Annotated[
         tuple[str, ...],
         Meta(
-            description="Commands that are refused in every mode where they are recognised: a seat belt, not a wall."
+            description="Commands that are refused in every mode where they are recognised: a seat belt, not a security boundary."
         ),
     ] = ("rm -rf /", "sudo", "chmod 777")
     safe_commands: Annotated[

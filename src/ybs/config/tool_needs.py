@@ -1,4 +1,4 @@
-"""What a program that the model may call needs of the machine, declared before it runs."""
+"""The system access that a tool program declares before it runs."""
 
 from typing import Annotated, Literal
 
@@ -21,7 +21,7 @@ class ToolNeeds(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Say in a few words what it needs; nothing where it only reads the project."""
+        """Return in a few words what it needs; nothing where it only reads the project."""
         needed = [
             *(["the network"] if self.network else []),
             *(["to change files"] if self.project == "write" else []),

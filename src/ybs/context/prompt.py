@@ -63,7 +63,7 @@ def rules(*, is_short: bool) -> str:
 
 
 def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
-    """Say where the model works; `known` are the other facts."""
+    """Return where the model works; `known` are the other facts."""
     branch = branch_of(folder)
     said = {section.name: section.text for section in known}
     lines = [
@@ -85,7 +85,7 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
 
 
 def short_facts(folder: Path, known: Sequence[Section]) -> str:
-    """Say what there is, in few words: a model on the person's own processor reads some twenty of them in a second."""
+    """Return what there is, in few words: a model on the person's own processor reads some twenty of them in a second."""
     lines = [section.text for section in known if section.name == "project"]
     if names := top_level(folder):
         lines.append("Top level: " + ", ".join(names))

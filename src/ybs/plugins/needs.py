@@ -1,4 +1,4 @@
-"""What a plugin would do, in plain words for the person who decides about it."""
+"""Describe a plugin's effects in plain words for the person who decides about it."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What sessions and the process that makes their repo maps say to each other: one line of JSON at a time, and `null` at the end."""
+"""The protocol between sessions and the process that maps their project: one line of JSON at a time, and `null` at the end."""
 
 import os
 from pathlib import Path

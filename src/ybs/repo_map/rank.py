@@ -261,7 +261,7 @@ class Look:
         ]
         self.mark("other", others)
         if not query.terms:
-            self.mark("aside", (n for n, path in enumerate(self.paths) if _is_aside(path)))
+            self.mark("aside", (n for n, path in enumerate(self.paths) if _is_secondary(path)))
         if query.speaks_of_documents:
             self.mark("other wanted", others)
 
@@ -360,7 +360,7 @@ def _stems_of(text: str) -> set[str]:
     return {stem for word in _WORD.findall(text) for stem in stems_of(word)}
 
 
-def _is_aside(path: str) -> bool:
+def _is_secondary(path: str) -> bool:
     *folders, _ = path.lower().split("/")
     return not _ASIDE.isdisjoint(folders)
 

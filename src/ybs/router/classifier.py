@@ -40,7 +40,7 @@ class Features(Struct, frozen=True, kw_only=True):
     """What can be seen cheaply of a request.
 
     `words` are the person's own; `length` counts their characters before they were cut. `tokens` is the size of the whole
-    request and `output_tokens` that of the answer of an arm of which none is known. `turn` is how many requests came before this one in the
+    request and `output_tokens` the default length of an answer, for an arm without data. `turn` is how many requests came before this one in the
     session, `is_after_failure` whether the last one did not succeed.
     """
 

@@ -1,4 +1,4 @@
-"""What was said and done last in a session that goes on, so that a frontend can draw it again."""
+"""The last exchange of a resumed session, so that a frontend can draw it again."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias

@@ -1,4 +1,4 @@
-"""What happens in a session, told to whoever listens: at once (`Telling`), and kept by number for who comes later (`Feed`)."""
+"""Feed of a session's events to listeners: at once (`Telling`), and kept by number for those who come later (`Feed`)."""
 
 import asyncio
 import os

@@ -252,7 +252,7 @@ class MainAgent:
     def _support_for_small(
         self, model: Model
     ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
-        """Return what is put around a small model, and the guards that go with it."""
+        """Return the wrapper of a small model, and its guards."""
         from ybs.small_models.support import supported  # for small models only
 
         return supported(

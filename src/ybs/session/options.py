@@ -1,4 +1,4 @@
-"""What a frontend may ask for when it opens a session."""
+"""Options for opening a session."""
 
 import os
 from collections.abc import Callable

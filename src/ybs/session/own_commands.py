@@ -32,7 +32,7 @@ class OwnRun(Struct, frozen=True, kw_only=True):
 
     @property
     def ending(self) -> str:
-        """Say how it ended."""
+        """Return how it ended."""
         return f"exit code {self.exit_code}" if self.exit_code >= 0 else f"signal {-self.exit_code}"
 
 

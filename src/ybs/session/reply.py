@@ -1,4 +1,4 @@
-"""What a frontend gets back for a line of input: the reply of a command, or the outcome of a turn."""
+"""The result of a line of input: the reply of a command, or the outcome of a turn."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias

@@ -316,7 +316,7 @@ class Session:
         )
 
     def next_request(self) -> Request:
-        """Return what would be sent now."""
+        """Return the request as it would be sent now."""
         system = self.conversation.system or self.context.bare_prompt
         return Request(system, self.conversation.messages, self.agent.toolbox.specs())
 

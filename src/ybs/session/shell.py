@@ -61,5 +61,5 @@ class TypedCommands:
             call = ToolCall(id=call_id, name=shell.name, arguments=Raw(json.encode(arguments)))
             await after_change((self._recorder,), call, "execute", ())
         said = ran.display.get("stderr") or ran.display["stdout"]
-        wall = environment.sandbox.wall(said) if ran.is_error else ""
-        return spoken(ran.display, environment.workspace.max_output_chars, wall)
+        denial = environment.sandbox.denial(said) if ran.is_error else ""
+        return spoken(ran.display, environment.workspace.max_output_chars, denial)

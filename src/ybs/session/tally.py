@@ -1,4 +1,4 @@
-"""What the session remembers of a turn: its events summed up, and what it used."""
+"""The tally of a turn: its events summed up, and its usage."""
 
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -27,7 +27,7 @@ class TurnUse(Struct, frozen=True, kw_only=True):
 
 
 def uses_of(turns: "Sequence[TurnLine]") -> list[TurnUse]:
-    """Return what the turns of a transcript used."""
+    """Return the usage of a transcript's turns."""
     return [
         TurnUse(
             words=as_typed(turn.words),
@@ -56,7 +56,7 @@ class Tally:
         self._asked_at = self._asked_seconds = 0.0
 
     def take_usage(self) -> Usage:
-        """Return what a turn that has ended used, its sub-agents included; they are not counted again."""
+        """Return the usage of an ended turn, its sub-agents included; they are not counted again."""
         return (self.finished.usage if self.finished else self.usage) + self.others.take()
 
     @property

@@ -55,7 +55,7 @@ class TurnRunner:
     def is_cut_short(self) -> bool:
         """Whether the last turn of a session that was taken up has no end."""
         replay, messages = self._journal.replay, self._main.conversation.messages
-        rounds = replay.rounds.open
+        rounds = replay.past_turns.open
         if self.has_started or not (rounds and messages) or rounds[-1].end is not None:
             return False
         last = messages[-1]
@@ -237,7 +237,7 @@ class TurnRunner:
                 self._emit(events.Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
 
     def _close_open_calls(self) -> None:
-        """Answer the calls that an earlier part of the session was killed in the midst of."""
+        """Answer the calls during which an earlier run of the session was killed."""
         conversation = self._main.conversation
         if calls := conversation.open_calls:
             remove_leftovers(self._main.environment.roots, calls)

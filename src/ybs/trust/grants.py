@@ -1,4 +1,4 @@
-"""What a trusted project adds to the settings: never a key, never less safety, and nothing in place of the user's own.
+"""The settings that a trusted project may add: never a key, never less safety, and nothing in place of the user's own.
 
 A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
 """

@@ -170,14 +170,21 @@ class ProjectLayer:
     def _review(self, text: str, *, once: bool, host: Host) -> Review | None:
         """Read the rest of what could do something, and compare it with what was trusted."""
         folder = self.file.parent
-        items = list(items_of_settings(self.file.name, self.powerful.values))
+        items: list[Item] = []
         try:
             folder = folder.resolve()
-            find = cache(partial(reach, folder=folder, home=host.home))
-            files = gather(folder, lambda files: self._reached(files, find))
+            return self._read(text, folder, items, once=once, host=host)
         except (Untrustable, OSError) as error:
             words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
+
+    def _read(
+        self, text: str, folder: Path, items: list[Item], *, once: bool, host: Host
+    ) -> Review | None:
+        """Return what the project wants; `items` gets it on the way. Raises Untrustable and OSError."""
+        items += items_of_settings(self.file.name, self.powerful.values)
+        find = cache(partial(reach, folder=folder, home=host.home))
+        files = gather(folder, lambda files: self._reached(files, find))
         if items:
             files[self.file.name] = ProjectFile(text.encode())
         items += items_of_commands(self.file.name, self.powerful.values, find)

@@ -1,4 +1,4 @@
-"""What the person has allowed or denied in one project for good: kept in ybs's state folder, bound to the project's folder.
+"""The person's permanent rules for one project: kept in ybs's state folder, bound to the project's folder.
 
 Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
 """
@@ -52,7 +52,7 @@ class ProjectRules:
                 self._record = self._read()
             except (OSError, ConfigError) as error:
                 self._record = RulesRecord(folder=self._folder)
-                self.warning = f"What you always allow in this project is ignored: {error}"
+                self.warning = f"Your rules for this project are ignored: {error}"
         return self._record
 
     def add(self, kind: KeptKind, rule: str) -> None:

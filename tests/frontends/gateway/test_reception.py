@@ -13,6 +13,8 @@ from chat_parts import GUEST, OWNER, STRANGER, a_file, chatting, session_of
 from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.store import StoreError, inbox
 
+pytestmark = pytest.mark.integration
+
 GROUP = "-100"
 
 

@@ -283,7 +283,7 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
     backend.name = "landlock (reduced)"
     found = doctor.look_at_sandbox(this_host(), Config())
-    assert (found.state, found.is_to_mend) == ("warning", True)
+    assert (found.state, found.needs_fix) == ("warning", True)
     assert "in mode auto, too, ybs asks before commands that write" in found.detail
 
 
@@ -308,7 +308,7 @@ def test_what_is_wrong_with_folders_is_said(
     assert doctor.look_at_sessions(tmp_path / "file" / "a").state == "warning"
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "cannot be written" in doctor.look_at_sessions(tmp_path).detail
-    assert doctor.look_at_project(tmp_path).is_to_mend
+    assert doctor.look_at_project(tmp_path).needs_fix
     assert "cannot be made" in doctor.look_at_sessions(tmp_path / "a").detail
 
 
@@ -330,11 +330,11 @@ def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatc
     assert (kind.state, signs.state) == ("ok", "ok")
     assert "100 columns, 256 colours" in kind.detail
     assert doctor.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
-    assert doctor.look_at_kind("", {}).is_to_mend
+    assert doctor.look_at_kind("", {}).needs_fix
     monkeypatch.setenv("COLUMNS", "30")
-    assert doctor.look_at_kind("", {"TERM": "xterm"}).is_to_mend
+    assert doctor.look_at_kind("", {"TERM": "xterm"}).needs_fix
     assert doctor.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
-    assert doctor.look_at_encoding("no such").is_to_mend
+    assert doctor.look_at_encoding("no such").needs_fix
     assert doctor.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
     assert doctor.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
     assert doctor.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"

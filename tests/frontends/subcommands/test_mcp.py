@@ -136,9 +136,7 @@ def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     assert (code, "the project's own file" in err) == (1, True)
 
 
-def test_servers_of_other_agents_are_shown_and_added(
-    ybs: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     key = "ghp_" + "Zk3vQ9xLr2Tn7WbY5cHs8JdF4gPm1AeUo6Ri"
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text(

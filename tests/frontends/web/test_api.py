@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core.ports import Answer
 from ybs.frontends.web.following import Followed, Tab
 from ybs.frontends.web.gate import TOKEN_HEADER
@@ -386,7 +387,7 @@ def test_answers_of_pages_are_answers_of_sessions():
     }
 
 
-@pytest.mark.parametrize("name", ["app.js", "view.js", "board.js"])
+@every_row("name", ["app.js", "view.js", "board.js"])
 def test_scripts_take_html_from_one_place_alone(name: str):
     text = (Path(__file__).parents[3] / "src/ybs/frontends/web/static" / name).read_text()
     assert text.count("innerHTML") == (1 if name == "view.js" else 0)

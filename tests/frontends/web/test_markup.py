@@ -5,6 +5,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,6 +174,7 @@ def test_a_code_block_that_is_being_written_waits_for_its_end():
     assert growing.rest == "rest"
 
 
+@pytest.mark.integration
 def test_what_a_model_writes_to_be_slow_is_drawn_all_the_same():
     growing = markup.GrowingMarkup()
     growing.add("```\n")

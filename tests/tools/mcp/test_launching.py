@@ -8,7 +8,7 @@ import pytest
 
 from hosts import host_at
 from rows import every_row
-from ybs.security.own_programs import Start, project_variables
+from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
@@ -173,17 +173,17 @@ def test_more_is_given_where_the_entry_says_so(place: Place):
 
 def test_packages_come_from_where_the_person_has_them_from_without_logins(place: Place):
     (place.home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
-    assert place.resident(command="npx").declared == {
-        "npm_config_registry": "https://npm.example/",
-        **project_variables(place.project),
-    }
+    given = with_git_setting(project_variables(place.project))
+    registry = {"npm_config_registry": "https://npm.example/"}
+    assert place.resident(command="npx").declared == registry | given
     (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
-    assert place.resident(command="npx").declared == project_variables(place.project)
+    assert place.resident(command="npx").declared == given
 
 
 def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: Place):
     os.mkfifo(place.home / ".npmrc")
-    assert place.resident(command="npx").declared == project_variables(place.project)
+    given = with_git_setting(project_variables(place.project))
+    assert place.resident(command="npx").declared == given
 
 
 def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):

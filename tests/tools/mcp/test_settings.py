@@ -31,9 +31,7 @@ STDIO = {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}
         ({"url": "${ADDRESS}"}, "http", "${ADDRESS}"),
     ],
 )
-def test_the_spellings_of_other_agents_are_understood(
-    entry: dict[str, Any], transport: str, shown: str
-):
+def test_the_spellings_of_other_agents_are_understood(entry, transport, shown):
     server = server_of("demo", entry)
     assert (server.transport, server.shown, server.is_on) == (transport, shown, True)
 
@@ -144,9 +142,7 @@ def test_a_call_in_which_the_person_may_be_asked_has_their_time():
         ({"network": False, "command": "docker"}, 4),
     ],
 )
-def test_a_server_that_could_send_them_on_gets_no_secrets_of_edited_files(
-    more: dict[str, Any], replaced: int
-):
+def test_a_server_that_could_send_them_on_gets_no_secrets_of_edited_files(more, replaced):
     tools, problems = wanted(server_of("demo", {**STDIO, "replace_default": "fs", **more}))
     assert len(tools) == replaced
     assert len(problems) == (replaced < 6)

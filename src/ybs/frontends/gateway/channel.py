@@ -1,4 +1,4 @@
-"""What a chat platform is to the gateway: a `Channel`, which hands in `Incoming` events and sends `Outgoing` messages.
+"""The interface to a chat platform: a `Channel` hands in `Incoming` events and sends `Outgoing` messages.
 
 A channel knows its platform and nothing of sessions, people or rates. Those of third parties register in the entry points `ybs.channels`.
 """

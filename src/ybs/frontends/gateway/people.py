@@ -1,4 +1,4 @@
-"""Who may speak in a chat, and as whom. Nobody may until the settings or a pairing say so.
+"""The people who may speak in a chat, and their roles. Nobody may until the settings or a pairing say so.
 
 A person who is not known asks to be let in by writing to the bot. The code of that is shown where only the owner of this machine looks: by
 `ybs gateway pair` and on the page. It is never sent to the chat and never logged.

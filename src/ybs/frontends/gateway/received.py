@@ -1,4 +1,4 @@
-"""What channels do alike with what a platform hands them: texts made whole, files fetched up to a size, settings read."""
+"""Input handling that channels share: joining texts, fetching files up to a size, reading settings."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""What becomes of a message that the inbox keeps: it is refused, answered here, or a turn."""
+"""Handle a message from the inbox: refuse it, answer it here, or start a turn."""
 
 import asyncio
 import math

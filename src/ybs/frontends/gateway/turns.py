@@ -274,7 +274,7 @@ class Turns:
             began_in = "" if row.session == opened.lost else row.session
             if began_in and began_in != session.journal.name:
                 return "The chat went on with another session before this was answered."
-            begun = session.journal.replay.rounds.begun > row.turns if began_in else False
+            begun = session.journal.replay.past_turns.begun > row.turns if began_in else False
             outcome = (
                 await self._going_on(session) if begun else await self._sent(row, incoming, opened)
             )
@@ -293,7 +293,7 @@ class Turns:
             return outcome if outcome is not None else _NOTHING
         messages = session.conversation.messages
         said = [each.text for each in messages[-1:] if isinstance(each, AssistantMessage)]
-        end = session.journal.replay.rounds.open[-1:]
+        end = session.journal.replay.past_turns.open[-1:]
         if end and end[0].end is not None and end[0].end.reason != "done":
             return end[0].end.message or STOPPED
         return said[0] if said and said[0] else _NOTHING
@@ -304,7 +304,7 @@ class Turns:
         words, images = await prepared(incoming, channel, session.folder)
 
         async def note() -> None:
-            name, turns = session.journal.name, session.journal.replay.rounds.begun
+            name, turns = session.journal.name, session.journal.replay.past_turns.begun
             await self._set(row.id, session=name, turns=turns)
             await self._chats.noted(row.key, name)
 

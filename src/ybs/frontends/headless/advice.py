@@ -1,4 +1,4 @@
-"""What a run without a terminal tells the person to do: options and subcommands, and what allows a refused call."""
+"""Word remedies for a run without a terminal: options and subcommands, and the rule that allows a refused call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a run without a terminal writes: text, one JSON object, or one JSON line per event."""
+"""The output of a run without a terminal: text, one JSON object, or one JSON line per event."""
 
 import os
 import sys
@@ -194,7 +194,7 @@ def text_of(envelope: Envelope, *, is_verbose: bool) -> str:
 
 
 def line_of(event: Event, *, is_verbose: bool) -> str:
-    """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
+    """Return one line that says what the person has to know of an event, and more when asked for; else nothing."""
     match event:
         case events.Noticed(level="warning" | "error"):
             return f"{event.level}: {noticed(event)}"
@@ -215,7 +215,7 @@ def noticed(event: events.Noticed) -> str:
 
 
 def step_line(event: Event) -> str:
-    """Say in a line what the agent does."""
+    """Return one line that says what the agent does."""
     match event:
         case events.Noticed():
             return noticed(event)
@@ -266,7 +266,7 @@ def one_line(text: str, max_chars: int = 300) -> str:
 
 
 def usage_line(result: Result) -> str:
-    """Say what the run used."""
+    """Return what the run used."""
     usage = Usage(**result.usage, cost_usd=result.cost_usd, cost_is_partial=result.cost_is_partial)
     parts = (
         plural(result.steps, "step"),

@@ -125,7 +125,7 @@ class AttachedInbox:
         )
         if line.is_choice:
             sending = replace(sending, is_choice=True)
-        self._mine[self._session.client.later("send", sending)] = line
+        self._mine[self._session.client.begin_request("send", sending)] = line
 
     async def result_of(
         self, text: str, *, typed: str | None = None, is_for_model: bool = False

@@ -60,7 +60,7 @@ class Finding(Struct, frozen=True):
     is_needed: bool = True
 
     @property
-    def is_to_mend(self) -> bool:
+    def needs_fix(self) -> bool:
         """Whether the person is better off doing something about it."""
         return self.is_needed and self.state not in ("ok", "untried")
 
@@ -71,15 +71,15 @@ def write_findings(findings: Sequence[Finding]) -> None:
     width = 0 if columns() < NARROW else max(len(each.name) for each in findings)
     for each in findings:
         line = f"{each.state:<7}  {each.name:<{width}}  {each.detail}"
-        put(fit_width(line, _INDENT), sys.stdout, is_dim=is_drawn and not each.is_to_mend)
-        if each.fix and each.is_to_mend:  # in one piece: it is there to be pasted
+        put(fit_width(line, _INDENT), sys.stdout, is_dim=is_drawn and not each.needs_fix)
+        if each.fix and each.needs_fix:  # in one piece: it is there to be pasted
             put(f"{_INDENT}fix: {each.fix}", sys.stdout)
     put(f"\n{summary(findings)}", sys.stdout)
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Say how much there is to do."""
-    match sum(each.is_to_mend for each in findings):
+    """Return how much there is to do."""
+    match sum(each.needs_fix for each in findings):
         case 0:
             return "No problems found."
         case 1:
@@ -182,7 +182,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
 
 
 def _provider(found: reach.Reachability, *, is_needed: bool) -> Finding:
-    """Say whether a provider could be used, and what mends it if not."""
+    """Say whether a provider could be used, and the fix if not."""
     name = f"provider {found.provider}"
     if found.state == "unusable":
         return Finding(name, "warning", found.complaint, "ybs config check")
@@ -382,7 +382,7 @@ def look_at_kind(facts: str, environ: Mapping[str, str]) -> Finding:
 
 
 def colours(environ: Mapping[str, str]) -> str:
-    """Say which colours there are."""
+    """Return which colours there are."""
     if not has_colour(environ):
         return f"no colour{' (NO_COLOR)' * bool(environ.get('NO_COLOR'))}"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):

@@ -1,4 +1,4 @@
-"""`ybs learn`: what recurs in the saved sessions, and the command or the schedule that is made of it."""
+"""`ybs learn`: recurring tasks in saved sessions, and the commands or schedules made of them."""
 
 import sys
 from typing import TYPE_CHECKING, Final

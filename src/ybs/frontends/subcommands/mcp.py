@@ -100,7 +100,7 @@ def data_of(each: Connection) -> dict[str, Any]:
         "network": server.network,
         "project": server.project,
         "tools": [tool.name for tool in each.offer.tools],
-        "changed": [new.name for _, new in each.judged.changed],
+        "changed": [new.name for _, new in each.reviewed.changed],
         "resources": [resource.uri for resource in each.offer.resources],
         "prompts": [prompt.name for prompt in each.offer.prompts],
     }
@@ -179,7 +179,7 @@ def _write_tested(each: Connection, seconds: float) -> None:
     write_cut([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         tell(
             f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how"
         )
@@ -188,10 +188,10 @@ def _write_tested(each: Connection, seconds: float) -> None:
 async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:
     each = _found(environment, name)
     await each.link()
-    if not each.judged.changed:
-        write(f"{name} says of its tools what it said when you took it on.")
+    if not each.reviewed.changed:
+        write(f"{name} describes its tools as it did when you approved it.")
         return 0
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         write(f"{new.name}:")
         for line in differences(old, new):
             write(f"  {line}")

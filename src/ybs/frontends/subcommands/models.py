@@ -104,7 +104,7 @@ def reached_lines(found: Sequence[Reached]) -> Iterator[str]:
 
 
 def _reason(found: Reached) -> str:
-    """Say why a provider has no models here; empty where it has some."""
+    """Return why a provider has no models here; empty where it has some."""
     if found.models:
         return ""
     if why := found.why or found.reach.complaint:
@@ -130,7 +130,7 @@ def _price_data(price: Price) -> dict[str, Any]:
 
 
 def _price_words(price: Price | None) -> str:
-    """Say what a million tokens cost."""
+    """Return what a million tokens cost."""
     if price is None:
         return "price unknown"
     return "free" if price == FREE else f"${price.input:g} in, ${price.output:g} out"

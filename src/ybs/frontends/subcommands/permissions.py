@@ -1,4 +1,4 @@
-"""`ybs permissions`: what is allowed and refused in this project and everywhere, listed and changed without a session."""
+"""`ybs permissions`: list and change what is allowed and refused, in this project and everywhere, without a session."""
 
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,12 @@ def permissions(arguments: "Namespace", options: "Options") -> int:
         tell(f"ybs: {reply.text.replace('/permissions', 'ybs permissions')}")
         return 2
     if arguments.format == "json":
-        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.standing.listed]
+        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.rules.listed]
         write_json([{"kind": k, "rule": text, "origin": origin} for k, text, origin in rules])
         return 0
     for line in lines_of(replace(reply, notes=()), 100):
         write(line)
-    if warning := policy.standing.warning:
+    if warning := policy.rules.warning:
         tell(f"ybs: {warning}")
     return 0
 

@@ -133,7 +133,7 @@ def _name_of(source: str) -> str:
 
 
 def _several(content: PluginFiles) -> str:
-    """Say which plugins a collection holds, where there is none at its top."""
+    """Return which plugins a collection holds, where there is none at its top."""
     names = [name or folder for name, folder in named_plugins(content)]
     if not names:
         return "nothing in it is known to ybs; a plugin within it is added by: ybs plugin add SOURCE FOLDER"
@@ -144,7 +144,7 @@ def _is_agreed(content: PluginFiles, parts: Parts, source: str, *, is_yes: bool)
     tell(f"The plugin {parts.name} {parts.version}".rstrip() + f", from {printable(source)}:")
     for line in needs_of(content, parts):
         tell(f"- {printable(line)}")
-    refusal = "without a terminal nobody can agree to this; --yes adds it without asking"
+    refusal = "no terminal to ask; --yes adds it without asking"
     if is_yes or agrees("Trust all of this and use it? [y/N] ", refusal):
         return True
     tell("Nothing was changed.")

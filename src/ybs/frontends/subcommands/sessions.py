@@ -1,4 +1,4 @@
-"""`ybs sessions`: what was said and done before. List it, show it, export it, search in it, delete it."""
+"""`ybs sessions`: list, show, export, search and delete saved sessions."""
 
 import sys
 import time

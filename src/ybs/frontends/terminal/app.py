@@ -1,4 +1,4 @@
-"""The terminal door: opens a session, or helps to set one up, and lets the person talk until they leave."""
+"""The terminal frontend: opens a session, or helps to set one up, and lets the person talk until they leave."""
 
 import asyncio
 from collections.abc import Callable

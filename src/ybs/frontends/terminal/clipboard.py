@@ -79,7 +79,7 @@ async def copy_by_program(
 
 
 def said(text: str, program: str, *, is_sent: bool) -> str:
-    """Say what became of the text."""
+    """Return a message about what happened to the text."""
     size = f"{len(text):,} character{'s' * (len(text) != 1)}"
     if program:
         return f"copied {size} ({program})"

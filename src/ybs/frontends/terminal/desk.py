@@ -1,4 +1,4 @@
-"""The terminal, as its parts see it: what they may ask of it, and of each other. `terminal.py` says what each name means."""
+"""The interface of the terminal to its prompt, keys and menus."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the terminal needs of a session: `ybs.Session` has it, and so has a session of a server (`frontends/serve/attached.py`)."""
+"""The interface that the terminal needs of a session: `ybs.Session` has it, and so has a session of a server (`frontends/serve/attached.py`)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

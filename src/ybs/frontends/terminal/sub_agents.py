@@ -1,4 +1,4 @@
-"""What the sub-agents of a session are doing: a record of each that works, made of its events."""
+"""The activity of sub-agents: a record of each running one, made of its events."""
 
 from collections.abc import Callable
 from typing import assert_never
@@ -124,7 +124,7 @@ class SubAgents:
 
 
 def end_words(event: events.TurnFinished) -> str:
-    """Say why the turn of a sub-agent ended before it was done."""
+    """Return why the turn of a sub-agent ended before it was done."""
     return advised(event.message, event.remedies) or "stopped"
 
 

@@ -1,4 +1,4 @@
-"""Who may use the page: links that work once, a password, and logins of two secrets each.
+"""Access to the page: links that work once, a password, and logins of two secrets each.
 
 A login has a cookie, which no script can read, and a token, which the page keeps in storage of its own origin and names in each request.
 Cookies go to every port of a machine, and storage does not: another server here that is sent the cookie can do nothing with it, and
@@ -121,7 +121,7 @@ class Password:
         if len(password) < SHORTEST_PASSWORD:
             raise YbsError(f"The password needs at least {SHORTEST_PASSWORD} characters.")
         salt = os.urandom(16)
-        kept = {"scrypt": [_N, _R, _P], "salt": salt, "hash": _stretched(password, salt)}
+        kept = {"scrypt": [_N, _R, _P], "salt": salt, "hash": _scrypt_hash(password, salt)}
         private_file.replace(self._path, msgspec.json.encode(kept))
 
     def is_right(self, password: str) -> bool:
@@ -130,7 +130,7 @@ class Password:
         if data is None:
             return False
         kept = msgspec.json.decode(data, type=_Kept)
-        return hmac.compare_digest(_stretched(password, kept.salt, kept.scrypt), kept.hash)
+        return hmac.compare_digest(_scrypt_hash(password, kept.salt, kept.scrypt), kept.hash)
 
 
 class _Kept(Struct, frozen=True):
@@ -139,7 +139,7 @@ class _Kept(Struct, frozen=True):
     hash: bytes
 
 
-def _stretched(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _R, _P)) -> bytes:
+def _scrypt_hash(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _R, _P)) -> bytes:
     n, r, p = cost
     secret = password.encode("utf-8", "replace")
     return scrypt(secret, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY)

@@ -1,4 +1,4 @@
-"""What every request passes before anything else looks at it, and what every answer says to the browser."""
+"""Checks on every request before any handler, and the security headers of every answer."""
 
 import asyncio
 from collections.abc import Sequence

@@ -56,7 +56,7 @@ def _message(message: Message) -> Message:
 
 
 def tools_text(tools: Sequence[ToolSpec]) -> str:
-    """Return what the model is told of the tools."""
+    """Return the description of the tools for the model."""
     lines = "\n".join(map(signature, tools))
     return f"Tools (? may be left out):\n{lines}\n\n{HOW}"
 

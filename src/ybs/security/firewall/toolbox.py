@@ -128,7 +128,7 @@ def _has_key(text: str) -> bool:
 
 
 def _path_of(call: ToolCall) -> str:
-    """Return what the call is about, to say where a secret was."""
+    """Return a description of the call, for the place of a secret."""
     path = msgspec.json.decode(call.arguments, type=_Named).path
     return f" {path[:200]}" if isinstance(path, str) else ""
 

@@ -90,8 +90,7 @@ def _check_whole(content: str, text: str, shown: str) -> None:
     """Refuse a new text that leaves out code of the old one. Raises ToolError."""
     from ybs.tools.editing.placeholders import placeholder_in  # only a write needs it
 
-    left_out = placeholder_in(content, old=text, text=text) if text else ""
-    if left_out:
+    if text and (left_out := placeholder_in(content, old=text, text=text)):
         raise ToolError(
             f"the content leaves code out: {printable(left_out)[:100]!r}; {shown} was not written. "
             "Write the complete text, or use edit_file for a part of it."

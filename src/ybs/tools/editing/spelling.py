@@ -1,4 +1,4 @@
-"""How lines are compared when an edit is not exact: punctuation as ASCII has it, white space aside."""
+"""Normalise lines for inexact edits: punctuation as in ASCII, white space ignored."""
 
 import re
 
@@ -39,7 +39,7 @@ def plain_in_place(text: str) -> str:
 
 
 def key_of(line: str) -> str:
-    """Return what a line holds apart from white space and the looks of its punctuation."""
+    """Return a line without white space, its punctuation as in ASCII."""
     return "".join(plain(line).split())
 
 

@@ -1,4 +1,4 @@
-"""What external tools may be called, found without running one: for rules about tools that nobody has asked yet."""
+"""List the possible names of external tools without running one: for rules about tools that were not asked yet."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a server at an address may answer: whole messages within limits. What else comes becomes an error with words of ybs's own.
+"""Limit the answers of a server at an address to whole messages of bounded size. Anything else becomes an error in ybs's words.
 
 The SDK reads bodies of any size, and says of every failure that the server returned an error response.
 """
@@ -286,8 +286,10 @@ def _framed(lines: Sequence[bytes]) -> bytes:
     ]
     data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
     is_own = any(name == b"event" and value.strip() == b"endpoint" for name, _, value in fields)
-    strays = [line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS]
-    if is_own or not (any(data) or strays):
+    unknown_lines = [
+        line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS
+    ]
+    if is_own or not (any(data) or unknown_lines):
         return b"\n".join((*lines, b"")) if any(lines) else b""
     written = [
         each.model_dump_json(by_alias=True, exclude_unset=True) for each in _read(lines, data)
@@ -364,7 +366,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _words_for(status: int, said: Any) -> str:
-    """Return what a status means, with the server's own words where its answer has some."""
+    """Return the meaning of a status, with the server's own words if its answer has some."""
     words = _STATUSES.get(status, "it failed")
     fields: tuple[Any, ...] = ()
     if is_object(said):
@@ -374,7 +376,7 @@ def _words_for(status: int, said: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
+    """Return why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, BaseExceptionGroup):

@@ -81,7 +81,7 @@ class McpLink:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     async def offer(self) -> tuple[ServerOffer, list[str]]:
-        """Return what the server offers, and what is wrong with the parts that cannot be used. Raises ToolError."""
+        """Return the server's offer, and the problems of its unusable parts. Raises ToolError."""
         self._left_out.clear()
         can = self._client.server_capabilities
         tools, problems = await self._tools() if can.tools is not None else ([], [])
@@ -274,7 +274,7 @@ def _telling(error: BaseException) -> BaseException:
 
 
 def words_of(error: BaseException) -> str:
-    """Say in a few words what went wrong in the SDK."""
+    """Return in a few words what went wrong in the SDK."""
     error = _telling(error)
     if isinstance(error, _OF_ENDS):
         return _WORDS[types.CONNECTION_CLOSED]

@@ -162,7 +162,7 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Say in one line what is started or reached, without keys that stand in it or what stands behind a `?`."""
+        """Return one line that says what is started or reached, without keys that stand in it or what stands behind a `?`."""
         if not self.url:
             return " ".join([self.command, *mask_words(self.args)])
         place, question, _ = self.url.partition("?")
@@ -173,7 +173,7 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> str:
-        """Say in a few words what it is given beside reading the project."""
+        """Return in a few words what it is given beside reading the project."""
         if self.transport == "http":
             return _ELSEWHERE
         if not self.is_held:
@@ -254,7 +254,7 @@ def _problem_of(server: Server) -> str:
 
 
 def _overreach_of(server: Server, who: str) -> str:
-    """Say what a project's file, or an editor, may not do; nothing where it does not try to."""
+    """Return what a project's file, or an editor, may not do; nothing where it does not try to."""
     if not server.is_held:
         cannot = (
             "start containers, which no sandbox holds"
@@ -314,7 +314,7 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
 
 
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
-    """Say which variable is not set that a server names; nothing where all are."""
+    """Return which variable is not set that a server names; nothing where all are."""
     try:
         filled(server, {**environ, **project_variables(Path())})
     except BadServer as error:

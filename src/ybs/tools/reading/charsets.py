@@ -1,4 +1,4 @@
-"""Which encoding bytes are in that are not UTF-8: told by what the text would be, with the standard library's codecs.
+"""Detect the encoding of bytes that are not UTF-8, with the standard library's codecs.
 
 A guess is taken only if encoding the text again gives the very same bytes, so that an edit can lose nothing.
 """

@@ -49,7 +49,7 @@ class Scope(Struct, kw_only=True):
 
 
 def options_of(pattern: str, *, ignore_case: bool = False) -> list[str]:
-    """Return what tells `rg` the pattern. Raises ToolError for one that it cannot be given."""
+    """Return the options that give `rg` the pattern. Raises ToolError for one that it cannot take."""
     if len(pattern) > LONGEST_PATTERN:
         raise ToolError(
             f"The pattern has {len(pattern):,} characters; {LONGEST_PATTERN:,} are possible"

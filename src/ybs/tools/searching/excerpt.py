@@ -83,7 +83,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _shown(line: bytes, encoding: str, place: int = 0) -> str:
-    """Return what is shown of a line: all of it, or the part around the byte `place`."""
+    """Return the excerpt of a line: all of it, or the part around the byte `place`."""
     start = max(place - _MOST_BYTES, 0)
     end = place + _MOST_BYTES
     before = line[start:place].decode(encoding, "replace")
@@ -108,7 +108,7 @@ def blocks(descriptor: int) -> Iterator[bytes]:
     kept: list[bytes] = []
     size = 0
     was_cut = False
-    for piece in _pieces(descriptor):
+    for piece in _chunks(descriptor):
         end = piece.rfind(b"\n") + 1
         if not end:
             if size < MOST_OF_LINE:
@@ -126,7 +126,7 @@ def blocks(descriptor: int) -> Iterator[bytes]:
         yield b"".join(kept)
 
 
-def _pieces(descriptor: int) -> Iterator[bytes]:
+def _chunks(descriptor: int) -> Iterator[bytes]:
     piece = os.read(descriptor, BLOCK_BYTES)
     encoding = wide_encoding(piece)
     decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None

@@ -1,4 +1,4 @@
-"""Where skills are: in folders of the person's own and, once the project is trusted, in those of the project."""
+"""Find skills in the person's own folders and, once the project is trusted, in those of the project."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -93,7 +93,7 @@ def test_typing_filters_words_first_then_letters_in_their_order() -> None:
         for letter in query:
             picker.press(letter, letter)
         assert labels(picker) == names, query
-    assert "  nothing matches; Backspace deletes the last letter" in drawn(picker)
+    assert "  no match; Backspace deletes the last letter" in drawn(picker)
     assert picker.chosen is None
     picker.press(Keys.Down, "")
     picker.press(Keys.ControlU, "")
@@ -194,7 +194,7 @@ async def test_a_menu_closes_without_a_trace(key: str) -> None:
     async with staged(session) as stage:
         await opened(stage)
         stage.keys("zzz\r")  # nothing matches: Enter does nothing
-        await stage.sees("nothing matches")
+        await stage.sees("no match")
         stage.keys(key)
         await stage.until(lambda: "Choose a model" not in stage.screen)
         await stage.settles()

@@ -1,4 +1,4 @@
-"""What was drawn shortened and can be drawn whole afterwards, and the output of typed commands; bounded, however much comes."""
+"""Shortened output that can be drawn whole afterwards; bounded, however much comes."""
 
 from collections import deque
 from pathlib import Path

@@ -52,7 +52,7 @@ from ybs.frontends.terminal.words import (
     verb,
     wrap_words,
 )
-from ybs.session.injection import FAILED, command_of, ending_of, wall_of
+from ybs.session.injection import FAILED, command_of, denial_of, ending_of
 from ybs.session.status import View
 from ybs.tools.calls.describing import subject
 
@@ -227,8 +227,8 @@ class Renderer(Page):
             ending = f"{ending} {self.canvas.signs.dot} {took}"
         if ending:
             self.note(ending, "info" if is_good else "error")
-        if wall := wall_of(content):
-            self.note(own_shell_hint(wall, command_of(content)), "info")
+        if denial := denial_of(content):
+            self.note(own_shell_hint(denial, command_of(content)), "info")
 
     def _pause_call(self, event: events.ConfirmationAsked | events.ConfirmationAnswered) -> None:
         if isinstance(event, events.ConfirmationAsked):

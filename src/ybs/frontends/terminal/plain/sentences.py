@@ -1,4 +1,4 @@
-"""What happens, told in whole sentences: for the plain terminal."""
+"""Events in whole sentences, for the plain terminal."""
 
 from collections.abc import Callable
 from typing import assert_never
@@ -32,7 +32,7 @@ from ybs.frontends.terminal.words import (
     wrap,
 )
 from ybs.security.unicode import printable
-from ybs.session.injection import FAILED, command_of, ending_of, wall_of
+from ybs.session.injection import FAILED, command_of, denial_of, ending_of
 from ybs.tools.calls.describing import subject
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
@@ -112,7 +112,7 @@ class Sentences:
         return "\n".join(filter(None, (self._end_thought(), self._sentence(event))))
 
     def still(self, seconds: float) -> str:
-        """Say what has been going on for so long."""
+        """Return a sentence about the long-running activity."""
         time = f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
         if not self._calls:
             return f"Still working, {time}."
@@ -229,8 +229,8 @@ class Sentences:
         ending, _ = ending_of(content)
         if ending and not content.startswith(FAILED):
             ending = f"{ending}, after {duration(self._watch.worked_seconds)}"
-        wall = wall_of(content)
-        hint = fold_line(own_shell_hint(wall, command_of(content)) + ".") if wall else ""
+        denial = denial_of(content)
+        hint = fold_line(own_shell_hint(denial, command_of(content)) + ".") if denial else ""
         return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending)), hint]))
 
     def _end_sentence(self, event: events.TurnFinished) -> str:

@@ -38,7 +38,7 @@ class PromptDraft(Buffer):
         return NO_COMMAND + words if is_hidden else words
 
     def take(self) -> str:
-        """Return what is typed, remember it and begin anew; "" where nothing is typed."""
+        """Return the typed text, remember it and clear the draft; "" if nothing is typed."""
         if words := self.words:
             self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()

@@ -239,7 +239,7 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
 
 
 def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
-    """Say in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
+    """Return in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
     preview, name = question.preview, question.call.name
     if question.choices is not None:
         if name.startswith("mcp__"):  # a server's own question, whose title names it
@@ -309,7 +309,7 @@ def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
 
 
 def _how(question: Question | OpenQuestion, *, with_network: bool) -> str:
-    """Say what a yes means for the network, where that is the point."""
+    """Return the effect of a yes on the network, if the question is about it."""
     if with_network:
         return ", with network"
     return ", without network" if question.needs_network else ""
@@ -410,12 +410,12 @@ def grant_text(question: Question | OpenQuestion, *, with_network: bool = False)
 
 
 def withheld_text(question: Question) -> str:
-    """Say why "always" is not offered; empty where it is."""
+    """Return why "always" is not offered; empty where it is."""
     return f'"Always" is not offered: {printable(question.withheld)}' if question.withheld else ""
 
 
 def answer_text(answer: Answer, question: Question) -> str:
-    """Say what was answered, for the record on the screen."""
+    """Return the answer as text, for the record on the screen."""
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)

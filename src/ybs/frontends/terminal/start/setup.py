@@ -33,7 +33,7 @@ from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
 
 if TYPE_CHECKING:
-    from ybs.providers.knock import Knock
+    from ybs.providers.probe import ProbeResult
     from ybs.providers.registry import Provider
 
 
@@ -75,7 +75,7 @@ def set_up(host: Host, read: Read = ask_late, *, using: str = "") -> bool:
 
 
 def settings_in_use(host: Host) -> Settings:
-    """Return what the settings say of the model."""
+    """Return a line about the configured model."""
     from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
@@ -192,7 +192,7 @@ class _Choice:
         self._has_ready = offers[0].is_ready
 
     def run(self) -> Settings | None:
-        """Return what was chosen, or None to look again. Raises EOFError for leaving."""
+        """Return the choice, or None to look again. Raises EOFError for leaving."""
         if self._using:
             say(f"In use: {self._using}.\n")
         if self._has_ready or self._using:
@@ -265,7 +265,7 @@ _NOT_LISTED = "Please type a number or a name from the list; the beginning of a 
 
 
 def starter_facts() -> str:
-    """Say what the starter model takes."""
+    """Return the size and memory of the starter model, in words."""
     from importlib.util import find_spec
 
     runs = "runs here" if find_spec("xllamacpp") else "needs pip install 'ybs[local]'"
@@ -360,7 +360,7 @@ def ask_model(host: Host, name: str, read: Read) -> Settings:
 
 def _accepted_key(host: Host, provider: "Provider", key: str, read: Read) -> str:
     """Try a key at its provider, and ask for another until none is refused. Empty: the person gave up."""
-    from ybs.providers.knock import try_key
+    from ybs.providers.probe import try_key
 
     while key and (found := asyncio.run(try_key(host, provider, key))).state != "open":
         if found.state != "locked":
@@ -386,7 +386,7 @@ def _model_at(endpoint: str, key: str, read: Read) -> tuple[str, str]:
     """Return a model of the server at this address, as the person chooses it, and the key that it took."""
     from ybs.providers.wires import clean_endpoint
 
-    found, key = _knocked(endpoint, clean_endpoint(endpoint, "openai"), read, key)
+    found, key = _probed(endpoint, clean_endpoint(endpoint, "openai"), read, key)
     return _one_of(found.models, read), key
 
 
@@ -394,11 +394,11 @@ def _one_of(names: Sequence[str], read: Read) -> str:
     return _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
 
 
-def _knocked(endpoint: str, address: str, read: Read, key: str = "") -> tuple["Knock", str]:
+def _probed(endpoint: str, address: str, read: Read, key: str = "") -> tuple["ProbeResult", str]:
     """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
-    from ybs.providers.knock import knock
+    from ybs.providers.probe import probe
 
-    while (found := asyncio.run(knock(endpoint, key))).state == "locked":
+    while (found := asyncio.run(probe(endpoint, key))).state == "locked":
         say("The server refused this key." if key else f"{address} answers, but it needs a key.")
         if not (key := _read_key(read, "Key")):
             break

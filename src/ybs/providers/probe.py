@@ -1,4 +1,4 @@
-"""Asking a server that the person named whether it is there, whether it wants a key, and which models it has."""
+"""Probe a server: whether it answers, whether it needs a key, and its models."""
 
 import asyncio
 from typing import Final, Literal, TypeAlias
@@ -24,7 +24,7 @@ PATIENCE: Final = Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, lat
 State: TypeAlias = Literal["open", "locked", "odd", "silent"]
 
 
-class Knock(Struct, frozen=True):
+class ProbeResult(Struct, frozen=True):
     """What a server answered: the names of its models, or why there are none."""
 
     state: State
@@ -32,7 +32,7 @@ class Knock(Struct, frozen=True):
     why: str = ""
 
 
-async def knock(endpoint: str, key: str = "") -> Knock:
+async def probe(endpoint: str, key: str = "") -> ProbeResult:
     """Ask an OpenAI-compatible server for its models, with a key where there is one. Raises ConfigError for what is not an address."""
     address = clean_endpoint(endpoint, "openai")
     host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
@@ -47,22 +47,22 @@ async def knock(endpoint: str, key: str = "") -> Knock:
     return await _listed(client, ModelListing())
 
 
-async def try_key(host: Host, provider: Provider, key: str) -> Knock:
+async def try_key(host: Host, provider: Provider, key: str) -> ProbeResult:
     """Ask a provider for its models with a key, sent as a session would send it. Raises ConfigError."""
     client = client_of(host, replace(provider, api_key=key), Config(), patience=PATIENCE)
     return await _listed(client, adapter_of(provider.wire).listing)
 
 
-async def _listed(client: HttpClient, listing: ModelListing) -> Knock:
+async def _listed(client: HttpClient, listing: ModelListing) -> ProbeResult:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             found = await find_models(client, listing)
     except AuthError as error:
-        return Knock("locked", why=str(error))
+        return ProbeResult("locked", why=str(error))
     except (ProviderDown, TimeoutError) as error:
-        return Knock("silent", why=str(error))
+        return ProbeResult("silent", why=str(error))
     except ModelError as error:
-        return Knock("odd", why=str(error))
+        return ProbeResult("odd", why=str(error))
     finally:
         await client.aclose()
-    return Knock("open", tuple(name for name in found if answers_in_words(name)))
+    return ProbeResult("open", tuple(name for name in found if answers_in_words(name)))
