@@ -20,12 +20,7 @@ from ybs.repo_map.protocol import MapAnswer, MapRequest
 from ybs.security.paths.roots import Roots
 from ybs.session.options import Options
 from ybs.session.settings import environment_of
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.trust.settings import load
 
 GOOD = MapAnswer(text="src/app.py", files=("src/app.py",), tokens=5, sources=9)

@@ -11,13 +11,7 @@ import pytest
 
 from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-)
+from scripted import AnthropicServer, HttpError, Interrupted, OllamaServer, OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import TurnFinished

@@ -284,9 +284,7 @@ async def test_a_copy_that_cannot_be_looked_at_stays_to_be_read(
     assert copies.environment.roots.resolve(f"{overlay.folder}/b").read_text() == "its\n"
 
 
-async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(
-    project: Path,
-) -> None:
+async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(project: Path) -> None:
     copies = Copies(project, {"safety.mode": "bypass"})
     write(project, ".gitignore", "node_modules\n")
     write(project, "node_modules/lib", "of the project\n")

@@ -11,7 +11,7 @@ from msgspec import Raw
 from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
 from ybs.checkpoints.contents import NoRoom
-from ybs.conductor import copying
+from ybs.conductor import contents as copying
 from ybs.conductor.origin import ParentProject
 from ybs.conductor.overlay import Conflicts, Overlay
 from ybs.conductor.workplaces import Isolation
@@ -182,11 +182,7 @@ async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project
     command = f"grep -q '\"file_path\":\"{project}/a\"' && echo '{said}' || exit 0"
     cast = Cast([BOTH, "done"], one=[write("a", "1"), "1"], two=["2"])
     session, _ = opened(
-        project,
-        cast.model,
-        mode="auto",
-        confirm=confirm,
-        overrides=with_hook(command, "Write"),
+        project, cast.model, mode="auto", confirm=confirm, overrides=with_hook(command, "Write")
     )
     async with session:
         await session.send("go")

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from replies import shown
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    OllamaServer,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, HttpError, OllamaServer, OpenAIServer, ScriptedServer
 from session.test_routed import open_routed, reply_to, session_store
 from ybs.core.envelope import Envelope
 from ybs.core.events import Noticed, ToolStarted, UserSaid

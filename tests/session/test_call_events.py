@@ -90,9 +90,7 @@ async def test_files_that_were_written_edited_and_deleted_are_told_as_they_were_
     told = [each.changes for each in events.of(ToolFinished)]
     assert told == [(made,), (edited,), (), (), (deleted,)]
     stored = [line.get("changes", []) for line in lines_of(name) if line["type"] == "tool_result"]
-    assert stored[0] == [
-        {"path": "new/a.py", "before": None, "after": first, "added": 2},
-    ]
+    assert stored[0] == [{"path": "new/a.py", "before": None, "after": first, "added": 2}]
     assert b"@@" not in (this_host().sessions_folder / f"{name}.jsonl").read_bytes()
     async with OpenAIServer([]) as server:
         resumed, _ = open_session(server, resume=name)

@@ -199,10 +199,7 @@ def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> 
 
 
 def test_a_check_finds_whatever_else_stops_a_start(
-    home: Path,
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It holds for the whole process.
     monkeypatch.setattr("ybs.security.incognito.leave_no_dump", lambda: None)

@@ -16,13 +16,7 @@ from typing import Any
 import pytest
 
 from hosts import host_at
-from scripted import (
-    AnthropicServer,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, Interrupted, OllamaServer, OpenAIServer, ScriptedServer
 from ybs.config.host import Host
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError
@@ -30,12 +24,7 @@ from ybs.core.events import Event, TurnFinished
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question, Request
 from ybs.session.session import Session
-from ybs.testing import (
-    ScriptedConfirm,
-    ScriptedModel,
-    answer,
-    call,
-)
+from ybs.testing import ScriptedConfirm, ScriptedModel, answer, call
 
 pytestmark = pytest.mark.integration
 

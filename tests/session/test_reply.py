@@ -54,7 +54,7 @@ async def test_real_commands_that_need_a_terminal_say_so_elsewhere(playing):
             assert there.terminal == TerminalActions()
             said[line] = shown(there)
     assert {line for line, text in said.items() if f"{line} needs a terminal." in text} == {
-        *("/doctor", "/setup", "/copy", "/quit", "/qui"),
+        *("/doctor", "/setup", "/copy", "/quit", "/qui")
     }
     assert said["!!ls"].startswith("!! needs a terminal.")
     assert said["/undo"].splitlines()[-1] == "For your next prompt: go"

@@ -10,12 +10,7 @@ import msgspec
 import pytest
 
 from opened import events_to
-from scripted import (
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-)
+from scripted import HttpError, Interrupted, OllamaServer, OpenAIServer
 from ybs import Session
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError

@@ -375,12 +375,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def _roots_of(
-    folder: Path,
-    loaded: Loaded,
-    permissions: Permissions,
-    blocked: Sequence[str],
-    *,
-    is_copy: bool,
+    folder: Path, loaded: Loaded, permissions: Permissions, blocked: Sequence[str], *, is_copy: bool
 ) -> Roots:
     host = loaded.host
     if is_copy:

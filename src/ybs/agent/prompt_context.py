@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.context.project import system_information
 from ybs.context.prompt import FACTS, Section, framed_of, system_prompt
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, UserMessage
@@ -256,7 +257,7 @@ class PromptContext(Guard):
         now = self._masked(self._read(lambda _note: None)) if self.sections else []
         changed = [each for each in now if told.get((each.name, each.source)) != each.text]
         if self.is_short:
-            from ybs.context.brief import WHOLE_CHARS
+            from ybs.context.prompt import WHOLE_CHARS
 
             changed = [each for each in changed if len(each.text) <= WHOLE_CHARS]
         texts = [_NEW_RULES, *map(framed_of, changed)] if changed else []
@@ -272,7 +273,7 @@ class PromptContext(Guard):
 
     def brief(self, words: str) -> str:
         """Return what goes with these words of the person's, for a model that gets the short form: the date where it matters."""
-        from ybs.context.brief import asks_for_date, brief_of
+        from ybs.context.prompt import asks_for_date, brief_of
 
         day = f"Today: {date.today().isoformat()}" if asks_for_date(words) else ""
         return "\n".join(filter(None, [day, brief_of(self.documents, words)]))
@@ -336,14 +337,11 @@ class PromptContext(Guard):
             await self._mapper.aclose()
 
     def _facts(self) -> list[Section]:
-        from ybs.context.machine import system_information
-
-        name, most = (self._model.name, self._model.max_tokens) if self._model else ("", 0)
-        facts = (
-            []
-            if self.is_short
-            else [system_information(VERSION, self._provider, name, self._window, most)]
-        )
+        facts: list[Section] = []
+        if not self.is_short:
+            name, most = (self._model.name, self._model.max_tokens) if self._model else ("", 0)
+            said = system_information(VERSION, self._provider, name, self._window, most)
+            facts.append(Section(name="system", text=said))
         if line := self.project.line:
             facts.append(Section(name="project", text=line))
         if self._commands and not self.is_short:

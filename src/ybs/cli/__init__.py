@@ -203,10 +203,6 @@ def run_named(arguments: "Namespace") -> int:
         return serve(options, arguments.tools)
     if arguments.subcommand in ("web", "gateway"):
         return serve_people(arguments, options)
-    if arguments.subcommand == "router":
-        from ybs.frontends.subcommands.router_stats import router
-
-        return router(arguments, options)
     from ybs.frontends.subcommands.commands import run_subcommand
 
     return run_subcommand(arguments, options)
@@ -304,7 +300,7 @@ def call_tool(arguments: "Namespace") -> int:
 
     confirm = None
     if not arguments.yes and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        from ybs.frontends.terminal.questions.ask import ask as confirm
+        from ybs.frontends.terminal.questions.late import ask as confirm
 
     options = session_options(arguments)
     return call(options, arguments.name, arguments.json, is_yes=arguments.yes, confirm=confirm)

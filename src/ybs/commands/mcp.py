@@ -44,11 +44,11 @@ async def show_servers(session: Session, argument: str) -> Reply:
     }
     each = servers.connections.get(name.strip() if word in actions else argument)
     if each is None:
-        return Reply(text=_USAGE, is_error=True)
+        return Reply.error(_USAGE)
     try:
         return await actions[word](session, each) if word in actions else _details(session, each)
     except ToolError as error:
-        return Reply(text=told(error), is_error=True)
+        return Reply.error(told(error))
 
 
 def server_names(session: Session) -> list[str]:
@@ -111,7 +111,7 @@ async def _trust(session: Session, each: Connection) -> Reply:
     try:
         each.approve()
     except (ConfigError, OSError) as error:
-        return Reply(text=f"The approval could not be kept: {error}", is_error=True)
+        return Reply.error(f"The approval could not be kept: {error}")
     return Reply(text=f"Used as they are now: {names}.")
 
 
@@ -130,7 +130,7 @@ async def _logout(session: Session, each: Connection) -> Reply:
     try:
         had_login = await asyncio.to_thread(session.environment.mcp.logout, each.server)
     except ConfigError as error:
-        return Reply(text=told(error), is_error=True)
+        return Reply.error(told(error))
     if not had_login:
         return Reply(text=f"You were not logged in to {name}.")
     await each.aclose()
@@ -165,11 +165,11 @@ def _sending(each: Connection, prompt: ServerPrompt) -> Run:
         given = _arguments(prompt, argument)
         missing = [a.name for a in prompt.arguments if a.is_required and not given.get(a.name)]
         if missing:
-            return Reply(text=f"It needs {', '.join(missing)}.", is_error=True)
+            return Reply.error(f"It needs {', '.join(missing)}.")
         try:
             words = await (await each.link()).prompt(prompt.name, given)
         except ToolError as error:
-            return Reply(text=str(error), is_error=True)
+            return Reply.error(str(error))
         return Reply(shared=await session.parts.composer.compose(words, ""))
 
     return run

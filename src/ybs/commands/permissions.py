@@ -37,15 +37,15 @@ def _add_folders(session: Session, argument: str) -> Reply:
     try:
         folder = session.host.expand(argument.strip("\"'"), session.folder).resolve()
     except (ValueError, RuntimeError):  # no name of a folder, or links in a circle
-        return Reply(text=f"{argument} is not a folder.", is_error=True)
+        return Reply.error(f"{argument} is not a folder.")
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        return Reply(text=f"{short(str(folder))} {what}.", is_error=True)
+        return Reply.error(f"{short(str(folder))} {what}.")
     if roots.is_blocked(str(folder)):
         text = (
             f"{short(str(folder))} cannot be added: keys, passwords or ybs's own files are there."
         )
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     if roots.holds(folder):
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
@@ -102,7 +102,7 @@ def answer(
         case "remove", number if number.isdecimal():
             return _remove(policy, loaded, int(number))
         case _:
-            return Reply(text=f"Usage:\n{USAGE}", is_error=True)
+            return Reply.error(f"Usage:\n{USAGE}")
 
 
 def _listing(policy: "Policy", loaded: "Loaded") -> Reply:
@@ -149,11 +149,11 @@ def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
 def _remove(policy: "Policy", loaded: "Loaded", number: int) -> Reply:
     rules = policy.rules.listed
     if not 1 <= number <= len(rules):
-        return Reply(text=f"There is no rule {number}; /permissions lists them.", is_error=True)
+        return Reply.error(f"There is no rule {number}; /permissions lists them.")
     rule = rules[number - 1]
     if rule.origin == "settings" and not _write(loaded, rule, is_wanted=False):
         place = _place(rule, loaded)
-        return Reply(text=f"{rule.text} stands in {place}. Remove it there.", is_error=True)
+        return Reply.error(f"{rule.text} stands in {place}. Remove it there.")
     policy.rules.remove(rule)
     return Reply(text=f"Removed: {rule.text} ({_place(rule, loaded)})")
 

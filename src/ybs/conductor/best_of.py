@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.agent.model_choice import AUTO, routed
-from ybs.agent.routed import run_check
+from ybs.agent.routed import Checked, run_check
 from ybs.conductor.home import Home
 from ybs.conductor.models import ChosenModel
 from ybs.conductor.overlay import Overlay, Seen
@@ -18,7 +18,6 @@ from ybs.core.envelope import MAIN
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Noticed
 from ybs.core.wording import plural
-from ybs.router.ensemble import Checked
 from ybs.router.feedback import CHECKED, STUMBLED
 from ybs.router.model import RoutedModel
 from ybs.router.store import Signal
@@ -200,9 +199,9 @@ class BestOf:
         signal = None
         if attempt.checked is not None:
             reward = float(attempt.checked.is_good)
-            signal = Signal(name="check", reward=reward, weight=CHECKED)
+            signal = Signal("check", reward, CHECKED)
         elif best is not None and attempt.report.is_done:
-            signal = Signal(name="changed nothing", reward=0.0, weight=STUMBLED)
+            signal = Signal("changed nothing", 0.0, STUMBLED)
         if signal is not None:
             await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)

@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from ybs.agent.user_hooks.names import KNOWN
+from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind

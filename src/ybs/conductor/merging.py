@@ -113,10 +113,7 @@ def _with_mode(content: State, before: State, ours: State, after: State) -> "Sta
 
 
 def steps_to(
-    roots: Roots,
-    fates: Mapping[str, State],
-    found: Mapping[str, State],
-    clashes: dict[str, Clash],
+    roots: Roots, fates: Mapping[str, State], found: Mapping[str, State], clashes: dict[str, Clash]
 ) -> dict[str, RestoreStep]:
     """Return what is to be done to bring the project's paths to their fates, by absolute path.
 

@@ -9,8 +9,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.contents import moved_text
-from ybs.conductor.copying import Copied, Copying
+from ybs.conductor.contents import Copied, Copying, moved_text
 from ybs.conductor.home import Home, Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.models import ChosenModel

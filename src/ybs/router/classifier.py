@@ -104,11 +104,7 @@ def _has_trace(text: str) -> bool:
 
 #: Words and pairs of words that speak for a kind, and how much.
 _SIGNS: Final[tuple[tuple[TaskKind, float, str], ...]] = (
-    (
-        "explain",
-        2.0,
-        "explain explains explanation describe summarize summarise understand review",
-    ),
+    ("explain", 2.0, "explain explains explanation describe summarize summarise understand review"),
     ("explain", 1.5, "what how why where which"),
     (
         "fix",
@@ -126,11 +122,7 @@ _SIGNS: Final[tuple[tuple[TaskKind, float, str], ...]] = (
         2.5,
         "refactor refactoring rename renames extract cleanup clean_up simplify restructure deduplicate split inline move",
     ),
-    (
-        "test",
-        2.2,
-        "test tests testing pytest jest fixture fixtures mock mocks coverage unittest",
-    ),
+    ("test", 2.2, "test tests testing pytest jest fixture fixtures mock mocks coverage unittest"),
     (
         "docs",
         2.5,

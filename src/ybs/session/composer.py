@@ -39,10 +39,7 @@ class Composer:
     """
 
     def __init__(
-        self,
-        attacher: "Callable[[Emit], Attacher]",
-        tell: Emit,
-        hooks: "UserHooks | None" = None,
+        self, attacher: "Callable[[Emit], Attacher]", tell: Emit, hooks: "UserHooks | None" = None
     ) -> None:
         self._attacher, self._tell, self.hooks = attacher, tell, hooks
         #: The words for the running turn.

@@ -24,10 +24,7 @@ FOR_COMMANDS = (
         "ybs.security.commands.syntax",
         "ybs.security.commands.wrappers",
     ),
-    *(
-        "ybs.security.policy.scopes",
-        "ybs.security.commands.dangers",
-    ),
+    *("ybs.security.policy.scopes", "ybs.security.commands.dangers"),
     *("ybs.security.policy.command_case", "ybs.security.paths.autorun_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),
 )

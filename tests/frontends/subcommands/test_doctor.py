@@ -15,7 +15,7 @@ from hosts import this_host
 from serving import serving
 from ybs import cli
 from ybs.frontends.subcommands import doctor
-from ybs.frontends.subcommands.finding import Finding, install, summary, write_findings
+from ybs.frontends.subcommands.doctor import Finding, install, summary, write_findings
 from ybs.security.sandbox.sandbox import Sandbox
 
 KEY = "sk-" + "abcdefgh" * 4
@@ -220,9 +220,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert found["starter model"]["state"] == "ok"
 
 
-def test_a_chosen_server_that_does_not_run_is_needed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_chosen_server_that_does_not_run_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = "http://127.0.0.1:1"
     found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint, "-m", "x")
     provider = found["provider ollama"]
@@ -255,9 +253,7 @@ def test_the_chosen_model_is_looked_for_on_this_machine_only(
 def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "dnf"
-    )
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda name: name == "dnf")
     why = "bubblewrap is not installed for the whole system; landlock stands in for it"
     assert doctor.fix_for_backend(why) == "sudo dnf install bubblewrap"
     broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
@@ -271,7 +267,7 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     assert (
         doctor.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
     )
-    monkeypatch.setattr("ybs.frontends.subcommands.finding.is_installed", lambda _name: False)
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda _name: False)
     assert install("git") == "install git"
 
 
@@ -319,9 +315,7 @@ def test_what_is_wrong_with_folders_is_said(
 def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "apk"
-    )
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda name: name == "apk")
     monkeypatch.setattr(doctor, "trusted_program", lambda *_, **__: None)
     monkeypatch.setattr("ybs.tools.searching.ripgrep.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)

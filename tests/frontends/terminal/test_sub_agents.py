@@ -131,11 +131,7 @@ def headless(
         settings = {"provider": "openai", "endpoint": server.url, "model": "m"}
         options = Options.of(project, {**settings, "sandbox": False})
         return run_once(
-            options,
-            prompt="go",
-            output_format=output_format,
-            is_verbose=is_verbose,
-            opener=opener,
+            options, prompt="go", output_format=output_format, is_verbose=is_verbose, opener=opener
         )
 
 

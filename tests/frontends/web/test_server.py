@@ -20,7 +20,7 @@ from timing import takes_at_most
 from web_pages import Web, web
 from ybs.core.errors import YbsError
 from ybs.core.events import TextStreamed
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError
 from ybs.frontends.web import gate
 from ybs.frontends.web.access import Password, WebLogins
 from ybs.frontends.web.command import place_of, serving

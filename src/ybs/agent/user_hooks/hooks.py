@@ -13,12 +13,16 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.agent.user_hooks.answers import HookAnswer, failed, merged, read_answer
-from ybs.agent.user_hooks.definitions import EventName, Hook
-from ybs.agent.user_hooks.names import (
+from ybs.agent.user_hooks.definitions import (
+    EventName,
+    Hook,
+    HookAnswer,
+    failed,
+    merged,
     names_of,
     names_of_kind,
     own_arguments,
+    read_answer,
     shown_arguments,
     shown_name,
 )

@@ -140,10 +140,7 @@ class _Permission:
             is_apart = wish.folder and Path(wish.folder) != roots.folder
             detail = f"in {wish.folder}" if is_apart else ""
             return Subject(
-                command=wish.command,
-                detail=detail,
-                is_elsewhere=True,
-                only_reads=self._only_reads,
+                command=wish.command, detail=detail, is_elsewhere=True, only_reads=self._only_reads
             )
         is_write = self.effect != "read"
         found = [roots.resolve(path, is_write=is_write) for path in wish.paths]

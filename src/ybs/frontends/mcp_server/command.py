@@ -32,8 +32,7 @@ from ybs.core.ports import Effect, Tool
 from ybs.core.remedies import Remedy
 from ybs.core.wording import listed
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import noticed, tell, warn
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError, noticed, tell, warn
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.json_rpc import MOST_BYTES, LineReader
 from ybs.frontends.mcp_server.server import ToolServer, confirm

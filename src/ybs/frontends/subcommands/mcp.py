@@ -16,9 +16,15 @@ from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import tell, warn, write, write_cut, write_json
-from ybs.frontends.headless.prompt import UsageError
-from ybs.security.gate import ask_line
+from ybs.frontends.headless.output import (
+    UsageError,
+    agrees,
+    tell,
+    warn,
+    write,
+    write_cut,
+    write_json,
+)
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
@@ -363,11 +369,3 @@ def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[s
         except BadServer as error:
             tell(f"{name} in {place} is left out: {error}.")
     return True
-
-
-def agrees(question: str) -> bool:
-    """Ask the person on the terminal."""
-    try:
-        return ask_line(question).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False

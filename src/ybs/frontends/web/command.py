@@ -17,8 +17,7 @@ from starlette.types import ASGIApp
 
 from ybs.config import private_file
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.output import tell, warn, write
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError, tell, warn, write
 from ybs.frontends.headless.run import SIGNALS
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
@@ -399,7 +399,7 @@ class Followed(Sender):
         tab = line.tab if isinstance(line, PageLine) else ""
         ref = line.ref if isinstance(line, PageLine) else ""
         if isinstance(result, YbsError):
-            record = reply_of(Reply(text=told(result), is_error=True), line.text)
+            record = reply_of(Reply.error(told(result)), line.text)
         elif isinstance(result, Reply):
             record = reply_of(result, line.text)
         elif result.plan and result.finished.reason == "done" and not self.session.inbox.has_more:

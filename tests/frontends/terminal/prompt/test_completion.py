@@ -88,16 +88,7 @@ async def test_a_path_is_completed_in_the_words(completer: YbsCompleter):
 
 
 async def test_nothing_pops_up_elsewhere(completer: YbsCompleter):
-    texts = (
-        "",
-        "hello",
-        "me@cart",
-        "@cart and",
-        "x /mode",
-        "one\n/mo",
-        "!cat @cart",
-        "!cat ca",
-    )
+    texts = ("", "hello", "me@cart", "@cart and", "x /mode", "one\n/mo", "!cat @cart", "!cat ca")
     popped = [text for text in texts if await offered(completer, text)]
     assert popped == []
 

@@ -323,9 +323,7 @@ def test_what_goes_before_the_choice_is_named(
 
 
 def test_forty_columns_break_no_word(
-    servers: list[NearServer],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    servers: list[NearServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "40")
@@ -340,10 +338,7 @@ def test_forty_columns_break_no_word(
 
 @pytest.mark.parametrize(
     ("answer", "asks", "words"),
-    [
-        ("2", True, "Edits are asked about."),
-        ("1", False, "Edits are made without asking."),
-    ],
+    [("2", True, "Edits are asked about."), ("1", False, "Edits are made without asking.")],
 )
 def test_whether_edits_are_asked_about_is_asked_once(
     servers: list[NearServer],

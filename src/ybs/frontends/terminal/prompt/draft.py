@@ -81,11 +81,7 @@ class PromptDraft(Buffer):
             self.give(text)
 
     def insert_text(
-        self,
-        data: str,
-        overwrite: bool = False,
-        move_cursor: bool = True,
-        fire_event: bool = True,
+        self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True
     ) -> None:
         """Insert what is typed; a command takes the place of words that were put here and not touched since."""
         is_untouched = self.text and self.text == self._given and self.document.is_cursor_at_the_end

@@ -20,14 +20,7 @@ from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.words import (
-    cells,
-    fold,
-    one_line,
-    shorten,
-    wrap_marked,
-    wrap_words,
-)
+from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 

@@ -19,8 +19,7 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.subcommands.tools import WEB, install
-from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
-from ybs.frontends.terminal.start.edits import choose_edits
+from ybs.frontends.terminal.questions.late import ask_late, ask_secret, say, says_yes, show
 from ybs.frontends.terminal.start.offers import (
     PAGE,
     STARTER,
@@ -30,7 +29,6 @@ from ybs.frontends.terminal.start.offers import (
     offer_of,
     order,
 )
-from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
 
@@ -81,11 +79,7 @@ def settings_in_use(host: Host) -> Settings:
     from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
-    return {
-        "llm.provider": llm.provider,
-        "llm.model": llm.model,
-        "llm.endpoint": llm.endpoint,
-    }
+    return {"llm.provider": llm.provider, "llm.model": llm.model, "llm.endpoint": llm.endpoint}
 
 
 def choose(
@@ -460,3 +454,36 @@ def _pick(names: Sequence[str], read: Read) -> str:
         if (place := meant(word, names)) is not None:
             return names[place]
         say(_NOT_LISTED)
+
+
+KEY = "safety.ask_before_edits"
+MODE_ASK = """\
+Unasked: any command, with the project read-only and no network, and edits of files that the model has read.
+ybs asks before a command writes or uses the network, and before files are created or deleted."""
+CHOICES = (
+    ("edit without asking", "you see each change, and /undo takes it back"),
+    ("ask before each edit", ""),
+)
+
+
+def choose_edits(host: Host, read: Read) -> None:
+    """Ask, and write the answer down; nothing is asked where the settings say it already. Raises ConfigError."""
+    from ybs.trust.settings import load
+
+    say(f"{MODE_ASK}\n")
+    if load(host, folder=Path.cwd()).origins[KEY].layer != "default":
+        return
+    names = [name for name, _ in CHOICES]
+    show(CHOICES)
+    try:
+        while (
+            place := meant(read("Files that the model has read: 1 or 2? ").strip(), names)
+        ) is None:
+            say("Please type 1 or 2.")
+    except (EOFError, KeyboardInterrupt):
+        say("")
+        return
+    write_settings({KEY: place == 1}, host.user_config_file)
+    say(
+        f"{('Edits are made without asking', 'Edits are asked about')[place]}. Change it with {KEY}.\n"
+    )
