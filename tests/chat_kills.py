@@ -21,16 +21,16 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "decided": (f"{GATEWAY}.turns", "Turns.enqueue", "before"),
     "enqueued": (f"{GATEWAY}.turns", "Turns.enqueue", "after"),
     "taken": (f"{GATEWAY}.turns", "Turns.run", "before"),
-    "beginning": (f"{GATEWAY}.chats", "Beginning.before_turn", "before"),
+    "beginning": (f"{GATEWAY}.chats", "_Beginning.before_turn", "before"),
     "noted": (f"{GATEWAY}.chats", "Chats.began", "after"),
-    "begun": (f"{GATEWAY}.chats", "Beginning.before_turn", "after"),
+    "begun": (f"{GATEWAY}.chats", "_Beginning.before_turn", "after"),
     "answered": (f"{GATEWAY}.outbox", "Outbox.post", "before"),
     "posted": (f"{GATEWAY}.outbox", "Outbox.post", "after"),
     "sending": (f"{GATEWAY}.telegram", "Telegram.send", "before"),
     "sent": (f"{GATEWAY}.telegram", "Telegram.send", "after"),
     "edited": (f"{GATEWAY}.telegram", "Telegram.edit", "after"),
-    "writing": (f"{GATEWAY}.store", "Store.do", "before"),
-    "written": (f"{GATEWAY}.store", "Store.do", "after"),
+    "writing": (f"{GATEWAY}.store", "GatewayStore.do", "before"),
+    "written": (f"{GATEWAY}.store", "GatewayStore.do", "after"),
     **{
         kind: ("ybs.session.session", "Session.emit", kind)
         for kind in (
@@ -98,8 +98,8 @@ def _read_trap(*_: Any) -> None:
 
 
 if __name__ == "__main__":
-    for module, _, _ in POINTS.values():
-        import_module(module)  # a signal may come in the midst of it
+    for each in POINTS:
+        _wrap(each)  # before anything holds on to what is called there
     signal.signal(signal.SIGCONT, _read_trap)
     _read_trap()
     if (Path.home() / "trap").read_text().startswith("newer"):
