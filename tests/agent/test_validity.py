@@ -68,5 +68,5 @@ async def test_the_problem_stands_behind_the_result_of_the_change():
         assert isinstance(last, ToolResult)
         return last.output
 
-    assert await sent(b'{"path":"a.json"}') == "Written.\n(a.json! Mend it.)"
+    assert await sent(b'{"path":"a.json"}') == "Written.\n(a.json! Fix it.)"
     assert "Mend" not in await sent(b"[]")

@@ -55,11 +55,11 @@ def test_the_folders_above_the_project_do_not_count(tmp_path: Path):
 def test_what_is_hidden_in_a_home_folder_is_asked_about_where_that_is_the_project(home: Path):
     roots = Roots(this_host(), home)
     for path in (".cargo/env", ".bashrc.d/x", ".local/bin/git", ".new"):
-        assert roots.runs_later(home / path) == path.partition("/")[0]
-    assert roots.runs_later(home / "notes" / ".config" / "x") == ""
+        assert roots.autorun_part(home / path) == path.partition("/")[0]
+    assert roots.autorun_part(home / "notes" / ".config" / "x") == ""
     inside = home / ".dotfiles"
     inside.mkdir()
-    assert Roots(this_host(), inside).runs_later(inside / ".x") == ""
+    assert Roots(this_host(), inside).autorun_part(inside / ".x") == ""
 
 
 def test_a_folder_that_was_added_counts_from_its_own_top(project: Path, tmp_path: Path):

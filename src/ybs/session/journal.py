@@ -133,7 +133,9 @@ class Journal:
         if isinstance(event, PASSING) and not (
             isinstance(event, events.RequestStarted) and event.decision
         ):
-            return self.printing.add(event, agent) if isinstance(event, events.ToolPrinted) else event
+            return (
+                self.printing.add(event, agent) if isinstance(event, events.ToolPrinted) else event
+            )
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)
