@@ -11,7 +11,7 @@ from opened import Open
 from processes import names_in
 from scripted import OpenAIServer
 from ybs.core.errors import YbsError
-from ybs.core.events import UserSaid
+from ybs.core.events import ToolPrinted, UserSaid
 from ybs.core.messages import UserMessage
 from ybs.session.injection import denial_of, ending_of
 from ybs.session.own_commands import OwnRun
@@ -49,6 +49,20 @@ async def test_it_is_run_by_the_persons_shell_and_the_model_sees_nothing(project
         )
         assert shell.ran == [("sudo true", project)]
         assert (events.events, list(session.conversation.messages), server.requests) == ([], [], [])
+        await session.close()
+
+
+@pytest.mark.integration
+async def test_what_a_command_prints_is_masked_while_it_runs(open_session: Open) -> None:
+    async with OpenAIServer(["seen"]) as server:
+        session, events = open_session(server)
+        half = len(TOKEN) // 2
+        await session.handle(
+            f"!echo first; printf {TOKEN[:half]}; sleep 0.3; printf {TOKEN[half:]}"
+        )
+        printed = "".join(each.text for each in events.events if isinstance(each, ToolPrinted))
+        assert printed.startswith("first\n[ybs:secret:")
+        assert TOKEN[4:12] not in printed
         await session.close()
 
 

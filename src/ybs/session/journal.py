@@ -12,7 +12,7 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import Printing, mask, masked_event
+from ybs.session.masking import mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -65,7 +65,6 @@ class Journal:
         self.store = store
         self._firewall, self._tell = firewall, tell
         #: What running commands print.
-        self.printing = Printing(firewall)
         self._log: Log | None = None
         self._told = ""
 
@@ -133,9 +132,7 @@ class Journal:
         if isinstance(event, PASSING) and not (
             isinstance(event, events.RequestStarted) and event.decision
         ):
-            return (
-                self.printing.add(event, agent) if isinstance(event, events.ToolPrinted) else event
-            )
+            return event
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)

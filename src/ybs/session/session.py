@@ -22,8 +22,6 @@ from ybs.core.events import (
     Event,
     SessionStarted,
     StateChanged,
-    ToolFinished,
-    ToolPrinted,
 )
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
@@ -211,22 +209,12 @@ class Session:
 
         A sub-agent has a name, and `started_by`, the id of the call that started it.
         """
-        if isinstance(event, ToolFinished):
-            self.print_rest(event.id, agent, started_by)
         event = self.journal.add(event, agent=agent, started_by=started_by)
-        if isinstance(event, ToolPrinted) and not event.text:
-            return  # it waits for the end of a word
         self.parts.runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
         self._telling.event(event, agent, started_by)
         if not isinstance(event, PASSING):
             self._telling.state()
-
-    def print_rest(self, call_id: str, agent: str = MAIN, started_by: str = "") -> None:
-        """Tell what waits of the output of a command that has ended."""
-        if text := self.journal.printing.rest(call_id, agent):
-            printed = ToolPrinted(id=call_id, text=text)
-            self._telling.event(printed, agent, started_by)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
@@ -268,9 +256,7 @@ class Session:
 
         if not command:
             return Reply.error(USAGE)
-        typed = TypedCommands(
-            self.environment, self.parts.main.recorder, self.emit, self.print_rest
-        )
+        typed = TypedCommands(self.environment, self.parts.main.recorder, self.emit)
         if not self.config.ui.answer_shell:
             return await self.running.working(
                 typed.kept(command, self.parts.composer.waiting), "A command is still running."

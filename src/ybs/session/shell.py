@@ -1,6 +1,5 @@
 """The `!command`: run what the person typed in the sandbox, for the model to read."""
 
-from collections.abc import Callable
 from itertools import count
 
 from msgspec import Raw, json
@@ -18,17 +17,10 @@ _ids = count(1)
 
 
 class TypedCommands:
-    """Runs the commands that the person typed. Nobody is asked; blocked ones are refused. `ended` is told the id of one that has ended."""
+    """Runs the commands that the person typed. Nobody is asked; blocked ones are refused."""
 
-    def __init__(
-        self,
-        environment: ToolEnvironment,
-        recorder: TurnRecorder,
-        emit: Emit,
-        ended: Callable[[str], None],
-    ) -> None:
-        self._environment, self._recorder = environment, recorder
-        self._emit, self._ended = emit, ended
+    def __init__(self, environment: ToolEnvironment, recorder: TurnRecorder, emit: Emit) -> None:
+        self._environment, self._recorder, self._emit = environment, recorder, emit
 
     async def injected(self, command: str) -> UserMessage:
         """Run the command and return what to send to the model (design section 6)."""
@@ -48,6 +40,7 @@ class TypedCommands:
         )
 
     async def _run(self, command: str) -> str:
+        from ybs.security.firewall.toolbox import StreamMask
         from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
         from ybs.tools.calls.hooks import after_change
 
@@ -61,12 +54,16 @@ class TypedCommands:
         arguments = RunShellArguments(command=command)
         shell.preview(arguments)
         await self._recorder.before_typed()
+        mask = StreamMask(environment.secrets.firewall)
+
+        def told(text: str) -> None:
+            if text:
+                self._emit(ToolPrinted(id=call_id, text=text))
+
         try:
-            ran = await shell.run(
-                arguments, lambda text: self._emit(ToolPrinted(id=call_id, text=text))
-            )
+            ran = await shell.run(arguments, lambda text: told(mask.feed(text)))
         finally:
-            self._ended(call_id)
+            told(mask.close())
             call = ToolCall(id=call_id, name=shell.name, arguments=Raw(json.encode(arguments)))
             await after_change((self._recorder,), call, "execute", ())
         said = ran.display.get("stderr") or ran.display["stdout"]

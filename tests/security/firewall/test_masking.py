@@ -102,6 +102,18 @@ def test_a_token_with_a_sign_in_it_that_tools_leave_out_is_masked(
     assert stream.feed(text) + stream.close() == masked
 
 
+def test_a_stream_lets_progress_go_at_once(firewall: Firewall) -> None:
+    stream = StreamMask(firewall)
+    assert [stream.feed(each) for each in ("..", "%", ".\r", "wai", "ting")] == [
+        "..",
+        "%",
+        ".\r",
+        "",
+        "",
+    ]
+    assert stream.close() == "waiting"
+
+
 def test_a_stream_holds_a_key_back_until_it_ends(firewall: Firewall, key: str) -> None:
     stream = StreamMask(firewall)
     shown = "".join(

@@ -175,6 +175,8 @@ class StreamMask:
         cut = len(held)
         while cut and held[cut - 1] not in _SPACE:
             cut -= 1
+        if not any(map(str.isalnum, held[cut:])):
+            cut = len(held)  # progress
         cut = _before_open_lines(held, cut)
         for begin, end in _LONG:
             place = held.rfind(begin)
