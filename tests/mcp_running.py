@@ -8,8 +8,7 @@ from typing import Any
 
 from mcp_servers import entry_of
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import Link, connected
-from ybs.tools.mcp.transport import ProcessTransport
+from ybs.tools.mcp.link import Link, ProcessTransport, connected
 from ybs.tools.shell.orphans import Mark
 from ybs.tools.shell.watch import Watch
 

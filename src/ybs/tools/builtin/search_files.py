@@ -20,8 +20,7 @@ from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.engine import Found, Scope
-    from ybs.tools.searching.excerpt import Match
+    from ybs.tools.searching.engine import Found, Match, Scope
 
 MOST_RESULTS = 2000
 MOST_CONTEXT = 20
@@ -184,7 +183,7 @@ def _matches(roots: Roots, found: "Found", start: Path, prefix: str, context: in
 
     They are opened as every file is that a model reads: by a walk that follows no link, and judged.
     """
-    from ybs.tools.searching.excerpt import matches_in  # not needed before the first call
+    from ybs.tools.searching.engine import matches_in  # not needed before the first call
 
     matches: list[Match] = []
     for path, places in found.places.items():
