@@ -15,7 +15,7 @@ from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried, Reque
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
-from ybs.providers.in_process import InProcessModel
+from ybs.providers.registry import InProcessModel
 from ybs.router.classifier import Features, features_of
 from ybs.router.model import MOST_WAIT_SECONDS, RoutedModel
 from ybs.router.overview import overview

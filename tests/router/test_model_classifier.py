@@ -11,8 +11,7 @@ from ybs.config.router import Router
 from ybs.config.schema import Config, Incognito
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
-from ybs.providers.in_process import InProcessModel
-from ybs.providers.registry import ProviderModel, create_model
+from ybs.providers.registry import InProcessModel, ProviderModel, create_model
 from ybs.router.classifier import Features, ModelClassifier, chosen_classifier
 from ybs.testing import ScriptedModel
 

@@ -16,7 +16,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.testing import RecordedHook
-from ybs.tools.builtin.update_identity import Arguments, UpdateIdentity
+from ybs.tools.builtin.memorize import Arguments, UpdateIdentity
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ybs.cli.flags import add_shared_options, whole_number
-from ybs.cli.usage import fail, new_parser, refuse_unknown
+from ybs.cli.flags import add_shared_options, fail, new_parser, refuse_unknown, whole_number
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace

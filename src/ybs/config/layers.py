@@ -13,12 +13,14 @@ from ybs.config.document import (
     LEFT_OUT,
     NOTHING_SENT,
     SettingsDocument,
+    Unusable,
     dotted,
     open_document,
+    place_of,
     profile_in,
+    read,
     visible,
 )
-from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
 from ybs.config.own_providers import CliAgent, Endpoint
 from ybs.config.paths import PROJECT_FILE

@@ -9,9 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import paths
-from ybs.config.document import SettingsDocument, complaint_of, dotted, open_document, visible
-from ybs.config.files import Unusable
-from ybs.config.keys import mask
+from ybs.config.document import (
+    SettingsDocument,
+    Unusable,
+    complaint_of,
+    dotted,
+    open_document,
+    visible,
+)
+from ybs.config.key_store import mask
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import KeyPath, Layer, Origin, find, flatten, is_list, is_object

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
-from ybs.config.key_store import SAVED, has_key, place_of
-from ybs.config.keys import find_variable
+from ybs.config.key_store import SAVED, find_variable, has_key, place_of
 from ybs.config.own_providers import Endpoint
 from ybs.config.presets import PRESETS
 from ybs.config.schema import Config

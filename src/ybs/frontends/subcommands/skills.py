@@ -8,7 +8,7 @@ from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
-    from ybs.tools.skills.skill import Skill
+    from ybs.tools.skills import Skill
 
 _MOST_DESCRIBED = 70
 _NEW = """\
@@ -82,7 +82,7 @@ def check_skills(options: "Options", *, is_json: bool) -> int:
 
 def new_skill(host: Host, name: str) -> int:
     """Make a skill in the person's folder. 1: it is there already; 2: that cannot be its name."""
-    from ybs.tools.skills.skill import FILE, is_name
+    from ybs.tools.skills import FILE, is_name
 
     if not is_name(name):
         tell(
