@@ -13,18 +13,12 @@ Usd: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 class Network(Struct, frozen=True, kw_only=True):
     """How models and MCP servers that do not run on this machine are reached."""
 
-    proxy: Annotated[
-        NotEmpty | None,
-        Meta(
-            description="The address of an HTTP proxy, `http://HOST:PORT`. Unset: that of the environment (`HTTPS_PROXY`, `NO_PROXY`, …).",
-        ),
-    ] = None
-    ca_file: Annotated[
-        NotEmpty | None,
-        Meta(
-            description="A file with certificates (PEM) that are trusted beside the system's. `SSL_CERT_FILE` is honoured too, in their place.",
-        ),
-    ] = None
+    proxy: NotEmpty | None = None
+    """The address of an HTTP proxy, `http://HOST:PORT`. Unset: that of the environment (`HTTPS_PROXY`,
+    `NO_PROXY`, …)."""
+    ca_file: NotEmpty | None = None
+    """A file with certificates (PEM) that are trusted beside the system's. `SSL_CERT_FILE` is honoured too,
+    in their place."""
 
     def __repr__(self) -> str:
         # A proxy's password must not reach a log by way of a representation.

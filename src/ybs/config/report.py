@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ybs.config import paths
+from ybs.config import agents, network, own_providers, paths, router, schema
 from ybs.config.document import (
     SettingsDocument,
     Unusable,
@@ -131,13 +131,40 @@ def json_schema() -> dict[str, Any]:
     """Make the JSON Schema (draft 2020-12) of a configuration file, for editors and other programs."""
     made = msgspec.json.schema(Config)
     definitions: dict[str, Any] = made["$defs"]
-    for definition in definitions.values():
+    words = _field_words()
+    for name, definition in definitions.items():
         definition["additionalProperties"] = False
+        for field, text in words.get(name, {}).items():
+            definition["properties"][field]["description"] = text
     root: Any = definitions.pop("Config")
     root["properties"] = {"$schema": {"type": "string"}, **root["properties"]}
     root["properties"]["profiles"]["additionalProperties"] = {"$ref": "#"}
     root["title"] = "Configuration of ybs"
     return {"$schema": SCHEMA_DIALECT, **root, "$defs": definitions}
+
+
+def _field_words() -> dict[str, dict[str, str]]:
+    """Return what stands below the fields of the settings, as their documentation, by section and field."""
+    import ast  # only to show the schema
+    from inspect import getsource
+    from itertools import pairwise
+
+    words: dict[str, dict[str, str]] = {}
+    sources = map(getsource, (schema, agents, network, own_providers, router))
+    for section in (each for source in sources for each in ast.parse(source).body):
+        if not isinstance(section, ast.ClassDef):
+            continue
+        fields = words.setdefault(section.name, {})
+        for field, below in pairwise(section.body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    fields[name] = " ".join(text.split())
+                case _:
+                    pass
+    return words
 
 
 #: Layers whose values stand in files.
