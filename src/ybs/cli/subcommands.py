@@ -1,7 +1,7 @@
 """The subcommands as tables: their lines of help, the words and options that each takes, and which action takes what."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ybs.cli.flags import add_shared_options, fail, new_parser, refuse_unknown, whole_number
 
@@ -146,236 +146,137 @@ machines there must be encryption and a password: `ybs web password` sets it.
 }
 #: The editors that `ybs setup editor` knows.
 EDITORS = ("zed", "jetbrains", "neovim", "emacs")
-#: A word or an option: its name, and what argparse is told of it. One without help is hidden.
-Argument: TypeAlias = tuple[str, dict[str, Any]]
-
-
-def _value(name: str, shown: str, text: str, **more: Any) -> Argument:
-    return name, {"metavar": shown, "help": text, **more}
-
-
-def _word(name: str, shown: str, text: str) -> Argument:
-    return _value(name, shown, text, nargs="?")
-
-
-def _words(shown: str, text: str, name: str = "words") -> Argument:
-    return _value(name, shown, text, nargs="*")
-
-
-def _several(name: str, shown: str, text: str, **more: Any) -> Argument:
-    return _value(name, shown, text, action="append", default=[], **more)
-
-
-def _switch(name: str, text: str) -> Argument:
-    return name, {"action": "store_true", "help": text}
-
-
-def _choice(name: str, choices: Sequence[str], text: str, **more: Any) -> Argument:
-    return name, {"choices": choices, "help": text, **more}
-
-
-def _role(role: str, text: str) -> Argument:
-    told = {"dest": "role", "action": "store_const", "const": role}
-    return f"--{role}", {**told, "help": f"of pair: let them in as {text}"}
-
-
-_YES = _switch("--yes", "agree without being asked")
-#: Where the page of `ybs web` is.
-_PAGE = (
-    _value(
-        "--host",
-        "ADDRESS",
-        "the address of the page (default: %(default)s, this machine alone)",
-        default="127.0.0.1",
-    ),
-    _several("--name", "HOST", "a name by which browsers find the page, with --host (repeatable)"),
-    _value("--cert", "FILE", "the certificate for TLS, with its chain"),
-    _value("--key", "FILE", "its key"),
-    _value(
-        "--proxy", "URL", "the page's address at a proxy on this machine that encrypts", default=""
-    ),
-)
-_ACCESS, _FORMATS = ("none", "read", "write"), ("text", "json")
-_FOLDER = (
-    _value("--folder", "DIR", "the project's folder (default: this folder)", dest="work_in"),
-    ("--using", {"default": ""}),  # by a chat: its model
-)
-#: What each subcommand takes behind its action.
-ARGUMENTS: dict[str, tuple[Argument, ...]] = {
-    "config": (
-        _switch("--sources", "also show where each value comes from"),
-        _word("key", "KEY", "of get, set and unset: a setting, as llm.model"),
-        _word("value", "VALUE", "of set: its value, as text or JSON"),
-    ),
-    "models": (
-        _word(
-            "model_name",
-            "NAME",
-            "of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)",
-        ),
-        _switch("--all", "of list: ask the providers elsewhere that have a key, too"),
-    ),
-    "router": (_word("decision", "ID", "of explain: a decision (default: the newest)"),),
-    "sessions": (
-        _words("WORD", "NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete"),
-        _switch("--all", "the sessions of all folders"),
-        _switch("--yes", "delete without asking"),
-    ),
-    "learn": (
-        _words("N", "the number of a recurring task, as `ybs learn` lists them"),
-        _switch("--project", "of accept: write it for this project"),
-        _switch("--cron", "of schedule: show a line for cron"),
-        _switch("--gateway", "of schedule: have `ybs gateway` run it"),
-        _switch("--write", "of schedule: write the systemd timer"),
-        _switch("--all", "of forget: all that was learned"),
-        _YES,
-    ),
-    "tools": (_word("name", "NAME", "of install: one that comes with ybs"),),
-    "skills": (_word("name", "NAME", "of new: its name"),),
-    "tool": (
-        _word("name", "NAME", "one of `ybs tools list`"),
-        _word(
-            "json", "JSON", "its arguments as a JSON object; - or nothing: read from standard input"
-        ),
-        _switch(
-            "--yes",
-            "answer yes to the question whether it may run; what is forbidden stays forbidden",
-        ),
-    ),
-    "plugin": (
-        _words(
-            "WORD",
-            "of add: a folder or an address of git, and which plugin of several; of the others: NAME",
-        ),
-        _YES,
-    ),
-    "mcp": (
-        _words(
-            "WORD",
-            "of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of add-json: NAME and the entry; of import: a file; of the others: NAME",
-        ),
-        _several("--env", "NAME=VALUE", "of add: a variable for the server"),
-        _several("--header", "'NAME: VALUE'", "of add: a header of its requests"),
-        _choice("--project", _ACCESS, "of add: what it may do with the project (default: read)"),
-        _several(
-            "--write",
-            "PATH",
-            "of add: a file or folder outside of the project that it may change",
-            dest="writable",
-        ),
-        _switch("--no-network", "of add: it gets no network"),
-        _value(
-            "--tools",
-            "NAME,...",
-            "of serve: only these tools, of `ybs tools list`, with commas between them",
-            default="",
-        ),
-        _YES,
-    ),
-    "gateway": (
-        _words(
-            "WORD",
-            "CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import",
-        ),
-        _value(
-            "--web",
-            "PORT",
-            "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port",
-            type=int,
-        ),
-        *_PAGE,
-        _value(
-            "--metrics",
-            "[ADDRESS:]PORT",
-            "of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise",
-        ),
-        _choice(
-            "--log-format",
-            _FORMATS,
-            "of start: json writes the log as lines of JSON, to standard output as well",
-        ),
-        _role("owner", "who approves and chooses"),
-        _role("guest", "who only asks"),
-    ),
-    "serve": (
-        _value(
-            "--socket",
-            "PATH",
-            "where it listens, in a folder that is yours alone (default: ybs's own place)",
-        ),
-        _value(
-            "--tcp",
-            "[ADDRESS:]PORT",
-            "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token",
-        ),
-        _value(
-            "--web",
-            "PORT",
-            "serve the page of `ybs web` on the same sessions, too; 0: at any port",
-            type=int,
-        ),
-        *_PAGE,
-        _switch("--schema", "print the schema of the protocol, and end"),
-    ),
-    "attach": (
-        _value(
-            "name",
-            "SESSION",
-            "its name, its title or its number in `ybs sessions` (default: the only one that runs)",
-            nargs="?",
-            default="",
-        ),
-    ),
-    "acp": (
-        _switch(
-            "--serve",
-            "start the server of `ybs serve` where none runs: terminals and the page then share its sessions",
-        ),
-    ),
-    "map": (
-        _word("folder", "FOLDER", "the project (default: this folder)"),
-        _value(
-            "--query",
-            "TEXT",
-            "what the map should be about; - reads it from standard input (default: an overview)",
-            default="",
-        ),
-        _value(
-            "--tokens",
-            "N",
-            "the size of the map (default: context.repo_map_tokens)",
-            type=whole_number,
-        ),
-        _switch("--no-cache", "do not keep an index for the next run"),
-        _switch("--wait", ""),  # a session's process: `subcommands/map.py`
-    ),
-    "trust": (
-        _several(
-            "--grant",
-            "NAME",
-            "of give: an environment variable that the project's MCP servers may have (repeatable)",
-        ),
-    ),
-    "permissions": (
-        _words(
-            "RULE",
-            "of allow and deny: a rule, after project (as shipped) or user; of remove: its number",
-        ),
-    ),
-    "sandbox": (_switch("--network", "with network access"),),
-    "firewall": (
-        _words(
-            "FILE", "files or folders to scan; - for standard input (default: this folder)", "files"
-        ),
-    ),
-    "web": (_value("--port", "N", "default: %(default)s; 0: any", type=int, default=8707), *_PAGE),
-    "setup": (
-        _choice("what", ("model", "editor"), "what to set up", nargs="?", default="model"),
-        _words("EDITOR", f"of editor: {', '.join(EDITORS)} (default: all)", "editors"),
-        _switch("--write", "of editor: write the settings, after showing them"),
-        *_FOLDER,
-    ),
+#: Where the page of `ybs web` is, and which folder is looked at.
+_PAGE = """
+--host ADDRESS            the address of the page (default: %(default)s, this machine alone)
+--name HOST ...           a name by which browsers find the page, with --host (repeatable)
+--cert FILE               the certificate for TLS, with its chain
+--key FILE                its key
+--proxy URL               the page's address at a proxy on this machine that encrypts
+"""
+_FOLDER = """
+--folder DIR              the project's folder (default: this folder)
+--using MODEL
+"""
+#: What each subcommand takes behind its action, as `--help` shows it: a word (`name [SHOWN]`) or an option, two spaces, and its help.
+#: `...` may stand several times; what has no help is hidden.
+ARGUMENTS: dict[str, str] = {
+    "config": """
+--sources                 also show where each value comes from
+key [KEY]                 of get, set and unset: a setting, as llm.model
+value [VALUE]             of set: its value, as text or JSON
+""",
+    "models": """
+model_name [NAME]         of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)
+--all                     of list: ask the providers elsewhere that have a key, too
+""",
+    "router": """
+decision [ID]             of explain: a decision (default: the newest)
+""",
+    "sessions": """
+words [WORD ...]          NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete
+--all                     the sessions of all folders
+--yes                     delete without asking
+""",
+    "learn": """
+words [N ...]             the number of a recurring task, as `ybs learn` lists them
+--project                 of accept: write it for this project
+--cron                    of schedule: show a line for cron
+--gateway                 of schedule: have `ybs gateway` run it
+--write                   of schedule: write the systemd timer
+--all                     of forget: all that was learned
+--yes                     agree without being asked
+""",
+    "tools": """
+name [NAME]               of install: one that comes with ybs
+""",
+    "skills": """
+name [NAME]               of new: its name
+""",
+    "tool": """
+name [NAME]               one of `ybs tools list`
+json [JSON]               its arguments as a JSON object; - or nothing: read from standard input
+--yes                     answer yes to the question whether it may run; what is forbidden stays forbidden
+""",
+    "plugin": """
+words [WORD ...]          of add: a folder or an address of git, and which plugin of several; of the others: NAME
+--yes                     agree without being asked
+""",
+    "mcp": """
+words [WORD ...]          of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of add-json: NAME and the entry; of import: a file; of the others: NAME
+--env NAME=VALUE ...      of add: a variable for the server
+--header 'NAME: VALUE' ...  of add: a header of its requests
+--project {none,read,write}  of add: what it may do with the project (default: read)
+--write PATH ...          of add: a file or folder outside of the project that it may change
+--no-network              of add: it gets no network
+--tools NAME,...          of serve: only these tools, of `ybs tools list`, with commas between them
+--yes                     agree without being asked
+""",
+    "gateway": f"""
+words [WORD ...]          CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import
+--web PORT                of start: serve the page of `ybs web` on the same sessions, too; 0: at any port
+{_PAGE}--metrics [ADDRESS:]PORT  of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise
+--log-format {{text,json}}  of start: json writes the log as lines of JSON, to standard output as well
+--owner                   of pair: let them in as who approves and chooses
+--guest                   of pair: let them in as who only asks
+""",
+    "serve": f"""
+--socket PATH             where it listens, in a folder that is yours alone (default: ybs's own place)
+--tcp [ADDRESS:]PORT      listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token
+--web PORT                serve the page of `ybs web` on the same sessions, too; 0: at any port
+{_PAGE}--schema                  print the schema of the protocol, and end
+""",
+    "attach": """
+name [SESSION]            its name, its title or its number in `ybs sessions` (default: the only one that runs)
+""",
+    "acp": """
+--serve                   start the server of `ybs serve` where none runs: terminals and the page then share its sessions
+""",
+    "map": """
+folder [FOLDER]           the project (default: this folder)
+--query TEXT              what the map should be about; - reads it from standard input (default: an overview)
+--tokens N                the size of the map (default: context.repo_map_tokens)
+--no-cache                do not keep an index for the next run
+--wait
+""",
+    "trust": """
+--grant NAME ...          of give: an environment variable that the project's MCP servers may have (repeatable)
+""",
+    "permissions": """
+words [RULE ...]          of allow and deny: a rule, after project (as shipped) or user; of remove: its number
+""",
+    "sandbox": """
+--network                 with network access
+""",
+    "firewall": """
+files [FILE ...]          files or folders to scan; - for standard input (default: this folder)
+""",
+    "web": f"""
+--port N                  default: %(default)s; 0: any
+{_PAGE}""",
+    "setup": f"""
+what [{{model,editor}}]     what to set up
+editors [EDITOR ...]      of editor: {", ".join(EDITORS)} (default: all)
+--write                   of editor: write the settings, after showing them
+{_FOLDER}""",
     "doctor": _FOLDER,
+}
+#: What else argparse is told of some of them.
+_TOLD: dict[str, dict[str, Any]] = {
+    "--web PORT": {"type": int},
+    "--port N": {"type": int, "default": 8707},
+    "--host ADDRESS": {"default": "127.0.0.1"},
+    "--tokens N": {"type": whole_number},
+    "--write PATH ...": {"dest": "writable"},
+    "--folder DIR": {"dest": "work_in"},
+    "--owner": {"dest": "role", "action": "store_const", "const": "owner"},
+    "--guest": {"dest": "role", "action": "store_const", "const": "guest"},
+    "what [{model,editor}]": {"default": "model"},
+    "--proxy URL": {"default": ""},
+    "--tools NAME,...": {"default": ""},
+    "--query TEXT": {"default": ""},
+    "--using MODEL": {"default": ""},
+    "name [SESSION]": {"default": ""},
 }
 #: How many words an action takes at least and at most (None: any number), and which; "" stands for all other actions.
 _NONE, _NAME = (0, 0, ""), (1, 1, "NAME")
@@ -458,16 +359,33 @@ def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     actions = add_shared_options(parser)
     for action in actions:  # a subcommand understands those of the chat, and shows its own
         action.help = SUPPRESS
-    formats = ("text", "md", "json") if name == "sessions" else _FORMATS
-    shared: tuple[Argument, ...] = (
-        ("--format", {"choices": formats, "help": "the form of what is printed"}),
-        # `ybs version --json` is what other programs are asked for.
-        ("--json", {"dest": "format", "action": "store_const", "const": "json"}),
-    )
-    for option, settings in (*shared, *ARGUMENTS.get(name, ())):
-        told: dict[str, Any] = {**settings, "help": settings.get("help") or SUPPRESS}
-        actions.append(parser.add_argument(option, **told))
+    formats = ("text", "md", "json") if name == "sessions" else ("text", "json")
+    add = parser.add_argument
+    actions.append(add("--format", choices=formats, help="the form of what is printed"))
+    # `ybs version --json` is what other programs are asked for.
+    actions.append(add("--json", dest="format", action="store_const", const="json", help=SUPPRESS))
+    for line in filter(None, ARGUMENTS.get(name, "").splitlines()):
+        said, _, text = line.partition("  ")
+        told: dict[str, Any] = {"help": text.strip() or SUPPRESS, **argument_of(said)}
+        actions.append(add(said.partition(" ")[0], **told))
     return parser, [action for action in actions if action.option_strings]
+
+
+def argument_of(said: str) -> dict[str, Any]:
+    """Return what argparse is told of a word or an option that is written so: `files [FILE ...]`, `--env NAME=VALUE ...`."""
+    name, _, shown = said.partition(" ")
+    if not shown:
+        return {"action": "store_true", **_TOLD.get(said, {})}
+    told: dict[str, Any] = {}
+    if not name.startswith("-"):
+        told["nargs"] = "*" if shown.endswith(" ...]") else "?"
+        shown = shown.removeprefix("[").removesuffix("]")
+    elif shown.endswith(" ..."):
+        told |= {"action": "append", "default": []}
+    shown = shown.removesuffix(" ...")
+    is_choice = shown.startswith("{")
+    told |= {"choices": shown[1:-1].split(",")} if is_choice else {"metavar": shown}
+    return {**told, **_TOLD.get(said, {})}
 
 
 def check_words(name: str, arguments: "Namespace") -> None:
