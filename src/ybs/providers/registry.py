@@ -44,7 +44,10 @@ from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 
 class ProviderModel(Model, Protocol):
-    """A model as the registry gives it out: one with connections, to be closed at the end."""
+    """A model as the registry gives it out: one with connections, to be closed at the end.
+
+    A model without a server inherits what is said of one that is ready, has one name and keeps nothing open.
+    """
 
     @property
     def max_tokens(self) -> int:
@@ -53,19 +56,17 @@ class ProviderModel(Model, Protocol):
 
     async def warm_up(self) -> None:
         """Do ahead what the first request needs. Never fails."""
-        ...
 
     async def detect_window(self) -> int:
         """Ask a local server for its window and use that. Never fails."""
-        ...
+        return self.window
 
     async def list_models(self) -> list[str]:
         """Return the names of the models that the provider offers. Raises ModelError."""
-        ...
+        return [self.name]
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...
 
 
 #: Makes the model of a provider that is more than an address: `make(host, config, model)`.
@@ -549,16 +550,3 @@ class InProcessModel(ProviderModel):
         """Return the model's own stream."""
         return self._model.stream(request)
 
-    async def warm_up(self) -> None:
-        """Do nothing: a model is ready when it is handed in."""
-
-    async def detect_window(self) -> int:
-        """Return the model's own window: there is no server to ask."""
-        return self.window
-
-    async def list_models(self) -> list[str]:
-        """Return the name of this model alone."""
-        return [self.name]
-
-    async def aclose(self) -> None:
-        """Do nothing: whoever made the model closes it."""
