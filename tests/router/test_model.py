@@ -7,9 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.own_providers import Endpoint, ModelEntry
-from ybs.config.router import PoolLimits, Router
 from ybs.config.schema import Config, Incognito
+from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, Router
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried, RequestStarted
 from ybs.core.messages import Image, Usage, UserMessage

@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.own_providers import Endpoint
-from ybs.config.router import Router
 from ybs.config.schema import Config, Incognito
+from ybs.config.sections import Endpoint, Router
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
 from ybs.providers.registry import InProcessModel, ProviderModel, create_model

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.config.router import Cascade
+from ybs.config.sections import Cascade
 from ybs.core.errors import ModelError, ToolError
 from ybs.core.events import Emit, Event, TurnFinished
 from ybs.router.classifier import Features

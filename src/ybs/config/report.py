@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ybs.config import agents, network, own_providers, paths, router, schema
+from ybs.config import paths, schema, sections
 from ybs.config.document import (
     SettingsDocument,
     Unusable,
@@ -150,7 +150,7 @@ def _field_words() -> dict[str, dict[str, str]]:
     from itertools import pairwise
 
     words: dict[str, dict[str, str]] = {}
-    sources = map(getsource, (schema, agents, network, own_providers, router))
+    sources = map(getsource, (schema, sections))
     for section in (each for source in sources for each in ast.parse(source).body):
         if not isinstance(section, ast.ClassDef):
             continue

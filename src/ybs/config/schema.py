@@ -5,10 +5,16 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ybs.config.agents import Agents
-from ybs.config.network import Network, NotEmpty
-from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
-from ybs.config.router import Router
+from ybs.config.sections import (
+    Agents,
+    CliAgent,
+    Endpoint,
+    ModelEntry,
+    Network,
+    NotEmpty,
+    Router,
+    Tokens,
+)
 
 
 class ToolNeeds(Struct, frozen=True, kw_only=True):

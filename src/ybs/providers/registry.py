@@ -549,4 +549,3 @@ class InProcessModel(ProviderModel):
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Return the model's own stream."""
         return self._model.stream(request)
-

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from ybs.config.router import Cascade
+from ybs.config.sections import Cascade
 from ybs.core.events import Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn

@@ -18,7 +18,7 @@ from ybs.conductor.acp.presets import (
 from ybs.conductor.home import Home, Place
 from ybs.conductor.models import Chosen
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, UserSaid
 from ybs.core.to_its_end import to_its_end

@@ -15,8 +15,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from ybs.config.host import Host
-from ybs.config.own_providers import CliAgent
 from ybs.config.schema import Config
+from ybs.config.sections import CliAgent
 from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import AssistantMessage, Message

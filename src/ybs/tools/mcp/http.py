@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, stored_key, tokens_in
-from ybs.config.network import Network
+from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
 from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, PROGRAM, CheckedTransport

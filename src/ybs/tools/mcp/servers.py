@@ -14,8 +14,8 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from ybs.config.key_store import forget_key, has_key
-from ybs.config.network import Network
 from ybs.config.review import Review
+from ybs.config.sections import Network
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
