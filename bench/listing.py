@@ -10,7 +10,7 @@ from search import bare, by_turns
 
 from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.list_files import Arguments, ListFiles
+from ybs.tools.builtin.list_files import ListFiles, ListFilesArguments
 from ybs.tools.workspace import Workspace
 
 FOLDERS, FILES = 500, 200
@@ -47,4 +47,4 @@ def make_files(folder: Path) -> None:
 
 
 def listed(tool: ListFiles, glob: str) -> int:
-    return asyncio.run(tool.run(Arguments(pattern=glob), print)).display["total_matches"]
+    return asyncio.run(tool.run(ListFilesArguments(pattern=glob), print)).display["total_matches"]

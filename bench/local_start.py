@@ -56,7 +56,7 @@ async def started(host: Host, wanted: server.Wanted) -> tuple[dict[str, Any], fl
         return spawn(argv, words, *more)
 
     process.spawn = noted
-    lease = server.Lease(host)
+    lease = server.ServerLease(host)
     try:
         began = time.monotonic()
         await server.ensure(host, wanted, lease, told=lambda _: None)

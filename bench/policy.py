@@ -9,7 +9,7 @@ import tree_sitter_bash
 from lab import Lab, Row, interleave, median
 from tree_sitter import Language, Node, Parser
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Policy, Subject
@@ -64,7 +64,7 @@ def walk(node: Node, source: bytes) -> int:
 
 
 def judge(commands: list[str]) -> None:
-    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
     for command in commands:
         call = ToolCall(id="1", name="run_shell")
         policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))

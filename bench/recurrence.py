@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from recurrence_users import DAY, JUDGED_FROM, Asked, User, user
 
-from ybs.learning.detector import Cluster, Detector, Known, Request
+from ybs.learning.detector import Cluster, Detector, DetectorState, PastRequest
 from ybs.learning.schedule import rhythm_of
 from ybs.learning.store import PER_WEEK
 
@@ -71,7 +71,7 @@ class Offers:
     """What was offered to one user, by the number of the cluster, and what they asked for so far."""
 
     def __init__(self, judged: Judged) -> None:
-        self.detector = Detector(Known())
+        self.detector = Detector(DetectorState())
         self.offered: dict[int, str] = {}
         self.at: list[float] = []
         self.days_of: dict[str, set[int]] = {}
@@ -149,7 +149,7 @@ def replay(repository: str, author: str) -> None:
         f"--author={author}",
     ]
     log = subprocess.run(["git", "-C", repository, *form], capture_output=True, check=True)
-    detector, offered, at, today = Detector(Known()), list[Cluster](), list[float](), 0
+    detector, offered, at, today = Detector(DetectorState()), list[Cluster](), list[float](), 0
     for entry in log.stdout.decode(errors="replace").split("\0")[1:]:
         head, *files = [line for line in entry.splitlines() if line]
         seconds, _, title = head.partition("\x01")
@@ -165,7 +165,7 @@ def replay(repository: str, author: str) -> None:
                 for request in cluster.last:
                     print(f"    {request.text}  ({', '.join(request.steps[:4])})")
         detector.add(
-            Request(title, tuple(f"edit {each.rpartition('/')[2]}" for each in files[:40]), now)
+            PastRequest(title, tuple(f"edit {each.rpartition('/')[2]}" for each in files[:40]), now)
         )
     print(f"{detector.known.requests} requests, {len(offered)} offers")
 

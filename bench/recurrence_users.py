@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ybs.learning.detector import Request
+from ybs.learning.detector import PastRequest
 
 DAY: Final = 86_400.0
 #: A Monday, 09:00 UTC.
@@ -31,7 +31,7 @@ class Intent(NamedTuple):
 class Asked(NamedTuple):
     """A request and the name of the recurring task that it is of; empty for one that is none."""
 
-    request: Request
+    request: PastRequest
     intent: str
 
 
@@ -341,7 +341,7 @@ def _steps(dice: random.Random) -> str:
     return "|".join(kept or ["read {file}"])
 
 
-def _request(dice: random.Random, words: str, steps: str, at: float) -> Request:
+def _request(dice: random.Random, words: str, steps: str, at: float) -> PastRequest:
     """Fill in the slots, misspell now and then, and let the model wander a little in what it does."""
     file = dice.choice(_FILES)
     name = file.rsplit("/", 1)[-1].partition(".")[0]
@@ -359,7 +359,7 @@ def _request(dice: random.Random, words: str, steps: str, at: float) -> Request:
             ("search", "read README.md", f"read {name}.py", "run ls", "run git status")
         )
         wandered.insert(dice.randrange(len(wandered) + 1), extra)
-    return Request(
+    return PastRequest(
         text=text, steps=tuple(wandered), at=at, project="/home/user/project", session=f"s{int(at)}"
     )
 

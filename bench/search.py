@@ -19,7 +19,7 @@ from lab import Lab, Row, median
 
 from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.search_files import Arguments, SearchFiles
+from ybs.tools.builtin.search_files import SearchFiles, SearchFilesArguments
 from ybs.tools.searching.engine import program
 from ybs.tools.workspace import Workspace
 
@@ -106,4 +106,4 @@ def bare(command: list[str], folder: Path) -> None:
 
 
 def ask(pattern: str, tool: SearchFiles) -> None:
-    asyncio.run(tool.run(Arguments(pattern=pattern), print))
+    asyncio.run(tool.run(SearchFilesArguments(pattern=pattern), print))

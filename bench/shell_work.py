@@ -14,7 +14,7 @@ from process import BYTES_PER_MAXRSS
 from ybs.core.ports import ToolOutput
 from ybs.frontends.host import this_host
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.run_shell import Arguments, RunShell
+from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
 from ybs.tools.workspace import Workspace
 
 SPAWNS = 40
@@ -27,7 +27,7 @@ def main(what: str) -> None:
         shell = RunShell(workspace)
 
         def run(command: str) -> ToolOutput:
-            return runner.run(shell.run(Arguments(command=command), ignore))
+            return runner.run(shell.run(RunShellArguments(command=command), ignore))
 
         run("true")  # what is loaded once
         try:

@@ -26,7 +26,7 @@ from ybs.core.events import (
 from ybs.core.messages import Text, ToolCall, Usage
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import read
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 EVENTS, SESSIONS = 10_000, 1_000
 #: Of a thousand sessions so many broke off: they are read whole.
@@ -45,9 +45,9 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     size = path.stat().st_size / 1_000_000
     path.unlink()
     total = make_sessions(folder) / 1_000_000
-    if len(Store(folder).sessions()) != SESSIONS:
+    if len(SessionStore(folder).sessions()) != SESSIONS:
         raise SystemExit("transcript: not all sessions are listed, so the times mean nothing")
-    listed = [timed(lambda: Store(folder).sessions()) for _ in range(rounds)]
+    listed = [timed(lambda: SessionStore(folder).sessions()) for _ in range(rounds)]
     return [
         Row("write one line, CPU time", median(added) / len(events) * 1000, "ms", MOST_ADD_MS),
         Row(

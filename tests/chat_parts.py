@@ -12,14 +12,14 @@ from msgspec import Struct
 from sqlalchemy import insert, select
 
 from ybs.commands.open import open_session
-from ybs.config.schema import Gateway
+from ybs.config.schema import GatewaySettings
 from ybs.core.errors import YbsError
-from ybs.frontends.gateway.asking import Asking
-from ybs.frontends.gateway.channel import Button, Incoming, IncomingFile, OutgoingFile, Place
-from ybs.frontends.gateway.people import People, Policy
-from ybs.frontends.gateway.rates import Budget
+from ybs.frontends.gateway.asking import ChatQuestions
+from ybs.frontends.gateway.channel import Button, ChatPlace, Incoming, IncomingFile, OutgoingFile
+from ybs.frontends.gateway.people import ChannelPolicy, People
+from ybs.frontends.gateway.rates import DailyBudget
 from ybs.frontends.gateway.reception import Reception
-from ybs.frontends.gateway.store import Store, inbox, sqlite_engine
+from ybs.frontends.gateway.store import GatewayStore, inbox, sqlite_engine
 from ybs.session.options import Options
 from ybs.session.questions import by_id
 from ybs.session.session import Session
@@ -32,7 +32,7 @@ class Posted(Struct, frozen=True, kw_only=True):
     """A message in the ledger."""
 
     id: str
-    place: Place
+    place: ChatPlace
     text: str
     buttons: tuple[Button, ...] = ()
     file: OutgoingFile | None = None
@@ -51,7 +51,7 @@ class Ledger:
 
     async def post(
         self,
-        place: Place,
+        place: ChatPlace,
         text: str,
         *,
         id: str,
@@ -80,7 +80,7 @@ class RunningChats:
         """Return the names of the projects."""
         return ["shop"]
 
-    async def enter(self, place: Place, person: str) -> str:
+    async def enter(self, place: ChatPlace, person: str) -> str:
         """Return a key."""
         return ":".join((place.channel, place.kind, place.chat, person))
 
@@ -140,26 +140,30 @@ class Clock:
 class Chatting:
     """People who write to a bot, and what becomes of it."""
 
-    def __init__(self, store: Store, settings: Gateway, session: Session | None = None) -> None:
+    def __init__(
+        self, store: GatewayStore, settings: GatewaySettings, session: Session | None = None
+    ) -> None:
         self.store, self.clock = store, Clock()
         self.ledger, self.chats, self.turns = Ledger(), RunningChats(session), QueuedTurns()
-        policies = {name: Policy.of(name, entry) for name, entry in settings.channels.items()}
+        policies = {
+            name: ChannelPolicy.of(name, entry) for name, entry in settings.channels.items()
+        }
         self.people = People(store, policies, self.clock)
-        self.asking = Asking(self.ledger, self.people)
-        self.budget = Budget(store, settings.usd_per_day, self.clock)
+        self.asking = ChatQuestions(self.ledger, self.people)
+        self.budget = DailyBudget(store, settings.usd_per_day, self.clock)
         self.settings, self._count = settings, count(1)
         self.begin()
 
     def begin(self) -> None:
         """Begin as a new process does: what only the old one's memory held is gone."""
-        self.asking = Asking(self.ledger, self.people)
+        self.asking = ChatQuestions(self.ledger, self.people)
         parts = (self.asking, self.budget, self.chats, self.turns)
         self.reception = Reception(self.store, self.settings, *parts)
 
-    def place(self, who: str, group: str = "", **rest: Any) -> Place:
+    def place(self, who: str, group: str = "", **rest: Any) -> ChatPlace:
         """Return where somebody writes."""
         kind: Literal["group", "private"] = "group" if group else "private"
-        return Place(
+        return ChatPlace(
             **{"channel": "telegram", "account": "bot", "kind": kind, "chat": group or who, **rest}
         )
 
@@ -215,9 +219,11 @@ async def chatting(
 ) -> AsyncGenerator[Chatting]:
     """Begin with an owner; guests are on the list. `entry` is that of the channel in the settings."""
     entry = {"owners": [OWNER], "allow": [GUEST, "-100"]} if entry is None else entry
-    store = Store(sqlite_engine(folder / "state" / "gateway.db"))
+    store = GatewayStore(sqlite_engine(folder / "state" / "gateway.db"))
     try:
-        yield Chatting(store, Gateway(channels={"telegram": dict(entry)}, **settings), session)
+        yield Chatting(
+            store, GatewaySettings(channels={"telegram": dict(entry)}, **settings), session
+        )
     finally:
         store.close()
 

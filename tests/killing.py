@@ -20,7 +20,7 @@ from ybs.core.events import AssistantSaid, ToolFinished
 from ybs.core.messages import ToolCall
 from ybs.testing.script import ScriptedAnswer, answer
 from ybs.transcripts.reading import Transcript
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 YBS = str(Path(sys.executable).with_name("ybs"))
 #: How many lines a turn prints, and how many calls it makes.
@@ -150,7 +150,7 @@ class Victim:
         here = {"endpoint": url, "model": "scripted", "window": 1_000_000}
         config = {"llm": {"provider": "here"}, "providers": {"here": here}}
         (settings / "config.json").write_bytes(msgspec.json.encode(config))
-        self._store = Store(settings / "sessions")
+        self._store = SessionStore(settings / "sessions")
         self._random, self._turn = random, 0
         #: Files that a kill left in the midst of a replacement.
         self.left_over: set[Path] = set()

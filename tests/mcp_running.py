@@ -8,20 +8,20 @@ from typing import Any
 
 from mcp_servers import entry_of
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import Link, ProcessTransport, connected
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.mcp.link import McpLink, ProcessTransport, connected
+from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
 
 
 @asynccontextmanager
 async def running(
     folder: Path, more: str = "", seconds: float = 20.0
-) -> AsyncGenerator[tuple[Link, ProcessTransport]]:
+) -> AsyncGenerator[tuple[McpLink, ProcessTransport]]:
     """Start a server and connect to it."""
     entry = entry_of(folder, more)
 
-    def start() -> tuple[Launch, Mark]:
-        mark = Mark.new()
+    def start() -> tuple[Launch, CommandMark]:
+        mark = CommandMark.new()
         environ = mark.put_on({"PATH": os.environ["PATH"], "MARKER": str(folder)})
         return Launch((entry["command"], *entry["args"]), environ), mark
 

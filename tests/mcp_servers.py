@@ -10,7 +10,7 @@ from typing import Any
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.tools.mcp.connection import Connection
-from ybs.tools.mcp.listed import Listed, Offer, listed
+from ybs.tools.mcp.listed import ListedTool, ServerOffer, listed
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.settings import Server, server_of
 
@@ -51,7 +51,7 @@ def entry_of(folder: Path, more: str = "", **settings: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-I", str(program)], **settings}
 
 
-def tool(name: str = "echo", description: str = "Echo.", **schema: Any) -> Listed:
+def tool(name: str = "echo", description: str = "Echo.", **schema: Any) -> ListedTool:
     """Return a tool as a server lists it."""
     return listed(name, description, {"type": "object", **schema}, is_reading=False)
 
@@ -61,8 +61,8 @@ class FakeLink:
 
     version, is_modern = "2025-11-25", False
 
-    def __init__(self, *tools: Listed) -> None:
-        self.offered = Offer(tools=tools)
+    def __init__(self, *tools: ListedTool) -> None:
+        self.offered = ServerOffer(tools=tools)
         self.calls: list[tuple[str, Any]] = []
         self.dies = False
         self.lost, self.why = asyncio.Event(), ""
@@ -71,7 +71,7 @@ class FakeLink:
     def link(self) -> Any:
         return self
 
-    async def offer(self) -> tuple[Offer, Sequence[str]]:
+    async def offer(self) -> tuple[ServerOffer, Sequence[str]]:
         return self.offered, ()
 
     async def call(

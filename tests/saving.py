@@ -13,7 +13,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.transcripts.log import Log
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 DAY = 86_400
 
@@ -28,7 +28,7 @@ def started(project: str = "/p") -> SessionStarted:
 
 
 def save(
-    store: Store,
+    store: SessionStore,
     name: str,
     *events: Event,
     project: str = "/p",

@@ -117,6 +117,16 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
     assert wrong == []
 
 
+def test_no_two_public_classes_have_the_same_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in re.findall(
+            r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            places.setdefault(name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_core_does_no_input_or_output() -> None:
     io_modules = {
         "os",
@@ -313,11 +323,11 @@ def test_who_does_not_route_loads_no_router() -> None:
 @pytest.mark.integration
 def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None:
     start = """
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Policy, Subject
-policy = Policy(Safety(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
+policy = Policy(SafetySettings(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
 def judge(name, effect, **subject):
     policy.decide(ToolCall(id="1", name=name), effect, Preview(title="x"), Subject(**subject))
 judge("read_file", "read", paths=("a",))

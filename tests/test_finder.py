@@ -15,7 +15,7 @@ import pytest
 
 import ybs
 from ybs import finder
-from ybs.finder import Finder, Loader, install
+from ybs.finder import Loader, ModuleFinder, install
 
 PACKAGE = Path(ybs.__file__).parent
 
@@ -27,7 +27,7 @@ def test_every_module_of_ybs_is_found_where_python_finds_it():
         place = path.parent if path.name == "__init__.py" else path.with_suffix("")
         name = ".".join(("ybs", *place.relative_to(PACKAGE).parts))
         folder = [str(place.parent)]
-        found, known = Finder().find_spec(name, folder), PathFinder.find_spec(name, folder)
+        found, known = ModuleFinder().find_spec(name, folder), PathFinder.find_spec(name, folder)
         assert found is not None, name
         assert known is not None, name
         assert (found.origin, found.cached, found.has_location) == (
@@ -43,16 +43,16 @@ def test_folders_without_code_and_the_modules_of_others_are_left_to_python(tmp_p
     (tmp_path / "inner").mkdir()
     (tmp_path / "part.py").touch()
     here = [str(tmp_path)]
-    assert Finder().find_spec("ybs.part", here) is not None
-    assert Finder().find_spec("ybs.inner", here) is None
-    assert Finder().find_spec("ybs.missing", here) is None
-    assert Finder().find_spec("other.part", here) is None
-    assert Finder().find_spec("ybs") is None
+    assert ModuleFinder().find_spec("ybs.part", here) is not None
+    assert ModuleFinder().find_spec("ybs.inner", here) is None
+    assert ModuleFinder().find_spec("ybs.missing", here) is None
+    assert ModuleFinder().find_spec("other.part", here) is None
+    assert ModuleFinder().find_spec("ybs") is None
 
 
 def test_a_module_that_is_found_so_runs_with_its_file_in_its_code():
     source = PACKAGE / "core" / "wording.py"
-    spec = Finder().find_spec("ybs.core.wording", [str(source.parent)])
+    spec = ModuleFinder().find_spec("ybs.core.wording", [str(source.parent)])
     assert spec is not None
     assert spec.loader is not None
     made = module_from_spec(spec)
@@ -65,7 +65,7 @@ def test_a_module_that_is_found_so_runs_with_its_file_in_its_code():
 def test_it_is_asked_first(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     install()
-    assert isinstance(sys.meta_path[0], Finder)
+    assert isinstance(sys.meta_path[0], ModuleFinder)
 
 
 class Tree:
@@ -91,7 +91,7 @@ class Tree:
 
     def value(self) -> tuple[int, str]:
         """Import the module anew; return its value and the file that its code names."""
-        spec = Finder().find_spec("ybs.part", [str(self.source.parent)])
+        spec = ModuleFinder().find_spec("ybs.part", [str(self.source.parent)])
         assert spec is not None
         assert isinstance(spec.loader, Loader)
         code = spec.loader.get_code("ybs.part")
@@ -113,7 +113,7 @@ def test_a_compiled_file_that_is_current_is_read_at_once(compiled_module: Tree):
 
 
 def test_a_module_that_is_loaded_again_is_looked_at_again(compiled_module: Tree):
-    spec = Finder().find_spec("ybs.part", [str(compiled_module.source.parent)])
+    spec = ModuleFinder().find_spec("ybs.part", [str(compiled_module.source.parent)])
     assert spec is not None
     assert isinstance(spec.loader, Loader)
     for expected, text in ((1, "A = 2"), (2, "A = 3")):

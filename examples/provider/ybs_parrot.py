@@ -16,7 +16,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     without,
@@ -34,7 +34,7 @@ class ParrotAdapter:
     name = "parrot"
     framing: Framing = "ndjson"
     messages_field = "talk"
-    listing = Listing("/birds", "birds", "name")
+    listing = ModelListing("/birds", "birds", "name")
     quirks = Quirks()
 
     def __init__(self) -> None:

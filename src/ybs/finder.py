@@ -25,12 +25,12 @@ IS_PLAIN = not sys.flags.optimize
 
 def install() -> None:
     """Look for ybs's modules this way first from now on, in the whole process."""
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, ModuleFinder())
 
 
 def is_installed() -> bool:
     """Return whether the process is ybs's own, and looks this way."""
-    return any(isinstance(each, Finder) for each in sys.meta_path)
+    return any(isinstance(each, ModuleFinder) for each in sys.meta_path)
 
 
 def load_msgspec() -> None:
@@ -44,7 +44,7 @@ def load_msgspec() -> None:
         del sys.modules["typing_extensions"]
 
 
-class Finder:
+class ModuleFinder:
     """A meta path finder for the modules of ybs: `ybs.x.y` is the file `y.py` in the folder of the package `ybs.x`."""
 
     def find_spec(

@@ -8,14 +8,14 @@ import pytest
 
 from hosts import this_host
 from ybs.checkpoints.bulk import changed_bulk
-from ybs.checkpoints.scan import Listing
+from ybs.checkpoints.scan import FolderListing
 from ybs.security.paths.roots import Roots
 
 
 def changed(
     project: Path, since_ns: int, *bulk: str, is_over: Callable[[], bool] = lambda: False
 ) -> list[str]:
-    listing = Listing(folder=project, files=[], folders=[], left_out=set(), bulk=set(bulk))
+    listing = FolderListing(folder=project, files=[], folders=[], left_out=set(), bulk=set(bulk))
     found = changed_bulk(Roots(this_host(), project), [listing], since_ns, is_over)
     return [str(Path(path).relative_to(project)) for path in found]
 

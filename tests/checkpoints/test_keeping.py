@@ -13,9 +13,9 @@ from rows import every_row
 from ybs.checkpoints import keeping, scan
 from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
-from ybs.checkpoints.scan import Listing, TooMuch
+from ybs.checkpoints.scan import FolderListing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
-from ybs.checkpoints.store import Record, Running
+from ybs.checkpoints.store import RunningTurn, TurnRecord
 from ybs.security.paths.roots import Roots
 
 
@@ -27,11 +27,11 @@ class Looking:
         self.looks, self.seconds, self._now = 0, 0.0, 0.0
         monkeypatch.setattr(scan, "monotonic", lambda: self._now)
 
-    def walk(self) -> Iterator[Listing]:
+    def walk(self) -> Iterator[FolderListing]:
         self.looks += 1
         self._now += self.seconds
         names = sorted(path.name for path in self.project.iterdir())
-        yield Listing(folder=self.project, files=names, folders=[], left_out=set())
+        yield FolderListing(folder=self.project, files=names, folders=[], left_out=set())
 
     def scan(self, *, has_jobs: bool = False, is_over: Callable[[], bool] = lambda: False) -> int:
         """Look before a command, and return how many looks that took."""
@@ -134,7 +134,7 @@ def test_what_a_tool_did_before_a_command_is_the_turns_though_nobody_looked_afte
     looking.scan()
     keeper.note("s", 1, lambda change: change)
     change = Change(path=path, before=_file("1"), after=_file("2"))
-    assert keeper.store.running("s") == Running(turn=1, changes=(change,), has_more=True)
+    assert keeper.store.running("s") == RunningTurn(turn=1, changes=(change,), has_more=True)
     assert looking.end() == ([change], set())
 
 
@@ -285,7 +285,7 @@ def test_what_is_only_looked_at_is_not_kept_and_what_is_kept_can_be_added(
     change = Change(path="a", before=keeper.look_at(path))
     assert packs[0].get(digest_of(b"1")) == b"1"
     record = keeper.add("s", [change])
-    assert record == Record(name=record.name, changes=(change,))
+    assert record == TurnRecord(name=record.name, changes=(change,))
 
 
 @every_row(

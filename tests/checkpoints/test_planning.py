@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from rows import every_row
-from ybs.checkpoints.planning import Plan, Step, is_ours, joined, overwriting, plan
+from ybs.checkpoints.planning import RestorePlan, RestoreStep, is_ours, joined, overwriting, plan
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
 from ybs.security.paths.roots import Roots
 
@@ -69,18 +69,26 @@ def test_no_folder_of_the_person_itself_is_written_nor_what_lies_beside_it(proje
     "is_redo, turns, expected",
     [
         # Undone newest first: what the last one left stands there, what the first one found is to.
-        (False, [(TWO, THREE), (ONE, TWO)], Step(expected=THREE, target=ONE)),
-        (True, [(ONE, TWO), (TWO, THREE)], Step(expected=ONE, target=THREE)),
-        (False, [(MINE, THREE), (ONE, TWO)], Step(expected=THREE, target=ONE, is_broken=True)),
-        (True, [(ONE, TWO), (MINE, THREE)], Step(expected=ONE, target=THREE, is_broken=True)),
+        (False, [(TWO, THREE), (ONE, TWO)], RestoreStep(expected=THREE, target=ONE)),
+        (True, [(ONE, TWO), (TWO, THREE)], RestoreStep(expected=ONE, target=THREE)),
+        (
+            False,
+            [(MINE, THREE), (ONE, TWO)],
+            RestoreStep(expected=THREE, target=ONE, is_broken=True),
+        ),
+        (
+            True,
+            [(ONE, TWO), (MINE, THREE)],
+            RestoreStep(expected=ONE, target=THREE, is_broken=True),
+        ),
         (False, [(TWO, THREE), (ONE, BIG)], None),
     ],
 )
 def test_turns_are_joined_to_one_step_for_a_path(
-    is_redo: bool, turns: list[tuple[State, State]], expected: Step | None
+    is_redo: bool, turns: list[tuple[State, State]], expected: RestoreStep | None
 ):
     changes = [{"a": Change(path="a", before=old, after=new)} for old, new in turns]
-    expected = expected or Step(expected=THREE, target=ONE, is_broken=True, is_kept=False)
+    expected = expected or RestoreStep(expected=THREE, target=ONE, is_broken=True, is_kept=False)
     assert joined(changes, is_redo=is_redo) == {"a": expected}
 
 
@@ -88,10 +96,10 @@ def test_a_step_is_broken_by_one_turn_and_ignored_by_all_of_them():
     plain = Change(path="a", before=ONE, after=TWO)
     later = replace(plain, before=TWO, after=THREE)
     broken, ignored = replace(later, is_broken=True), replace(plain, is_ignored=True)
-    step = Step(expected=THREE, target=ONE)
+    step = RestoreStep(expected=THREE, target=ONE)
     undone = [joined([{"a": one}, {"a": ignored}], is_redo=False)["a"] for one in (later, broken)]
     assert undone == [step, replace(step, is_broken=True)]
-    assert joined([{"a": ignored}, {"a": broken}], is_redo=True)["a"] == Step(
+    assert joined([{"a": ignored}, {"a": broken}], is_redo=True)["a"] == RestoreStep(
         expected=ONE, target=THREE
     )
     hidden = replace(later, is_ignored=True)
@@ -109,8 +117,8 @@ def _roots(project: Path) -> Roots:
 
 
 def _planned(
-    project: Path, steps: dict[str, Step], found: dict[str, State], **options: Any
-) -> Plan:
+    project: Path, steps: dict[str, RestoreStep], found: dict[str, State], **options: Any
+) -> RestorePlan:
     """Plan steps at relative paths; what is not said to be found is not there. Return a plan with relative paths."""
     top = f"{project}/"
 
@@ -123,7 +131,7 @@ def _planned(
         look_at,
         **{"force": False, "is_resumed": False, **options},
     )
-    return Plan(
+    return RestorePlan(
         steps={path.removeprefix(top): step for path, step in made.steps.items()},
         conflicts=[path.removeprefix(top) for path in made.conflicts],
         unkept=[path.removeprefix(top) for path in made.unkept],
@@ -132,7 +140,7 @@ def _planned(
 
 
 def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
-    step = Step(expected=TWO, target=ONE)
+    step = RestoreStep(expected=TWO, target=ONE)
     steps = {
         "z": step,
         "done": step,
@@ -143,7 +151,7 @@ def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
         "secret/x": step,
     }
     found = dict.fromkeys(steps, TWO) | {"done": ONE, "changed": MINE, "log": MINE}
-    expected = Plan(
+    expected = RestorePlan(
         steps={
             path: replace(steps[path], found=found[path])
             for path in ("z", "broken", "changed", "secret/x")
@@ -161,12 +169,14 @@ def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
 
 
 def test_what_an_old_record_has_of_repositories_is_left_and_stops_nothing(project: Path):
-    step = Step(expected=TWO, target=ONE)
+    step = RestoreStep(expected=TWO, target=ONE)
     names = (".git/config", ".hg/dirstate", "sub/.jj/x", ".sl", ".HG/x", "hg~1/x")
     steps = {"a": step} | dict.fromkeys(names, step) | {".hg/big": replace(step, is_kept=False)}
     found = dict.fromkeys(steps, MINE) | {"a": TWO}
     made = _planned(project, steps, found)
-    assert made == Plan(steps={"a": replace(step, found=TWO)}, conflicts=[], unkept=[], left=[])
+    assert made == RestorePlan(
+        steps={"a": replace(step, found=TWO)}, conflicts=[], unkept=[], left=[]
+    )
 
 
 @every_row(
@@ -199,15 +209,15 @@ def test_what_is_found_is_what_the_turn_left_or_what_an_undo_that_broke_off_did(
     fits_when_resumed: bool,
 ):
     (project / "a").mkdir(exist_ok=True)
-    step = {"a": Step(expected=expected, target=target)}
+    step = {"a": RestoreStep(expected=expected, target=target)}
     plans = [_planned(project, step, {"a": found}, is_resumed=each) for each in (False, True)]
     conflicts = ([] if fits else ["a"], [] if fits_when_resumed else ["a"])
     assert [each.conflicts for each in plans] == list(conflicts)
 
 
-GOES = Step(expected=TWO, target=ABSENT)
-COMES = Step(expected=ABSENT, target=ONE)
-FOLDER_COMES = Step(expected=TWO, target=_folder())
+GOES = RestoreStep(expected=TWO, target=ABSENT)
+COMES = RestoreStep(expected=ABSENT, target=ONE)
+FOLDER_COMES = RestoreStep(expected=TWO, target=_folder())
 
 
 @every_row(
@@ -217,19 +227,23 @@ FOLDER_COMES = Step(expected=TWO, target=_folder())
         ({"file/a": COMES}, {}, ["file/a"]),
         ({"d/a": COMES}, {}, []),
         ({"file": FOLDER_COMES, "file/a": COMES}, {"file": TWO}, []),
-        ({"d": Step(expected=_folder(), target=ABSENT), "d/a": COMES}, {"d": _folder()}, ["d/a"]),
-        ({"file/a": Step(expected=TWO, target=ABSENT)}, {"file/a": TWO}, []),
+        (
+            {"d": RestoreStep(expected=_folder(), target=ABSENT), "d/a": COMES},
+            {"d": _folder()},
+            ["d/a"],
+        ),
+        ({"file/a": RestoreStep(expected=TWO, target=ABSENT)}, {"file/a": TWO}, []),
     ],
 )
 def test_all_above_what_is_to_be_there_is_a_folder_then(
-    project: Path, steps: dict[str, Step], found: dict[str, State], conflicts: list[str]
+    project: Path, steps: dict[str, RestoreStep], found: dict[str, State], conflicts: list[str]
 ):
     (project / "file").write_text("2")
     (project / "d").mkdir(exist_ok=True)
     assert _planned(project, steps, found).conflicts == conflicts
 
 
-D, E = _folder(), Step(expected=_folder(), target=ABSENT)
+D, E = _folder(), RestoreStep(expected=_folder(), target=ABSENT)
 
 
 @every_row(
@@ -238,19 +252,19 @@ D, E = _folder(), Step(expected=_folder(), target=ABSENT)
         ([], {}, []),
         (["x"], {"d/x": GOES}, []),
         (["x", "mine"], {"d/x": GOES}, ["d"]),
-        (["x"], {"d/x": Step(expected=TWO, target=ONE)}, ["d", "d/x"]),
+        (["x"], {"d/x": RestoreStep(expected=TWO, target=ONE)}, ["d", "d/x"]),
         (["e/x"], {"d/e": E, "d/e/x": GOES}, []),
         (["e/x", "e/mine"], {"d/e": E, "d/e/x": GOES}, ["d"]),
     ],
 )
 def test_a_file_takes_the_place_of_a_folder_only_where_all_in_it_goes(
-    project: Path, there: list[str], steps: dict[str, Step], conflicts: list[str]
+    project: Path, there: list[str], steps: dict[str, RestoreStep], conflicts: list[str]
 ):
     shutil.rmtree(project / "d", ignore_errors=True)
     (project / "d" / "e").mkdir(parents=True)
     for name in there:
         (project / "d" / name).write_text("2")
-    steps = {"d": Step(expected=D, target=ONE), "d/e": E, **steps}
+    steps = {"d": RestoreStep(expected=D, target=ONE), "d/e": E, **steps}
     found = {path: step.expected for path, step in steps.items()}
     for force in (False, True):
         assert _planned(project, steps, found, force=force).conflicts == conflicts
@@ -260,7 +274,7 @@ def test_looking_into_folders_leaves_none_of_them_open(project: Path):
     opened, closed = _Counting(os.open), _Counting(os.close)
     for name in "de":
         (project / name).mkdir()
-    steps = {name: Step(expected=D, target=ONE) for name in "de"}
+    steps = {name: RestoreStep(expected=D, target=ONE) for name in "de"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "open", opened)
         patch.setattr(os, "close", closed)
@@ -279,7 +293,7 @@ class _Counting:
 
 def test_a_forced_undo_notes_what_it_overwrites_and_of_one_that_broke_off_what_that_found():
     steps = {
-        path: Step(expected=THREE, target=ONE, found=found)
+        path: RestoreStep(expected=THREE, target=ONE, found=found)
         for path, found in {
             "plain": MINE,
             "again": ONE,

@@ -13,7 +13,7 @@ from ybs.checkpoints.pruning import forget
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.checkpoints.store import (
     CheckpointStore,
-    Running,
+    RunningTurn,
     checkpoints_folder,
     is_record,
     store_of,
@@ -77,13 +77,13 @@ def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pyte
     assert forget(checkpoints_folder(this_host()), {"s"}) == 2
     assert _left(store) == set(young)
     store.begin(young[0])
-    store.note("s", Running(turn=1), is_first=True)
+    store.note("s", RunningTurn(turn=1), is_first=True)
     old = time() - 2 * DAY
     for path, _ in store.records():  # notes do not count: they stay until they are old
         if not is_record(path):
             os.utime(path, (old, old))
     assert forget(checkpoints_folder(this_host()), {"s"}) == 0
-    assert (store.began(young[0]), store.running("s")) == (True, Running(turn=1))
+    assert (store.began(young[0]), store.running("s")) == (True, RunningTurn(turn=1))
 
 
 def test_a_damaged_record_or_content_is_no_obstacle(project: Path):
@@ -107,7 +107,7 @@ def test_a_note_of_a_running_turn_stays_until_it_is_old_or_its_session_gone(proj
     store = store_of(this_host(), project)
     store.make()
     for session, days, stays in (("alive", 2, True), ("gone", 2, False), ("alive", 31, False)):
-        store.note(session, Running(turn=1), is_first=True)
+        store.note(session, RunningTurn(turn=1), is_first=True)
         then = time() - days * DAY
         for path, _ in store.records():
             os.utime(path, (then, then))

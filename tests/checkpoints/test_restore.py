@@ -11,11 +11,11 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from session.trees import tree
-from ybs.checkpoints.planning import Step
+from ybs.checkpoints.planning import RestoreStep
 from ybs.checkpoints.restore import Restoring
 from ybs.checkpoints.states import ABSENT, State, digest_of, state_at
 from ybs.core.errors import Refused
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 
 CONTENTS = {digest_of(text): text for text in (b"1", b"2", b"mine")}
@@ -34,10 +34,10 @@ def _restoring(
 ) -> Restoring:
     """Return the undo that brings relative paths to these states from what stands there now."""
     roots = Roots(this_host(), project)
-    steps: dict[str, Step] = {}
+    steps: dict[str, RestoreStep] = {}
     for path, target in targets.items():
         found = state_at(roots, f"{project}/{path}")
-        steps[f"{project}/{path}"] = Step(expected=found, target=target, found=found)
+        steps[f"{project}/{path}"] = RestoreStep(expected=found, target=target, found=found)
     return Restoring(roots, steps, get)
 
 
@@ -163,16 +163,16 @@ def test_an_undo_leaves_no_file_open(project: Path):
 def test_what_may_not_be_read_gets_its_mode_where_linux_lets_it_and_does_not_stay_open(
     project: Path, monkeypatch: pytest.MonkeyPatch, has_path: bool
 ):
-    opened, path_flag = Place.open, getattr(os, "O_PATH", 0)
+    opened, path_flag = OpenEntry.open, getattr(os, "O_PATH", 0)
 
-    def unreadable(place: Place, flags: int, mode: int = 0o666) -> int:
+    def unreadable(place: OpenEntry, flags: int, mode: int = 0o666) -> int:
         if not flags & path_flag:
             raise PermissionError
         return opened(place, flags, mode)
 
     name = f"d{has_path}"
     restoring = _restoring(project, {name: _folder(0o750)})
-    monkeypatch.setattr(Place, "open", unreadable)
+    monkeypatch.setattr(OpenEntry, "open", unreadable)
     if not has_path:
         monkeypatch.delattr(os, "O_PATH", raising=False)
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - how many, no more

@@ -9,7 +9,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import scan, states
-from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch
+from ybs.checkpoints.scan import FolderListing, KnownPaths, Scanner, Snapshot, TooMuch
 from ybs.checkpoints.states import BULK, State, digest_of
 from ybs.security.paths.roots import Roots
 
@@ -20,7 +20,7 @@ def _file(text: str) -> State:
 
 def _scanned(
     project: Path,
-    known: Mapping[str, Known] | None = None,
+    known: Mapping[str, KnownPaths] | None = None,
     *,
     since_ns: int = 2**63,
     files: Sequence[str] | None = None,
@@ -36,7 +36,7 @@ def _scanned(
         return digest_of(data)
 
     every = sorted(project.iterdir())
-    listing = Listing(
+    listing = FolderListing(
         folder=project,
         files=[path.name for path in every if not path.is_dir()] if files is None else [*files],
         folders=[path.name for path in every if path.is_dir()],
@@ -96,7 +96,9 @@ def test_more_paths_than_the_limit_are_too_much_at_the_first_look_as_at_any_othe
     monkeypatch.setattr(scan, "MOST_PATHS", 4)
     scanner = Scanner(Roots(this_host(), project), digest_of, lambda: False)
     every = [
-        Listing(folder=project, files=[*files], folders=[*folders], left_out=set(), ignored={*no})
+        FolderListing(
+            folder=project, files=[*files], folders=[*folders], left_out=set(), ignored={*no}
+        )
         for files, folders, no in listings
     ]
     if not is_too_much:
@@ -223,7 +225,7 @@ def test_a_look_that_is_over_ends_before_the_next_path(project: Path):
     for name in "abc":
         (project / name).write_text("1")
     over = iter([False] * 4 + [True])  # all are looked at, and one is read
-    listing = Listing(folder=project, files=["a", "b", "c"], folders=[], left_out=set())
+    listing = FolderListing(folder=project, files=["a", "b", "c"], folders=[], left_out=set())
     snapshot = Snapshot()
     scanner = Scanner(Roots(this_host(), project), digest_of, lambda: next(over))
     with pytest.raises(TooMuch, match="takes too long"):

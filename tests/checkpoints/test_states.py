@@ -74,7 +74,7 @@ def test_a_file_that_goes_while_it_is_looked_at_is_absent_and_one_that_may_not_b
     def fails(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr("ybs.security.paths.opening.Place.open", fails)
+    monkeypatch.setattr("ybs.security.paths.opening.OpenEntry.open", fails)
     state = state_at(roots, str(file))
     mark = unkept_file(file.stat()).mark
     assert state == (expected or State(kind="other", mode=0o644, mark=mark))

@@ -11,7 +11,13 @@ from hosts import this_host
 from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import Change, State, digest_of
-from ybs.checkpoints.store import CheckpointStore, Record, Running, checkpoints_folder, store_of
+from ybs.checkpoints.store import (
+    CheckpointStore,
+    RunningTurn,
+    TurnRecord,
+    checkpoints_folder,
+    store_of,
+)
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots
@@ -28,7 +34,7 @@ def test_a_record_is_read_as_it_was_added_with_its_contents(tmp_path: Path):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
     texts, contents = {digest_of(text): text for text in (b"1", b"2")}, StoredContents()
     record = store.add("s", CHANGES, texts.get, beyond="much", since_ns=7)
-    expected = Record(name=record.name, changes=CHANGES, beyond="much", since_ns=7)
+    expected = TurnRecord(name=record.name, changes=CHANGES, beyond="much", since_ns=7)
     assert store.read(record.name) == record == expected
     assert record.name.startswith("s.")
     assert record.sizes == dict.fromkeys(texts, 1)
@@ -45,7 +51,7 @@ def test_a_content_that_is_the_same_before_and_after_is_kept_once(tmp_path: Path
     ]
     texts = {digest_of(each): each for each in (text.encode(), b"\n")}
     record = store.add("s", changes, texts.get)
-    assert record == Record(name=record.name, changes=tuple(changes))
+    assert record == TurnRecord(name=record.name, changes=tuple(changes))
     ((path, status),) = store.records()
     assert status.st_size == len(msgspec.json.encode(record)) + 1 + len(text) + 1
     assert path.stat().st_mode & 0o777 == 0o600
@@ -90,9 +96,9 @@ def test_no_content_is_held_in_a_place_that_is_a_link(project: Path, tmp_path: P
 def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_out(tmp_path: Path):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
     assert store.running("s") is None
-    first = Running(turn=3, changes=CHANGES, open=frozenset("a"), has_more=True)
+    first = RunningTurn(turn=3, changes=CHANGES, open=frozenset("a"), has_more=True)
     newer = Change(path="a", before=_file("1"), after=_file("3"))
-    second = Running(turn=3, changes=(newer,), record="s.1234")
+    second = RunningTurn(turn=3, changes=(newer,), record="s.1234")
     texts, contents = {digest_of(text): text for text in (b"1", b"2", b"3")}, StoredContents()
     sizes = [{digest_of(text): 1 for text in each} for each in ((b"1", b"2"), (b"3",))]
     store.note("s", replace(first, contents=sizes[0]), texts.get, is_first=True)
@@ -101,7 +107,7 @@ def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_ou
     (note,) = [path for path, _ in store.records()]
     with note.open("ab") as file:
         file.write(b'{"turn":4,"chan')
-    joined = Running(turn=3, changes=(newer, CHANGES[1]), record="s.1234")
+    joined = RunningTurn(turn=3, changes=(newer, CHANGES[1]), record="s.1234")
     assert store.running("s", contents) == joined
     assert {digest: contents.get(digest) for digest in texts} == texts
     store.forget("s")
@@ -112,7 +118,7 @@ def test_notes_of_a_running_turn_are_joined_and_a_line_that_broke_off_is_left_ou
 def test_a_note_whose_first_line_broke_off_says_nothing(tmp_path: Path, left: bytes):
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
     store.make()
-    store.note("s", Running(turn=3), is_first=True)
+    store.note("s", RunningTurn(turn=3), is_first=True)
     ((path, _),) = store.records()
     path.write_bytes(left)
     assert store.running("s") is None
@@ -125,8 +131,8 @@ def test_a_record_waits_for_the_disk_and_a_note_of_a_running_turn_holds_nobody_u
     monkeypatch.setattr(os, "fsync", waits.append)
     store = CheckpointStore(tmp_path / "checkpoints" / "project")
     store.make()
-    store.note("s", Running(turn=1), is_first=True)
-    store.note("s", Running(turn=1), is_first=False)
+    store.note("s", RunningTurn(turn=1), is_first=True)
+    store.note("s", RunningTurn(turn=1), is_first=False)
     assert waits == []
     store.add("s", [Change(path="a")], lambda _: None)
     assert len(waits) == 1
@@ -161,11 +167,11 @@ def test_a_name_that_leads_elsewhere_is_not_a_checkpoint(tmp_path: Path):
 
 
 def test_what_a_record_on_disk_leaves_out_means_nothing_and_no():
-    assert msgspec.json.decode(b'{"name":"s.1","changes":[]}', type=Record) == Record(
+    assert msgspec.json.decode(b'{"name":"s.1","changes":[]}', type=TurnRecord) == TurnRecord(
         name="s.1", changes=(), beyond="", since_ns=0, version=2
     )
-    assert msgspec.json.decode(b'{"turn":1}', type=Running) == Running(
+    assert msgspec.json.decode(b'{"turn":1}', type=RunningTurn) == RunningTurn(
         turn=1, changes=(), open=frozenset(), has_more=False, record="", contents={}
     )
-    assert msgspec.json.encode(Running(turn=1)) == b'{"turn":1}'
-    assert msgspec.json.encode(Record(name="s.1", changes=())) == b'{"name":"s.1","changes":[]}'
+    assert msgspec.json.encode(RunningTurn(turn=1)) == b'{"turn":1}'
+    assert msgspec.json.encode(TurnRecord(name="s.1", changes=())) == b'{"name":"s.1","changes":[]}'

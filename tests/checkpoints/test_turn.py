@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hosts import this_host
 from rows import every_row
-from ybs.checkpoints.keeping import Segment, Turn
+from ybs.checkpoints.keeping import Segment, TurnSegments
 from ybs.checkpoints.scan import Snapshot
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.security.paths.roots import Roots
@@ -44,7 +44,7 @@ def test_what_changes_after_the_turn_did_is_somebody_elses_unless_a_command_ran_
         (project / name).write_text("2")
     (project / "mine").write_text("3")
     left = {"mine": _file("2"), "same": _file("2"), "settled": _file("9"), "read": closed}
-    turn = Turn(is_given_up=is_given_up)
+    turn = TurnSegments(is_given_up=is_given_up)
     turn.changes = {
         top + name: Change(path=top + name, before=_file("1"), after=after)
         for name, after in left.items()
@@ -78,7 +78,7 @@ def test_changes_of_a_path_are_joined_and_what_came_between_them_is_known(
     is_shared: bool,
 ):
     roots, path = Roots(this_host(), project), f"{project}/a"
-    turn = Turn(fresh={path} if is_fresh else set())
+    turn = TurnSegments(fresh={path} if is_fresh else set())
     if earlier:
         one, two = map(_file, earlier)
         turn.changes[path] = Change(path=path, before=one, after=two)
@@ -93,7 +93,7 @@ def test_changes_of_a_path_are_joined_and_what_came_between_them_is_known(
 
 def test_a_note_of_a_running_turn_has_what_tools_named_and_says_whether_there_is_more():
     one, two, three = map(_file, "123")
-    turn = Turn(named={"done", "again", "broken", "open", "new", "unchanged"})
+    turn = TurnSegments(named={"done", "again", "broken", "open", "new", "unchanged"})
     turn.changes = {
         name: Change(path=name, before=one, after=two)
         for name in ("done", "again", "broken", "by a command")
@@ -110,7 +110,10 @@ def test_a_note_of_a_running_turn_has_what_tools_named_and_says_whether_there_is
     assert not turn.has_more
     turn.changes["back"] = Change(path="back", before=one, after=one)
     assert not turn.has_more
-    for more in (Turn(is_given_up=True), Turn(segment=Segment(snapshot=Snapshot()))):
+    for more in (
+        TurnSegments(is_given_up=True),
+        TurnSegments(segment=Segment(snapshot=Snapshot())),
+    ):
         assert more.has_more
 
 
@@ -129,7 +132,7 @@ def test_what_somebody_saved_in_the_turn_before_a_tool_changed_it_is_shared(
         path.symlink_to("mine")
     else:
         path.write_text("mine")
-    turn = Turn(since_ns=since_ns)
+    turn = TurnSegments(since_ns=since_ns)
     turn.touch(roots, str(path), digest_of)
     path.unlink()
     assert turn.join(roots, None, digest_of) == {str(path)}
@@ -139,15 +142,15 @@ def test_what_somebody_saved_in_the_turn_before_a_tool_changed_it_is_shared(
 @every_row(
     "name, turn",
     [
-        ("folder", Turn(since_ns=0)),
-        ("new/x", Turn(since_ns=0)),
-        ("file/x", Turn(since_ns=0)),  # there is a new file where a folder would have to be
-        ("file", Turn(since_ns=0, is_given_up=True)),
-        ("file", Turn(since_ns=0, segment=Segment(snapshot=Snapshot()))),
+        ("folder", TurnSegments(since_ns=0)),
+        ("new/x", TurnSegments(since_ns=0)),
+        ("file/x", TurnSegments(since_ns=0)),  # there is a new file where a folder would have to be
+        ("file", TurnSegments(since_ns=0, is_given_up=True)),
+        ("file", TurnSegments(since_ns=0, segment=Segment(snapshot=Snapshot()))),
     ],
 )
 def test_a_path_is_not_fresh_without_a_file_or_where_a_command_may_have_made_it(
-    project: Path, name: str, turn: Turn
+    project: Path, name: str, turn: TurnSegments
 ):
     (project / "folder").mkdir(exist_ok=True)
     (project / "file").write_text("1")
@@ -165,7 +168,7 @@ def test_what_a_turn_changed_twice_is_ignored_only_where_it_was_both_times(
     for look, text in zip(looks, "1223", strict=True):
         look.folders.append(str(project))
         look.known = {path: (None, _file(text))}
-    turn = Turn()
+    turn = TurnSegments()
     for number, before, now in (("1", *looks[:2]), ("2", *looks[2:])):
         before.ignored = {path} if number in ignored else set()
         turn.begin(before)

@@ -10,7 +10,7 @@ from hosts import this_host
 from rows import every_row
 from scripted import OllamaServer, OpenAIServer
 from ybs.commands.download import pulls
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.events import Noticed
 from ybs.providers.local import hardware, models
 from ybs.providers.local.hardware import Machine
@@ -121,5 +121,5 @@ OWN: dict[str, Any] = {"house": Endpoint(endpoint="http://127.0.0.1:1", wire="ol
 def test_ollama_downloads_names_and_ybs_downloads_files(
     chosen: str | None, used: str | None, name: str, expected: bool
 ):
-    config = Config(llm=Llm(provider=chosen), providers=OWN)
+    config = Config(llm=LlmSettings(provider=chosen), providers=OWN)
     assert pulls(this_host(), config, name, used) is expected

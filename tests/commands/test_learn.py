@@ -8,7 +8,7 @@ from commands.test_memory import quiet, said
 from learning.past_sessions import CHANGELOG, turn, write
 from replies import shown as text_of
 from ybs.commands.learn import learning_of
-from ybs.config.template import Argument, Command, parse
+from ybs.config.template import Argument, TemplateCommand, parse
 from ybs.core.events import SessionStarted
 from ybs.frontends.terminal.terminal import recurring_line
 from ybs.session.mentions import mentions_in
@@ -89,7 +89,7 @@ async def test_nothing_of_a_correction_runs_or_is_attached(
     text = (home / ".config/ybs/commands/changelog-version.md").read_text()
     added = text.partition("Also:")[2]
     assert "touch made" in added
-    assert not any(isinstance(each, Command | Argument) for each in parse(added))
+    assert not any(isinstance(each, TemplateCommand | Argument) for each in parse(added))
     assert not list(mentions_in(added))
 
 

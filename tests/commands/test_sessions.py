@@ -38,7 +38,7 @@ from ybs.session.exchange import (
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.transcripts.saved import ONE_SHOT
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 
 def opened(project: Path, **options: Any) -> Session:
@@ -409,6 +409,6 @@ async def test_a_disk_that_is_full_is_told_and_nothing_breaks(
 
     async with opened(project) as session:
         talk(session, "one")
-        monkeypatch.setattr(Store, "copy", full)
+        monkeypatch.setattr(SessionStore, "copy", full)
         reply = await said(session, "/save x")
         assert reply == Reply(text="No space left on device: /x/y.jsonl", is_error=True)

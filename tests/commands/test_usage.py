@@ -11,7 +11,7 @@ from scripted import OpenAIServer
 from ybs.commands.figures import amount, money, number_in, time
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
-from ybs.commands.usage import Share, measure
+from ybs.commands.usage import UsageShare, measure
 from ybs.core.changes import FileChange
 from ybs.core.events import ToolFinished as Done
 from ybs.core.events import TurnFinished, UserSaid
@@ -191,7 +191,7 @@ async def test_every_voice_and_picture_is_counted(quiet: Session):
     for part in messages.parts:
         assert abs(part.tokens - expected[part.name]) <= 2, part
     assert system.tokens > 100 < tools.tokens
-    assert messages == Share(
+    assert messages == UsageShare(
         name="messages", tokens=sum(part.tokens for part in messages.parts), parts=messages.parts
     )
     assert system.tokens + tools.tokens + messages.tokens == use.tokens == quiet.estimated_tokens()

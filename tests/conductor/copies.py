@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from ybs.agent.environment import Permissions, Person, ToolEnvironment
-from ybs.conductor.home import Place
+from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
@@ -60,7 +60,7 @@ class Copies:
             person=Person(confirm=self._confirm),
         )
         self.undo = Keeping(self.environment)
-        self.isolation = Isolation(Place(self.environment, (self.undo,)))
+        self.isolation = Isolation(Workplace(self.environment, (self.undo,)))
 
     async def _confirm(self, question: Question) -> Answer:
         self.questions.append(question)

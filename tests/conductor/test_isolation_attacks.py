@@ -14,7 +14,7 @@ from session.trees import tree
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.restore import Restoring
-from ybs.conductor.home import Place
+from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.workplaces import Isolation
 from ybs.core.errors import Refused, ToolError
@@ -294,7 +294,7 @@ async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(
     environment = ToolEnvironment.of(project, copies.environment.loaded, Permissions())
     if environment.sandbox.state != "full":
         pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
-    isolation = Isolation(Place(environment))
+    isolation = Isolation(Workplace(environment))
     one, two = await isolation.open("one"), await isolation.open("two")
     command = (
         f"cat node_modules/lib; echo made > made; ls {project}; ls {two.folder}; echo x > {project}/a; echo x > node_modules/lib;"

@@ -12,7 +12,7 @@ from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
 from ybs.checkpoints.contents import NoRoom
 from ybs.conductor import copying
-from ybs.conductor.origin import Origin
+from ybs.conductor.origin import ParentProject
 from ybs.conductor.overlay import Conflicts, Overlay
 from ybs.conductor.workplaces import Isolation
 from ybs.core.events import Noticed
@@ -82,14 +82,14 @@ async def test_questions_come_one_at_a_time_with_the_name_of_each(project: Path)
 async def test_an_error_in_one_merge_takes_nothing_from_the_others_and_keeps_the_copy(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Origin.states
+    real = ParentProject.states
 
-    def full(origin: Origin, paths: Sequence[str]) -> Any:
+    def full(origin: ParentProject, paths: Sequence[str]) -> Any:
         if "a" in paths:
             raise NoRoom("a copy of the files cannot be kept: No space left on device")
         return real(origin, paths)
 
-    monkeypatch.setattr(Origin, "states", full)
+    monkeypatch.setattr(ParentProject, "states", full)
     cast = Cast([BOTH, "done"], one=[write("a", "1\n"), "first"], two=[write("b", "2\n"), "second"])
     session, events = opened(project, cast.model, mode="bypass")
     async with session:

@@ -21,7 +21,7 @@ from ybs.config.key_store import (
     stored_key,
     tokens_in,
 )
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import AuthError
 from ybs.providers.http.client import HttpClient
 from ybs.providers.registry import chosen_provider, client_of, create_model
@@ -90,7 +90,7 @@ async def test_a_session_uses_the_saved_key_and_never_at_another_address(home: P
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
 
     async def key_at(endpoint: str | None) -> str | None:
-        config = Config(llm=Llm(provider="openai", model="m", endpoint=endpoint))
+        config = Config(llm=LlmSettings(provider="openai", model="m", endpoint=endpoint))
         model = create_model(Host.of(clean), config)
         try:
             return vars(vars(model)["_client"])["_headers"].get("authorization")
@@ -175,6 +175,6 @@ def test_what_is_not_an_http_address_has_no_origin(address: str) -> None:
 )
 def test_another_port_or_scheme_does_not_get_the_key(address: str, is_sent: bool) -> None:
     keep_key(this_host(), "openai", place_of("http://127.0.0.1:8080/v1"), KEY)
-    config = Config(llm=Llm(provider="openai", endpoint=address))
+    config = Config(llm=LlmSettings(provider="openai", endpoint=address))
     client = client_of(this_host(), chosen_provider(this_host(), config), config)
     assert (client.account == HttpClient(client.site, secret=KEY).account) is is_sent

@@ -15,7 +15,7 @@ from timing import takes_at_most
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
-from ybs.config.tree import DEFAULT, Origin, flatten
+from ybs.config.tree import DEFAULT, ValueOrigin, flatten
 from ybs.core.errors import ConfigError
 from ybs.trust.settings import load
 
@@ -122,9 +122,9 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
     assert origin_of(loaded, "memory.c") == ("home", ".ybs.json")
     assert origin_of(loaded, "memory.e") == ("file", "asked-for.json")
     assert loaded.config.llm.max_tokens == 7
-    assert loaded.origins["llm.max_tokens"] == Origin("environment", "YBS_LLM__MAX_TOKENS")
+    assert loaded.origins["llm.max_tokens"] == ValueOrigin("environment", "YBS_LLM__MAX_TOKENS")
     assert loaded.config.llm.model == "option"
-    assert loaded.origins["llm.model"] == Origin("option", "option")
+    assert loaded.origins["llm.model"] == ValueOrigin("option", "option")
     assert loaded.origins["llm.timeout_seconds"] == DEFAULT
 
 
@@ -144,7 +144,7 @@ def test_each_file_wins_over_the_ones_before(
     written = {layer: write(layer, f'{{"llm": {{"model": "{layer}"}}}}') for layer in layers}
     loaded = load(this_host(), folder=project, config_file=written.get("file"))
     assert loaded.config.llm.model == winner
-    assert loaded.origins["llm.model"] == Origin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
+    assert loaded.origins["llm.model"] == ValueOrigin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
 
 
 def test_objects_are_merged_and_lists_are_replaced(project: Path, write: Write):
@@ -332,7 +332,7 @@ def test_a_profile_lies_over_the_files_and_under_the_environment(project: Path, 
     assert loaded.config.llm.model == "small"
     assert loaded.config.llm.max_tokens == 20
     assert loaded.config.llm.temperature == 1.0
-    assert loaded.origins["llm.model"] == Origin("profile", f"{user}: profiles.fast")
+    assert loaded.origins["llm.model"] == ValueOrigin("profile", f"{user}: profiles.fast")
     assert loaded.warnings == ()
 
 
@@ -503,6 +503,6 @@ def test_no_file_is_an_error(project: Path, write: Write, content: bytes):
 def test_no_variable_is_an_error(project: Path, environ: dict[str, str]):
     loaded = load(Host.of({"HOME": "/nowhere", **environ}), folder=project)
     for variable, value in environ.items():
-        used = Origin("environment", variable) in loaded.origins.values()
+        used = ValueOrigin("environment", variable) in loaded.origins.values()
         told = any(warning.startswith(variable) for warning in loaded.warnings)
         assert used or told or not value or variable == "YBS_MODEL"

@@ -8,14 +8,16 @@ import pytest
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.schema import Llm
+from ybs.config.schema import LlmSettings
 from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
 KEY = "k" * 20
 
 
-def llm_of(project: Path, write: Write, *layers: dict[str, Any]) -> tuple[Llm, tuple[str, ...]]:
+def llm_of(
+    project: Path, write: Write, *layers: dict[str, Any]
+) -> tuple[LlmSettings, tuple[str, ...]]:
     """Load with each layer's `llm`: the user's file, the home file, then variables."""
     for name, values in zip(("user", "home"), layers, strict=False):
         write(name, json.dumps({"llm": values}))

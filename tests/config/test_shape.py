@@ -4,7 +4,7 @@ import msgspec
 
 from rows import every_row
 from ybs.config.document import complaint_of
-from ybs.config.schema import Config, ExternalTool
+from ybs.config.schema import Config, ExternalToolSettings
 from ybs.config.shape import (
     Fitting,
     all_names,
@@ -270,8 +270,8 @@ def test_every_setting_can_be_found_by_its_name():
 
 
 def test_required_fields_are_missed():
-    assert missing_from({"name": "x"}, ExternalTool) == ["path"]
-    assert missing_from({"name": "x", "path": "y"}, ExternalTool) == []
+    assert missing_from({"name": "x"}, ExternalToolSettings) == ["path"]
+    assert missing_from({"name": "x", "path": "y"}, ExternalToolSettings) == []
 
 
 def test_defaults_fit_their_own_schema():

@@ -1,13 +1,20 @@
 """Templates of commands: what is text in them, a place of an argument, a command."""
 
-from ybs.config.template import Argument, Arguments, Command, body_of, commands_in, parse
+from ybs.config.template import (
+    Argument,
+    TemplateArguments,
+    TemplateCommand,
+    body_of,
+    commands_in,
+    parse,
+)
 
 HEAD = "---\ndescription: 'Do it'\nModel: x\n---\n"
 
 
 def text_of(template: str, given: str) -> str:
     pieces = parse(template)
-    values = Arguments(pieces, given, "/plug in")
+    values = TemplateArguments(pieces, given, "/plug in")
     return "".join(
         each
         if isinstance(each, str)
@@ -47,5 +54,5 @@ def test_commands_stand_in_lines_and_in_blocks() -> None:
     text = f"{HEAD}A !`git log $1` b\n```!\nls\n  make $2\n```\n```sh\nrm x\n```\n!``  ```!\n```!\n```\n!` `"
     assert commands_in(text) == ["git log $1", "ls\n  make $2"]
     assert commands_in("---\ndescription: !`rm x`\n---\nHello `!` you!") == []
-    assert parse("!`a $1`") == (Command(("a ", Argument("$1"))),)
+    assert parse("!`a $1`") == (TemplateCommand(("a ", Argument("$1"))),)
     assert parse("```!\nls") == ("```!\nls",)  # it has no end

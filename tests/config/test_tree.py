@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.config.tree import (
     Layer,
     Leaf,
-    Origin,
+    ValueOrigin,
     find,
     flatten,
     label,
@@ -28,7 +28,7 @@ OBJECTS = st.dictionaries(
 
 
 def tree_of(values: dict[str, Any], layer: Layer) -> Any:
-    return label(values, Origin(layer, f"{layer} file"))
+    return label(values, ValueOrigin(layer, f"{layer} file"))
 
 
 def flat(tree: Any) -> dict[Any, Any]:
@@ -114,7 +114,7 @@ def test_put_makes_the_objects_on_its_way():
 
 
 def test_flatten_gives_every_single_value_a_dotted_key():
-    flat_config = flatten(Config(llm=Llm(model="m"), hooks={"x": {"y": [1]}}))
+    flat_config = flatten(Config(llm=LlmSettings(model="m"), hooks={"x": {"y": [1]}}))
     assert flat_config["llm.model"] == "m"
     assert flat_config["hooks.x.y"] == [1]
     assert flat_config["providers"] == {}

@@ -9,7 +9,7 @@ import pytest
 
 from rows import every_row
 from ybs.context import detect as looking
-from ybs.context.detect import MAX_LINE_BYTES, Kind, Part, Project, detect
+from ybs.context.detect import MAX_LINE_BYTES, Part, Project, _Kind, detect
 
 _numbers = count()
 
@@ -136,7 +136,7 @@ def test_nothing_is_known_of_a_folder_that_is_not_there_or_empty(tmp_path: Path)
 @pytest.mark.integration
 @every_row("count", [1, 4, 12, 60, 300])
 def test_the_line_has_an_end(count: int):
-    kind = Kind(name="TypeScript", tool="pnpm")
+    kind = _Kind(name="TypeScript", tool="pnpm")
     commands = {"test": ("pnpm test",), "build": ("pnpm build",), "setup": ("pnpm install",)}
     parts = [Part(folder=f"größe{n}/", kinds=(kind,), commands=commands) for n in range(count)]
     line = Project(name="x", parts=tuple(parts)).line

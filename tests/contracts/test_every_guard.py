@@ -8,14 +8,14 @@ import pytest
 
 from compacted import Shrinking, guard, is_valid
 from ybs.agent.prompt_context import PromptContext
-from ybs.config.schema import Firewall as FirewallSettings
+from ybs.config.schema import FirewallSettings
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ToolError
 from ybs.core.events import EndReason
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
-from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits
+from ybs.guards.limits import CallLimit, DryRun, Limits, TurnDeadline
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
@@ -30,7 +30,7 @@ from ybs.testing import (
     ScriptedToolbox,
     call,
 )
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 
 class Foreign:
@@ -62,7 +62,7 @@ def syncing() -> Guard:
     folder = Path.cwd() / "sessions"
     firewall = Firewall(FirewallSettings(), [])
     return Syncing(
-        Journal(lambda: Store(folder), lambda: firewall, lambda _event: None, may_write=True)
+        Journal(lambda: SessionStore(folder), lambda: firewall, lambda _event: None, may_write=True)
     )
 
 
@@ -70,7 +70,7 @@ MAKERS: dict[str, Callable[[], Guard]] = {
     "call limit": CallLimit,
     "compaction": lambda: guard(200),
     "context": context,
-    "deadline": lambda: Deadline(60),
+    "deadline": lambda: TurnDeadline(60),
     "dry run": DryRun,
     "endings": lambda: Endings(lambda _call: True, lambda _words: False),
     "foreign": Foreign,

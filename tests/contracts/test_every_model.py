@@ -25,7 +25,7 @@ from scripted import (
     ScriptedServer,
 )
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, LlmSettings
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.core.events import (
     AssistantSaid,
@@ -96,7 +96,7 @@ def make_remote(kind: type[ScriptedServer], stack: AsyncExitStack) -> Make:
     async def make(*script: Entry) -> Model:
         server = await stack.enter_async_context(kind(script))
         config = Config(
-            llm=Llm(provider="own", model="some-model"),
+            llm=LlmSettings(provider="own", model="some-model"),
             providers={"own": Endpoint(endpoint=server.url, wire=kind.wire.name)},
             agent=AgentLimits(retry_attempts=0),
         )

@@ -15,7 +15,7 @@ from stage import FakeClock
 
 from fake_session import FakeSession
 from some_events import KINDS, one_of_each
-from ybs.config.schema import Firewall as FirewallSettings
+from ybs.config.schema import FirewallSettings
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.events import Event
 from ybs.frontends.headless.output import Format, Pipe, make_output
@@ -27,7 +27,7 @@ from ybs.session.journal import Journal
 from ybs.session.tally import Tally
 from ybs.testing import RecordedEvents
 from ybs.transcripts.replay import Replay
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 FEW = settings(
     max_examples=6,
@@ -80,7 +80,9 @@ def summed() -> Sink:
 
 def journal() -> Sink:
     folder, firewall = Path.cwd() / "sessions", Firewall(FirewallSettings(), [])
-    made = Journal(lambda: Store(folder), lambda: firewall, lambda _event: None, may_write=True)
+    made = Journal(
+        lambda: SessionStore(folder), lambda: firewall, lambda _event: None, may_write=True
+    )
     made.begin()
 
     def sink(envelope: Envelope) -> None:

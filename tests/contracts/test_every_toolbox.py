@@ -8,13 +8,12 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from ybs.config.schema import Firewall as FirewallSettings
-from ybs.config.schema import Safety
+from ybs.config.schema import FirewallSettings, SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.events import Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Toolbox, ToolOutput
-from ybs.guards.limits import Deadline, TimedToolbox
+from ybs.guards.limits import TimedToolbox, TurnDeadline
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.toolbox import FirewallToolbox
 from ybs.security.policy.confirm import Gate
@@ -24,7 +23,7 @@ from ybs.tools.composite import CompositeToolbox
 from ybs.tools.foreign import ForeignToolbox
 from ybs.tools.toolbox import LocalToolbox
 
-DEADLINE = Deadline(60)
+DEADLINE = TurnDeadline(60)
 
 
 class Look(FakeTool):
@@ -52,7 +51,7 @@ class Waits(FakeTool):
 
 
 def local(tools: Sequence[Any]) -> LocalToolbox:
-    return LocalToolbox(tools, Gate(Policy(Safety(mode="bypass"))))
+    return LocalToolbox(tools, Gate(Policy(SafetySettings(mode="bypass"))))
 
 
 def scripted() -> ScriptedToolbox:

@@ -7,7 +7,7 @@ from tempfile import gettempdir
 from xml.etree import ElementTree
 
 from ybs.commands.table import COMMANDS
-from ybs.config.schema import Ui
+from ybs.config.schema import UiSettings
 from ybs.frontends.terminal.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_the_tables_of_keys_are_those_in_force() -> None:
 
 
 def test_every_setting_of_the_terminal_is_on_the_page_and_no_other() -> None:
-    assert set(re.findall(r"`ui\.(\w+)", PAGE)) == set(Ui.__struct_fields__)
+    assert set(re.findall(r"`ui\.(\w+)", PAGE)) == set(UiSettings.__struct_fields__)
 
 
 def test_every_command_on_the_page_is_there() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from parrot import ParrotServer, install_parrot
 from ybs.config.host import Host
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -20,7 +20,7 @@ async def test_the_provider_is_found_by_its_name_with_the_format_of_its_server(
     install_parrot(tmp_path, monkeypatch)
     key = "seed-" + "7" * 12
     async with ParrotServer(["polly"], models=["ara", "kea"]) as server:
-        config = Config(llm=Llm(provider="parrot", endpoint=server.url, api_key=key))
+        config = Config(llm=LlmSettings(provider="parrot", endpoint=server.url, api_key=key))
         model = create_model(Host.of({}), config)
         request = Request("be brief", [UserMessage.of("who are you?")])
         events: list[Any] = [event async for event in model.stream(request)]
@@ -34,4 +34,4 @@ async def test_the_provider_is_found_by_its_name_with_the_format_of_its_server(
 
 def test_without_it_the_name_is_not_known() -> None:
     with pytest.raises(ConfigError, match="no provider 'parrot'"):
-        create_model(Host.of({}), Config(llm=Llm(provider="parrot")))
+        create_model(Host.of({}), Config(llm=LlmSettings(provider="parrot")))

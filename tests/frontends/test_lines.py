@@ -1,7 +1,7 @@
 """Lines of the protocol: however they are cut on the way, and however long."""
 
 from rows import every_row
-from ybs.frontends.json_rpc import Lines
+from ybs.frontends.json_rpc import LineReader
 
 
 @every_row(
@@ -17,12 +17,12 @@ from ybs.frontends.json_rpc import Lines
 def test_lines_are_put_together_and_one_that_is_too_long_is_dropped(
     pieces: list[bytes], lines: list[bytes | None]
 ) -> None:
-    cut = Lines(most_bytes=8)
+    cut = LineReader(most_bytes=8)
     assert [line for piece in pieces for line in cut.feed(piece)] == lines
 
 
 def test_nothing_is_kept_of_a_line_that_is_too_long() -> None:
-    cut = Lines(most_bytes=8)
+    cut = LineReader(most_bytes=8)
     for _ in range(1_000):
         assert list(cut.feed(b"x" * 100)) == []
     assert vars(cut)["_pieces"] == []

@@ -13,7 +13,7 @@ from ybs.git import moves as git_checkout
 from ybs.git import moves as git_moves
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -66,23 +66,23 @@ async def test_a_git_folder_on_another_disk_is_copied_from(
     pit: Sandpit, monkeypatch: pytest.MonkeyPatch
 ):
     await switch(pit, "main")
-    real = Place.replace
+    real = OpenEntry.replace
 
-    def replace(self: Place, other: Place) -> None:
+    def replace(self: OpenEntry, other: OpenEntry) -> None:
         if not self.name.endswith(".tmp"):
             raise OSError(errno.EXDEV, "another disk")
         real(self, other)
 
-    monkeypatch.setattr(Place, "replace", replace)
+    monkeypatch.setattr(OpenEntry, "replace", replace)
     await switch(pit, "other")
     assert os.access(pit.top / "d/e/hook", os.X_OK)
     assert (pit.top / "d/link").readlink() == Path("e/hook")
     assert pit.plain("status", "--porcelain").stdout == ""
 
-    def fail(self: Place, other: Place) -> None:
+    def fail(self: OpenEntry, other: OpenEntry) -> None:
         raise OSError(errno.EXDEV if not self.name.endswith(".tmp") else errno.EIO, "broken")
 
-    monkeypatch.setattr(Place, "replace", fail)
+    monkeypatch.setattr(OpenEntry, "replace", fail)
     (pit.top / "d/e/hook").write_text("changed\n")
     with pytest.raises(GitError, match="broken"):
         await git_moves.restore(Git(this_host().environ, pit.top), ["d/e/hook"])

@@ -9,7 +9,7 @@ from hostile_git import TRAPS, Sandpit, Trap, hook, make_repository, needs_git, 
 from hosts import this_host
 from rows import every_row
 from ybs.git import moves as git_moves
-from ybs.git.client import Change, Git
+from ybs.git.client import Git, StatusLine
 from ybs.git.hardening import GitError
 from ybs.git.way_back import bring_back, take_back
 
@@ -177,7 +177,7 @@ async def test_e05_variables_of_git_are_not_handed_on(
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     (pit.top / "a.txt").write_text("changed\n")
     git = Git(this_host().environ, pit.top)
-    assert await git.look() == ("main", [Change(" M", "a.txt")])
+    assert await git.look() == ("main", [StatusLine(" M", "a.txt")])
     assert b"+changed" in await git.run("diff")
     assert not pit.has_run
 
@@ -196,7 +196,7 @@ async def test_it_commits_these_files_and_leaves_the_rest_of_the_index(pit: Sand
     shown = pit.plain("show", "--name-only", "--format=%an %s|%b", "-z", commit).stdout
     assert shown.split("|")[0] == "ybs [ybs] title"
     assert "a.txt\0c é\n.txt\0" in shown
-    assert await git.look() == ("main", [Change("M ", "b.txt")])
+    assert await git.look() == ("main", [StatusLine("M ", "b.txt")])
 
 
 async def test_it_commits_a_deletion(pit: Sandpit):
@@ -228,7 +228,7 @@ async def test_ignored_files_and_repositories_within_are_not_added(pit: Sandpit)
     git = Git(this_host().environ, pit.top)
     await git.add(".")
     await git.add()
-    assert (await git.look())[1] == [Change("A ", ".gitignore"), Change("??", "sub/")]
+    assert (await git.look())[1] == [StatusLine("A ", ".gitignore"), StatusLine("??", "sub/")]
     for path in ("sub/a.txt", "../x", "/etc/passwd", ".git/config", "sub"):
         with pytest.raises(GitError, match=r"repository of its own|no path within"):
             await git.add(path)
@@ -241,7 +241,7 @@ async def test_a_file_that_a_filter_would_change_is_refused(pit: Sandpit):
         await Git(this_host().environ, pit.top).commit("x", "x.bin")
     assert await Git(this_host().environ, pit.top).look("x.bin") == (
         "main",
-        [Change("??", "x.bin")],
+        [StatusLine("??", "x.bin")],
     )
 
 

@@ -11,12 +11,12 @@ import pytest
 from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Git as Settings
+from ybs.config.schema import GitSettings as Settings
 from ybs.git import committable
 from ybs.git.client import Git
-from ybs.git.committable import Seen
+from ybs.git.committable import WorkTreeStatus
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
-from ybs.git.consent import Consent, Wish
+from ybs.git.consent import CommitWish, Consent
 from ybs.git.way_back import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
@@ -310,7 +310,7 @@ async def test_a_change_that_comes_while_git_looks_waits_for_it_and_git_looks_on
 ):
     looked, has_begun, may_see = list[bool](), asyncio.Event(), asyncio.Event()
 
-    async def look(git: Git) -> Seen:
+    async def look(git: Git) -> WorkTreeStatus:
         looked.append(True)
         has_begun.set()
         await may_see.wait()
@@ -434,9 +434,9 @@ async def test_a_commit_says_once_what_git_itself_would_have_done(pit: Sandpit):
 
 
 async def test_nobody_is_asked_about_a_turn_that_left_all_as_it_was(pit: Sandpit):
-    asked = list[Wish]()
+    asked = list[CommitWish]()
 
-    async def ask(wish: Wish) -> bool:
+    async def ask(wish: CommitWish) -> bool:
         asked.append(wish)
         return True
 
@@ -461,7 +461,7 @@ async def test_nobody_is_asked_about_a_turn_that_left_all_as_it_was(pit: Sandpit
 
 
 async def test_who_was_never_asked_about_commits_is_told_of_none_that_is_missing(pit: Sandpit):
-    async def ask(_wish: Wish) -> bool:
+    async def ask(_wish: CommitWish) -> bool:
         return True
 
     one = Committer(pit.top, Settings(), consent=Consent(this_host(), "ask", ask=ask))

@@ -6,7 +6,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.git.consent import Answer, Consent, Wish, answers, forget, keep, recall
+from ybs.git.consent import CommitWish, Consent, _Answer, answers, forget, keep, recall
 
 HERE, THERE = Path("/here/.git"), Path("/there/.git")
 
@@ -16,9 +16,9 @@ class Person:
 
     def __init__(self, *said: bool | None) -> None:
         self.said = list(said)
-        self.asked: list[Wish] = []
+        self.asked: list[CommitWish] = []
 
-    async def __call__(self, wish: Wish) -> bool | None:
+    async def __call__(self, wish: CommitWish) -> bool | None:
         self.asked.append(wish)
         return self.said.pop(0)
 
@@ -55,8 +55,8 @@ async def test_the_person_is_asked_once_for_a_repository(said: bool):
         assert consent.is_possible(HERE) in (said, not answers(this_host()))
         assert await consent.given(HERE, (), "") == said
         assert await consent.given(HERE, (), "") == said
-    assert person.asked == [Wish(repository=HERE)]
-    assert recall(this_host(), HERE) == Answer(repository=str(HERE), may_commit=said)
+    assert person.asked == [CommitWish(repository=HERE)]
+    assert recall(this_host(), HERE) == _Answer(repository=str(HERE), may_commit=said)
     assert recall(this_host(), THERE) is None
 
 
@@ -74,14 +74,14 @@ async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project():
     person = Person(True, False, True)
     hooks = ("pre-commit",)
     assert await Consent(this_host(), "ask", ask=person).given(HERE, hooks, "one")
-    assert person.asked == [Wish(repository=HERE, hooks=hooks)]
+    assert person.asked == [CommitWish(repository=HERE, hooks=hooks)]
     assert await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "one")
     assert not await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "other")
     assert await Consent(this_host(), "ask", trusts_hooks=True).given_to_hooks(HERE, hooks, "other")
     assert not await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")
     assert Consent(this_host(), "ask").is_possible(HERE)  # the no was about the hooks
     assert await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")
-    assert person.asked[1:] == [Wish(repository=HERE, hooks=hooks, are_new=True)] * 2
+    assert person.asked[1:] == [CommitWish(repository=HERE, hooks=hooks, are_new=True)] * 2
 
 
 def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(

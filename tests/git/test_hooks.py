@@ -8,12 +8,12 @@ import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
-from ybs.config.schema import Git as Settings
+from ybs.config.schema import GitSettings as Settings
 from ybs.core.errors import ToolError
 from ybs.git.client import Git
 from ybs.git.committer import Commit, Committer
 from ybs.git.consent import Consent
-from ybs.git.hooks import Ran, digest_of, hooks_folder, hooks_in
+from ybs.git.hooks import HookRun, digest_of, hooks_folder, hooks_in
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -38,10 +38,10 @@ def hook(pit: Sandpit, name: str, script: str, folder: str = ".git/hooks") -> Pa
     return path
 
 
-async def run(script: str) -> Ran:
+async def run(script: str) -> HookRun:
     """Run a script as it is; that the sandbox holds it is shown elsewhere."""
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)  # noqa: ASYNC221
-    return Ran(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+    return HookRun(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
 async def turn(
@@ -114,11 +114,11 @@ async def test_where_hooks_may_not_run_there_is_no_commit_and_it_is_said_once(pi
 async def test_a_hook_that_cannot_be_run_or_takes_too_long_means_no_commit(pit: Sandpit):
     hook(pit, "pre-commit", "true")
 
-    async def refused(_: str) -> Ran:
+    async def refused(_: str) -> HookRun:
         raise ToolError("no")
 
-    async def late(_: str) -> Ran:
-        return Ran(exit_code=None, stdout="", stderr="still at it")
+    async def late(_: str) -> HookRun:
+        return HookRun(exit_code=None, stdout="", stderr="still at it")
 
     for runs, words in ((refused, "could not be run: no"), (late, "took too long")):
         made = await turn(pit, runs=runs)

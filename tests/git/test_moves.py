@@ -84,7 +84,7 @@ async def test_nothing_is_overwritten_by_a_switch(pit: Sandpit):
     with pytest.raises(GitError, match=r"b\.txt"):
         await switch(git, "old")
     assert (pit.top / "b.txt").read_text() == "mine\n"
-    changed = {"mine": (git_moves.Side("000000", "0"), git_moves.Side("100644", "1"))}
+    changed = {"mine": (git_moves.TreeSide("000000", "0"), git_moves.TreeSide("100644", "1"))}
     (pit.top / "mine").write_text("ignored or not")
     with pytest.raises(GitError, match="'mine' is not in this branch's last commit"):
         await git_moves.switch_branch(git, "old", changed)

@@ -21,14 +21,14 @@ from ybs.security.sandbox import choice as machine
 from ybs.security.sandbox import confined, landlock, seatbelt
 from ybs.security.sandbox.confined import (
     SAID_BY_BUBBLEWRAP,
-    Machine,
+    _Machine,
     cannot_be_had,
     launch_reader,
     launches,
 )
 from ybs.security.sandbox.entry import Kernel
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 pytestmark = [needs_git, needs_linux]
@@ -58,11 +58,11 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     )
     if not is_there:
         pytest.skip(f"NOT TESTED: this machine has no {request.param}")
-    monkeypatch.setattr(Machine, "has_bubblewrap", request.param == "bubblewrap")
+    monkeypatch.setattr(_Machine, "has_bubblewrap", request.param == "bubblewrap")
     return request.param
 
 
-def view_of(pit: Sandpit, command: str, roots: Roots | None = None) -> View:
+def view_of(pit: Sandpit, command: str, roots: Roots | None = None) -> SandboxView:
     view = GitSandbox(roots).view(find_repository(pit.top), pit.top, command)
     assert view is not None
     return view
@@ -80,7 +80,7 @@ def ran(launch: Launch, folder: Path) -> subprocess.CompletedProcess[str]:
             os.close(descriptor)
 
 
-def tell(pit: Sandpit, view: View, script: str) -> str:
+def tell(pit: Sandpit, view: SandboxView, script: str) -> str:
     """Run a script where git would run and return what it printed."""
     environ = {"PATH": "/usr/bin:/bin"}
     launch = next(launches(("/bin/sh", "-c", script), environ, view))
@@ -221,7 +221,7 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     pit: Sandpit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confined, "system_program", lambda _: "/bin/false")
-    monkeypatch.setattr(Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
     view = view_of(pit, "status")
 
     def ways() -> Iterator[str]:
@@ -238,7 +238,7 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     assert not cannot_be_had(1, SAID_BY_BUBBLEWRAP), "it works: this failed for something else"
     monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
     assert cannot_be_had(1, SAID_BY_BUBBLEWRAP)
-    assert not Machine.has_bubblewrap
+    assert not _Machine.has_bubblewrap
     monkeypatch.setattr(machine, "tried_landlock", lambda: (None, ""))
     assert list(ways()) == ["/usr/bin/git"]
     assert [each.argv for each in launches(("git",), {}, None)] == [("git",)]
@@ -255,13 +255,13 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     program.chmod(0o755)
     monkeypatch.setattr(confined, "system_program", lambda _: str(program))
     monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
-    monkeypatch.setattr(Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
     assert await Git(this_host().environ, pit.top).branch() == "main"
-    monkeypatch.setattr(Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
     asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
     assert len(asked.read(5)) == 2
-    monkeypatch.setattr(Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
     monkeypatch.setattr("ybs.git.titles.launches", lambda *_: iter([Launch((str(program),), {})]))
     asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
@@ -272,7 +272,7 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
 def test_a_reader_sees_the_view_and_nothing_else(
     pit: Sandpit, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = View(folder=str(pit.top), git_folders=(), shown=(str(pit.top),))
+    view = SandboxView(folder=str(pit.top), git_folders=(), shown=(str(pit.top),))
     command = ("/bin/sh", "-c", f"cat a.txt {outside}/file")
     has_landlock = machine.landlock_kernel() is not None
     launch = launch_reader(command, {}, view)
@@ -323,7 +323,7 @@ def test_the_rules_of_landlock_name_what_is_seen_and_follow_no_link(
     (tmp_path / "tree/git").mkdir()
     (tmp_path / "link").symlink_to("/etc")
     tree, git = str(tmp_path / "tree"), str(tmp_path / "tree/git")
-    view = View(
+    view = SandboxView(
         folder=tree,
         git_folders=(git, str(tmp_path / "link")),
         shown=(tree,),
@@ -350,14 +350,16 @@ def test_the_rules_of_landlock_name_what_is_seen_and_follow_no_link(
 
 def test_on_macos_a_profile_names_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined, "sys", SimpleNamespace(platform="darwin"))
-    view = View(folder="/w", git_folders=("/w/.git",), shown=("/w",), hidden=("/w/key",))
+    view = SandboxView(folder="/w", git_folders=("/w/.git",), shown=("/w",), hidden=("/w/key",))
     assert [each.argv[0] for each in launches(("/usr/bin/git",), {}, view)] == ["/usr/bin/git"]
     monkeypatch.setattr(seatbelt, "find", lambda: seatbelt.PROGRAM)
     first, last = launches(("/usr/bin/git", "status"), {}, view)
     assert first.argv[0] == seatbelt.PROGRAM
     assert first.argv[-3:] == ("--", "/usr/bin/git", "status")
     assert last.argv == ("/usr/bin/git", "status")
-    reader = launch_reader(("/usr/bin/rg",), {}, View(folder="/w", git_folders=(), shown=("/w",)))
+    reader = launch_reader(
+        ("/usr/bin/rg",), {}, SandboxView(folder="/w", git_folders=(), shown=("/w",))
+    )
     assert reader.argv[-2:] == ("--", "/usr/bin/rg")
     assert "(allow file-read*)" not in reader.argv[2].replace(" )", ")"), "that would be all files"
     text, names = seatbelt.git_profile(view, ("/opt/own/git",))
@@ -367,6 +369,8 @@ def test_on_macos_a_profile_names_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     rules = text.splitlines()
     assert rules[-2].startswith("(deny file-read* (subpath (param")
     assert rules[-1].startswith("(allow file-read* (subpath (param"), "git may only read"
-    text, _ = seatbelt.git_profile(View(folder="/w", git_folders=("/w/.git",), is_writing=True), ())
+    text, _ = seatbelt.git_profile(
+        SandboxView(folder="/w", git_folders=("/w/.git",), is_writing=True), ()
+    )
     assert text.splitlines()[-1].startswith("(allow file-read* file-write* (subpath (param")
     assert text.count("file-write* ") == 1

@@ -7,7 +7,7 @@ import pytest
 
 from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
-from ybs.git.client import Change, Git
+from ybs.git.client import Git, StatusLine
 from ybs.git.way_back import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
@@ -99,7 +99,7 @@ async def test_nothing_moves_where_others_went_on_or_something_is_under_way(pit:
     assert await bring_back(git, made) == "stays"  # it was not taken back
     assert await take_back(git, made) == "moved"
     assert (pit.top / "a.txt").read_text() == "2\n"
-    assert await git.look() == ("main", [Change(" M", "a.txt")])
+    assert await git.look() == ("main", [StatusLine(" M", "a.txt")])
     pit.plain("commit", "-q", "-am", "theirs")
     assert await bring_back(git, made) == "stays"
     (pit.top / ".git/HEAD").write_text(await git.head())

@@ -12,11 +12,11 @@ from ybs.core.events import AssistantSaid, Event, Noticed, TextStreamed, TurnFin
 from ybs.core.messages import AssistantMessage, Text, ToolCall, Usage, UserMessage
 from ybs.core.ports import Guard, Model, Request, Toolbox
 from ybs.core.remedies import Remedy
-from ybs.guards.limits import Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.limits import DryRun, Limits, TimedModel, TimedToolbox, TurnDeadline
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
 
 #: Makes a deadline.
-Begin = Callable[[float], Deadline]
+Begin = Callable[[float], TurnDeadline]
 
 
 def call(number: int, cost: float | None = None) -> AssistantMessage:
@@ -73,8 +73,8 @@ def begun() -> Iterator[Begin]:
     """Make a deadline whose turn begins now."""
     with ExitStack() as turns:
 
-        def begin(seconds: float) -> Deadline:
-            deadline = Deadline(seconds)
+        def begin(seconds: float) -> TurnDeadline:
+            deadline = TurnDeadline(seconds)
             turns.enter_context(deadline.running())
             return deadline
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, Known, Request
+from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, DetectorState, PastRequest
 from ybs.learning.normal import words_of
 
 LOG = ("run git log", "read CHANGELOG.md", "edit CHANGELOG.md")
@@ -35,11 +35,11 @@ OTHER = (
 
 def month(*asked: tuple[float, str, tuple[str, ...]]) -> Detector:
     """Return a detector that has seen other work, and each of these on its day."""
-    detector = Detector(Known())
+    detector = Detector(DetectorState())
     for day, (text, steps) in enumerate(OTHER):
-        detector.add(Request(text, steps, day * DAY_SECONDS))
+        detector.add(PastRequest(text, steps, day * DAY_SECONDS))
     for day, text, steps in asked:
-        detector.add(Request(text, steps, day * DAY_SECONDS))
+        detector.add(PastRequest(text, steps, day * DAY_SECONDS))
     return detector
 
 
@@ -84,9 +84,9 @@ def test_one_task_in_two_clusters_is_offered_once() -> None:
 
 
 def test_what_says_nothing_is_no_request() -> None:
-    detector = Detector(Known())
-    assert detector.add(Request("", (), 0.0)) is None
-    assert detector.add(Request("1.2.3 https://example.org", (), 0.0)) is None
+    detector = Detector(DetectorState())
+    assert detector.add(PastRequest("", (), 0.0)) is None
+    assert detector.add(PastRequest("1.2.3 https://example.org", (), 0.0)) is None
     assert detector.known.requests == 0
 
 
@@ -95,9 +95,9 @@ def test_a_detector_goes_on_from_what_was_saved() -> None:
 
     half, whole = month(), month()
     for day, text in enumerate(CHANGELOG):
-        whole.add(Request(text, LOG, (day * 7.0) * DAY_SECONDS))
-        half = Detector(msgspec.json.decode(msgspec.json.encode(half.known), type=Known))
-        half.add(Request(text, LOG, (day * 7.0) * DAY_SECONDS))
+        whole.add(PastRequest(text, LOG, (day * 7.0) * DAY_SECONDS))
+        half = Detector(msgspec.json.decode(msgspec.json.encode(half.known), type=DetectorState))
+        half.add(PastRequest(text, LOG, (day * 7.0) * DAY_SECONDS))
     assert offered(half) == offered(whole)
 
 
@@ -105,7 +105,7 @@ def test_memory_is_bounded_and_what_recurs_stays() -> None:
     detector = month(*((day * 7.0, text, LOG) for day, text in enumerate(CHANGELOG)))
     for number in range(2_000):
         word = "".join(chr(97 + int(digit)) for digit in str(number + 12_345))
-        detector.add(Request(f"{word}x {word[::-1]}y thing{word}", (), 30.0 * DAY_SECONDS))
+        detector.add(PastRequest(f"{word}x {word[::-1]}y thing{word}", (), 30.0 * DAY_SECONDS))
     assert len(detector.known.clusters) <= 1_500
     assert list(CHANGELOG) in offered(detector)
 
@@ -114,7 +114,7 @@ def test_what_was_met_long_ago_is_forgotten_when_there_is_no_room() -> None:
     detector = month(*((day * 7.0, text, LOG) for day, text in enumerate(CHANGELOG)))
     for number in range(2_000):
         word = "".join(chr(97 + int(digit)) for digit in str(number + 12_345))
-        detector.add(Request(f"{word}x {word[::-1]}y", (), 200.0 * DAY_SECONDS))
+        detector.add(PastRequest(f"{word}x {word[::-1]}y", (), 200.0 * DAY_SECONDS))
     assert not any(
         "changelog" in words_of(each.last[-1].text) for each in detector.known.clusters.values()
     )
@@ -124,13 +124,13 @@ def test_what_was_met_long_ago_is_forgotten_when_there_is_no_room() -> None:
     "text", ["a" * 100_000, "\0\ud800", "```\n" * 3_000, "🦊 " * 500, "$(rm -rf /)"]
 )
 def test_any_text_can_be_added(text: str) -> None:
-    cluster = Detector(Known()).add(Request(text, ("run x", ""), 1.0))
+    cluster = Detector(DetectorState()).add(PastRequest(text, ("run x", ""), 1.0))
     assert cluster is None or all(map(math.isfinite, cluster.words.values()))
 
 
 def test_the_mean_of_two_clusters_counts_both() -> None:
     one, other = Cluster(id=1), Cluster(id=2)
     for day, cluster in enumerate((one, one, one, other)):
-        cluster.join(Request("a b", (), day * DAY_SECONDS), {"fox": float(cluster is one)}, {})
+        cluster.join(PastRequest("a b", (), day * DAY_SECONDS), {"fox": float(cluster is one)}, {})
     one.merge(other)
     assert (one.count, one.days, one.words) == (4, [0, 1, 2, 3], {"fox": 0.75})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ybs.config.template import Argument, Command, parse
-from ybs.learning.detector import DAY_SECONDS, Cluster, Request
-from ybs.learning.draft import Draft, draft_of, usual_steps
+from ybs.config.template import Argument, TemplateCommand, parse
+from ybs.learning.detector import DAY_SECONDS, Cluster, PastRequest
+from ybs.learning.draft import CommandDraft, draft_of, usual_steps
 from ybs.session.mentions import mentions_in
 
 LOG = ("run git log", "read CHANGELOG.md", "edit CHANGELOG.md")
@@ -13,11 +13,11 @@ LOG = ("run git log", "read CHANGELOG.md", "edit CHANGELOG.md")
 def cluster_of(*asked: tuple[str, tuple[str, ...]]) -> Cluster:
     cluster = Cluster(id=7)
     for day, (text, steps) in enumerate(asked):
-        cluster.join(Request(text, steps, day * DAY_SECONDS), {}, {})
+        cluster.join(PastRequest(text, steps, day * DAY_SECONDS), {}, {})
     return cluster
 
 
-def drafted(*texts: str, steps: tuple[str, ...] = LOG) -> Draft:
+def drafted(*texts: str, steps: tuple[str, ...] = LOG) -> CommandDraft:
     return draft_of(cluster_of(*((text, steps) for text in texts)))
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_each_request_names_has_no_name_of_its_own() -> None:
 def test_nothing_of_past_words_runs_or_is_filled_in(words: str) -> None:
     draft = drafted(*[words] * 3)
     pieces = parse(draft.text.split("---\n", 2)[2])
-    assert not any(isinstance(each, Command | Argument) for each in pieces)
+    assert not any(isinstance(each, TemplateCommand | Argument) for each in pieces)
     assert not list(mentions_in(draft.text))
 
 

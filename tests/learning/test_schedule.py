@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ybs.learning.detector import Cluster, Request
+from ybs.learning.detector import Cluster, PastRequest
 from ybs.learning.schedule import (
     Rhythm,
     Scheduled,
-    Task,
+    ScheduledTask,
     cron_line,
     keep,
     rhythm_of,
@@ -22,7 +22,7 @@ from ybs.learning.schedule import (
 
 #: A Monday.
 BEGUN = datetime(2026, 3, 2, 9, 5)
-TASK = Task(
+TASK = ScheduledTask(
     name="standup",
     folder="/home/ada/my app",
     command=("/usr/bin/ybs", "--print", "/standup", "--mode", "plan"),
@@ -34,7 +34,7 @@ def cluster_on(*days: int) -> Cluster:
     cluster = Cluster(id=1)
     for day in days:
         at = (BEGUN + timedelta(days=day)).timestamp()
-        cluster.join(Request("standup", (), at), {}, {})
+        cluster.join(PastRequest("standup", (), at), {}, {})
     return cluster
 
 

@@ -10,7 +10,7 @@ import pytest
 from trusting import put
 from ybs.plugins import content as content_module
 from ybs.plugins.cloning import of_tar
-from ybs.plugins.content import BadPlugin, Content, read_folder, write_folder
+from ybs.plugins.content import BadPlugin, PluginFiles, read_folder, write_folder
 
 
 def packed(*members: tarfile.TarInfo) -> bytes:
@@ -86,7 +86,7 @@ def test_no_more_is_read_than_a_plugin_may_have(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_two_files_of_one_name_are_refused():
-    content = Content()
+    content = PluginFiles()
     content.add("a", b"")
     with pytest.raises(BadPlugin, match="twice"):
         content.add("./a", b"")

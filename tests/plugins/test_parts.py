@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from ybs.plugins.content import BadPlugin, Content
+from ybs.plugins.content import BadPlugin, PluginFiles
 from ybs.plugins.parts import named_plugins, parts_of, plugin_in
 
 SERVER = {"command": "npx", "args": ["-y", "tracker"]}
 
 
-def collection(*, manifest: object = None) -> Content:
-    content = Content()
+def collection(*, manifest: object = None) -> PluginFiles:
+    content = PluginFiles()
     plugins = [
         {"name": "tracker", "source": "./plugins/tracker", "version": "2", "mcpServers": {"tracker": SERVER}},
         {"name": "all", "source": "./", "mcpServers": {"whole": SERVER}},

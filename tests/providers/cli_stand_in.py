@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ybs.config.host import Host
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.config.sections import CliAgent, CliOutput
 from ybs.core.events import Event
 from ybs.core.messages import UserMessage
@@ -91,7 +91,9 @@ class StandIn:
         )  # fmt: skip
         agent = CliAgent(command=command, output=output, environment=("ANTHROPIC_*",))
         host = Host.of({"HOME": str(self.folder), "PATH": os.environ["PATH"], **SEEN, **HIDDEN})
-        made = CliModel(host, config or Config(llm=Llm(timeout_seconds=8)), "own", agent, model, "")
+        made = CliModel(
+            host, config or Config(llm=LlmSettings(timeout_seconds=8)), "own", agent, model, ""
+        )
         self.models.append(made)
         return made
 

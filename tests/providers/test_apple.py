@@ -13,7 +13,7 @@ from apple_double import Script, package
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import ConfigError, ContextTooLong, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, TextStreamed
 from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
@@ -38,7 +38,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         script = Script(*snapshots, reason=reason)
         monkeypatch.setattr(apple, "platform", lambda: "darwin")
         monkeypatch.setitem(sys.modules, "apple_fm_sdk", package(script))
-        config = Config(llm=Llm(provider="apple", **llm))
+        config = Config(llm=LlmSettings(provider="apple", **llm))
         return create_model(this_host(), config), script
 
     return make
@@ -155,7 +155,7 @@ async def test_silence_has_a_limit(play: Play) -> None:
 async def test_elsewhere_and_without_the_package_it_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = Config(llm=Llm(provider="apple"))
+    config = Config(llm=LlmSettings(provider="apple"))
     monkeypatch.setattr(apple, "platform", lambda: "linux")
     with pytest.raises(ConfigError, match="run on macOS only"):
         create_model(this_host(), config)
@@ -173,6 +173,6 @@ async def test_it_has_one_model_and_is_found_where_it_is(
     monkeypatch.setattr(apple, "find_spec", lambda _name: object())
     assert (await look(this_host(), "apple", Config())).state == "installed"
     with pytest.raises(ConfigError, match="apple has one model, foundation"):
-        create_model(this_host(), Config(llm=Llm(provider="apple", model="other")))
+        create_model(this_host(), Config(llm=LlmSettings(provider="apple", model="other")))
     monkeypatch.setattr(apple, "platform", lambda: "linux")
     assert (await look(this_host(), "apple", Config())).state == "absent"

@@ -9,7 +9,7 @@ from rows import every_row
 from scripted import OpenAIServer
 from scripted.response import Response
 from ybs.agent.window import Window
-from ybs.config.schema import Config, Context, Endpoint, Llm
+from ybs.config.schema import Config, ContextSettings, Endpoint, LlmSettings
 from ybs.config.sections import ModelEntry
 from ybs.core.events import Noticed
 from ybs.core.messages import Usage, UserMessage
@@ -26,7 +26,7 @@ def made(endpoint: str, model: str = "odd", **more: Any) -> Any:
     entry = {"window": more.pop("window")} if "window" in more else {}
     config = Config(
         providers={"own": Endpoint(endpoint=endpoint, **entry)},
-        llm=Llm(provider="own", model=model),
+        llm=LlmSettings(provider="own", model=model),
         **more,
     )
     return create_model(this_host(), config)
@@ -69,7 +69,7 @@ async def test_headless_it_is_said_when_a_request_takes_much_of_it():
         ("qwen3:8b", {}),
         ("odd", {"window": 9000}),
         ("odd", {"models": {"odd": ModelEntry(window=9000)}}),
-        ("odd", {"context": Context(max_tokens=9000)}),
+        ("odd", {"context": ContextSettings(max_tokens=9000)}),
     ],
 )
 def test_what_the_person_or_the_catalog_knows_is_not_assumed(model: str, more: dict[str, Any]):

@@ -7,7 +7,7 @@ import msgspec
 from rows import every_row
 from scripted import OpenAIServer
 from ybs.config.host import Host
-from ybs.config.schema import Config, Effort, Endpoint, Llm
+from ybs.config.schema import Config, Effort, Endpoint, LlmSettings
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.builtin import WIRES
@@ -118,7 +118,9 @@ def test_the_nearest_level_is_asked_for(effort: Effort, taken: tuple[str, ...], 
 )
 def test_what_is_known_of_a_model_decides_on_the_form(wire: str, model: str, form: str):
     own = Endpoint(endpoint="http://127.0.0.1:9/v1", wire=wire)
-    config = Config(llm=Llm(provider="own", model=model, effort="high"), providers={"own": own})
+    config = Config(
+        llm=LlmSettings(provider="own", model=model, effort="high"), providers={"own": own}
+    )
     made: Any = create_model(Host.of({}), config)
     assert made.quirks.effort_form == form
     assert isinstance(made.quirks, Quirks)
@@ -128,7 +130,7 @@ async def test_a_model_that_is_known_not_to_think_is_told_nothing():
     async with OpenAIServer(["fine"]) as server:
         own = Endpoint(endpoint=server.url)
         config = Config(
-            llm=Llm(provider="own", model="gpt-4o", effort="high"), providers={"own": own}
+            llm=LlmSettings(provider="own", model="gpt-4o", effort="high"), providers={"own": own}
         )
         model = create_model(Host.of({}), config)
         assert [event async for event in model.stream(REQUEST)]
@@ -139,6 +141,6 @@ async def test_a_model_that_is_known_not_to_think_is_told_nothing():
 def test_openrouter_is_known_by_its_address_and_the_person_may_say_otherwise():
     for changes, form in (({}, "object"), ({"effort_form": "level"}, "level")):
         own = Endpoint(endpoint="https://openrouter.ai/api/v1", api_key="k", quirks=changes)
-        config = Config(llm=Llm(provider="own", model="a/b"), providers={"own": own})
+        config = Config(llm=LlmSettings(provider="own", model="a/b"), providers={"own": own})
         made: Any = create_model(Host.of({}), config)
         assert made.quirks.effort_form == form

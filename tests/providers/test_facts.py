@@ -8,7 +8,7 @@ from raw_http import http
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.config.sections import ModelEntry
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -123,7 +123,9 @@ def test_what_the_person_states_of_a_providers_model_goes_first():
 
 
 def model_with(entry: ModelEntry, *, name: str = "gpt-4.1") -> Any:
-    config = Config(llm=Llm(provider="openai", model=name, effort="high"), models={name: entry})
+    config = Config(
+        llm=LlmSettings(provider="openai", model=name, effort="high"), models={name: entry}
+    )
     return create_model(Host.of({"OPENAI_API_KEY": KEY}), config)
 
 

@@ -9,7 +9,7 @@ import pytest
 from rows import every_row
 from scripted import AnthropicServer, HttpError, OpenAIServer
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Endpoint, Incognito, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, IncognitoSettings, LlmSettings
 from ybs.core.errors import (
     AuthError,
     ConfigError,
@@ -31,7 +31,7 @@ from ybs.core.ports import Request
 from ybs.providers.fallback import (
     COOL_DOWN_SECONDS,
     FallbackModel,
-    Link,
+    _Link,
     complaint_about,
     with_fallbacks,
 )
@@ -56,7 +56,7 @@ class Chain:
         ]
         held = [InProcessModel(model, 1_000) for model in self.models]
         others = [
-            Link(each.name, place, lambda each=each: each)
+            _Link(each.name, place, lambda each=each: each)
             for each, place in zip(held[1:], places[1:], strict=False)
         ]
         self.model = FallbackModel(held[0], "one", places[0], others, now=lambda: self.time)
@@ -183,7 +183,7 @@ async def test_a_server_that_asks_for_a_pause_passes_on_at_once_and_rests_so_lon
     script = [HttpError(status=429, headers={"Retry-After": "50"}), "rested"]
     async with OpenAIServer(script) as busy, OpenAIServer(["here", "here too"]) as other:
         config = Config(
-            llm=Llm(provider="busy", fallback=("other/b",)),
+            llm=LlmSettings(provider="busy", fallback=("other/b",)),
             providers={
                 "busy": Endpoint(wire="openai", endpoint=busy.url, model="a"),
                 "other": Endpoint(wire="openai", endpoint=other.url),
@@ -250,14 +250,16 @@ async def test_a_fallback_that_cannot_be_made_is_named_and_passed_over():
 
     first = InProcessModel(ScriptedModel([ProviderDown("Down.")] * 2), 1)
     third = InProcessModel(ScriptedModel(["hello"], name="c"), 1)
-    model = FallbackModel(first, "a", "a", [Link("b", "b", no_key), Link("c", "c", lambda: third)])
+    model = FallbackModel(
+        first, "a", "a", [_Link("b", "b", no_key), _Link("c", "c", lambda: third)]
+    )
     async with aclosing(model.stream(ASK)) as events:
         told = [event.text async for event in events if isinstance(event, Noticed)]
     assert told == [
         "b cannot take over: b needs a key, and none is set.",
         "b needs a key, and none is set. c is asked instead.",
     ]
-    alone = FallbackModel(first, "a", "a", [Link("b", "b", no_key)])
+    alone = FallbackModel(first, "a", "a", [_Link("b", "b", no_key)])
     with pytest.raises(ProviderDown, match=r"Down\."):
         async with aclosing(alone.stream(ASK)) as events:
             [event async for event in events]
@@ -265,7 +267,7 @@ async def test_a_fallback_that_cannot_be_made_is_named_and_passed_over():
 
 def config_of(provider: str, *fallback: str, **more: Any) -> Config:
     return Config(
-        llm=Llm(provider=provider, model="m", fallback=fallback, **more),
+        llm=LlmSettings(provider=provider, model="m", fallback=fallback, **more),
         providers={
             "here": Endpoint(endpoint=LOCAL, model="h"),
             "house": Endpoint(endpoint="http://192.168.1.5:80", model="h"),
@@ -306,7 +308,7 @@ def test_incognito_with_local_models_only_has_local_fallbacks_only():
     private = Config(
         llm=config.llm,
         providers=config.providers,
-        incognito=Incognito(enabled=True, local_only=True),
+        incognito=IncognitoSettings(enabled=True, local_only=True),
     )
     left = [
         complaint_about(Host.of({}), private, "away", "m", (name, "")) for name in ("here", "house")
@@ -320,7 +322,7 @@ async def test_a_chain_over_the_wire_goes_from_one_format_to_another():
     busy = HttpError(status=529, message="overloaded")
     async with AnthropicServer([busy]) as first, OpenAIServer(["hello"]) as second:
         config = Config(
-            llm=Llm(provider="first", model="a", fallback=("first/a", "second")),
+            llm=LlmSettings(provider="first", model="a", fallback=("first/a", "second")),
             agent=AgentLimits(retry_attempts=0),
             providers={
                 "first": Endpoint(endpoint=first.url, wire="anthropic"),
@@ -343,4 +345,4 @@ def test_the_first_model_may_be_missing_and_then_a_start_fails_as_ever():
     from ybs.agent.model_choice import open_model
 
     with pytest.raises(ConfigError):
-        open_model(Host.of({}), Config(llm=Llm(provider="nobody", fallback=("ollama",))))
+        open_model(Host.of({}), Config(llm=LlmSettings(provider="nobody", fallback=("ollama",))))

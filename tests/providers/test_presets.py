@@ -13,7 +13,7 @@ from scripted import OpenAIServer
 from ybs.config import presets
 from ybs.config.host import Host
 from ybs.config.presets import PRESETS
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.messages import AssistantMessage, UserMessage
 from ybs.core.ports import Request
@@ -45,7 +45,7 @@ def placed(monkeypatch: pytest.MonkeyPatch):
 
 @every_row("name", FAR)
 def test_one_elsewhere_is_asked_with_its_key(name: str):
-    preset, chosen = PRESETS[name], Config(llm=Llm(provider=name, model="gpt-4.1"))
+    preset, chosen = PRESETS[name], Config(llm=LlmSettings(provider=name, model="gpt-4.1"))
     environ = {preset.address_variable or "X": "https://a.openai.azure.com"}
     model: Any = create_model(Host.of({**environ, preset.key_variable: KEY}), chosen)
     assert KEY in "".join(model._client._headers.values())
@@ -56,7 +56,7 @@ def test_one_elsewhere_is_asked_with_its_key(name: str):
 
 
 def test_azure_is_asked_at_an_address_of_the_persons_own():
-    chosen = Config(llm=Llm(provider="azure", model="deployed"))
+    chosen = Config(llm=LlmSettings(provider="azure", model="deployed"))
     with pytest.raises(
         ConfigError, match=r"such as https://NAME\.openai\.azure\.com.*\nSet AZURE_OP"
     ):
@@ -98,7 +98,7 @@ async def test_deepseek_gets_its_thinking_back_with_each_call_and_an_empty_one_f
     request = Request("", [UserMessage.of("hi"), said])
     async with OpenAIServer(["fine"]) as server:
         own = Endpoint(endpoint=server.url, quirks=PRESETS["deepseek"].quirks, model="m")
-        config = Config(providers={"own": own}, llm=Llm(provider="own"))
+        config = Config(providers={"own": own}, llm=LlmSettings(provider="own"))
         await ask(create_model(Host.of({}), config), request)
     sent = [each for each in server.requests[0].body["messages"] if each["role"] == "assistant"]
     assert sent[0]["reasoning_content"] == ""
@@ -113,7 +113,7 @@ async def test_one_on_this_machine_needs_no_key_and_is_told_of_only_where_it_run
         named = {each.reach.provider: [model.name for model in each.models] for each in found}
         assert named["vllm"] == ["near"]
         assert not {"lmstudio", *FAR} & {*named}
-        await ask(create_model(Host.of({}), Config(llm=Llm(provider="vllm", model="near"))))
+        await ask(create_model(Host.of({}), Config(llm=LlmSettings(provider="vllm", model="near"))))
         assert "authorization" not in server.requests[0].headers
         stopped = await look(Host.of({}), "lmstudio", Config())
         assert (stopped.state, stopped.advice) == ("stopped", "start it with `lms server start`")

@@ -18,7 +18,14 @@ from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
 from ybs.config.presets import PRESETS
-from ybs.config.schema import AgentLimits, Config, Context, Endpoint, Llm, Local
+from ybs.config.schema import (
+    AgentLimits,
+    Config,
+    ContextSettings,
+    Endpoint,
+    LlmSettings,
+    LocalSettings,
+)
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -41,7 +48,7 @@ KEY = "sk-" + "c3" * 16
 
 
 def config(**llm) -> Config:
-    return Config(llm=Llm(**llm))
+    return Config(llm=LlmSettings(**llm))
 
 
 def headers_of(model) -> dict:
@@ -79,10 +86,10 @@ def test_built_in_providers_are_found(name: str):
 def test_finding_a_built_in_one_reads_no_entry_points_and_imports_no_http_library():
     code = (
         "import asyncio, msgspec, pathlib, sys; before = set(sys.modules)\n"
-        "from ybs.config.schema import Config, Llm\n"
+        "from ybs.config.schema import Config, LlmSettings\n"
         "from ybs.providers.registry import create_model\n"
         "from ybs.config.host import Host\n"
-        "create_model(Host.of({}), Config(llm=Llm(provider='ollama')))\n"
+        "create_model(Host.of({}), Config(llm=LlmSettings(provider='ollama')))\n"
         "print({'httpx2', 'httpcore2', 'importlib.metadata', 'difflib', 'json', 'dataclasses',"
         " 'inspect', 'email', 'random', 'ybs.providers.wire.openai'} & (set(sys.modules) - before))"
     )
@@ -244,13 +251,13 @@ def test_key_and_headers_of_an_own_provider_stay_with_its_address():
         headers={"X-Team": "a"},
     )
     moved = Config(
-        providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://b.example/v1")
+        providers={"mine": own}, llm=LlmSettings(provider="mine", endpoint="https://b.example/v1")
     )
     headers = headers_of(create_model(Host.of({"MY_KEY": KEY}), moved))
     assert "x-team" not in headers
     assert "authorization" not in headers
     same = Config(
-        providers={"mine": own}, llm=Llm(provider="mine", endpoint="https://a.example/v1/")
+        providers={"mine": own}, llm=LlmSettings(provider="mine", endpoint="https://a.example/v1/")
     )
     assert headers_of(create_model(Host.of({}), same))["authorization"] == f"Bearer {KEY}"
 
@@ -285,7 +292,9 @@ def test_a_key_that_cannot_be_one_is_refused_without_showing_it(key: str):
 
 
 def test_no_model_chosen_is_said():
-    own = Config(providers={"mine": Endpoint(endpoint="http://h")}, llm=Llm(provider="mine"))
+    own = Config(
+        providers={"mine": Endpoint(endpoint="http://h")}, llm=LlmSettings(provider="mine")
+    )
     with pytest.raises(ConfigError, match="No model is chosen for mine"):
         create_model(Host.of({}), own)
 
@@ -351,19 +360,21 @@ def test_a_header_that_cannot_be_one_is_refused(headers: dict):
     ],
 )
 def test_the_window_is_the_smaller_of_the_models_and_the_persons(provider, model, limit, window):
-    given = Config(context=Context(max_tokens=limit), llm=Llm(provider=provider, model=model))
+    given = Config(
+        context=ContextSettings(max_tokens=limit), llm=LlmSettings(provider=provider, model=model)
+    )
     assert create_model(Host.of({"OPENAI_API_KEY": KEY}), given).window == window
 
 
 def test_an_own_window_is_bounded_by_the_persons_limit():
     own = Endpoint(endpoint="http://h", model="m", window=16_000)
-    given = Config(providers={"mine": own}, context=Context(max_tokens=8_000))
+    given = Config(providers={"mine": own}, context=ContextSettings(max_tokens=8_000))
     assert create_model(Host.of({}), given, provider="mine").window == 8_000
 
 
 def test_settings_reach_the_model():
     given = Config(
-        llm=Llm(provider="ollama", temperature=0.5, max_tokens=100, timeout_seconds=7),
+        llm=LlmSettings(provider="ollama", temperature=0.5, max_tokens=100, timeout_seconds=7),
         agent=AgentLimits(retry_attempts=1, retry_backoff_base_ms=5),
     )
     model = create_model(Host.of({}), given)
@@ -417,7 +428,7 @@ def test_ollama_is_where_the_environment_says(host: str, endpoint: str):
 
 
 def test_an_address_of_the_settings_goes_before_that_of_the_environment():
-    config = Config(llm=Llm(provider="ollama", endpoint="http://127.0.0.1:1"))
+    config = Config(llm=LlmSettings(provider="ollama", endpoint="http://127.0.0.1:1"))
     for host in ("127.0.0.1:2", "not an address"):
         assert (
             chosen_provider(Host.of({"OLLAMA_HOST": host}), config, None).endpoint
@@ -480,7 +491,7 @@ def test_an_address_of_the_environment_is_treated_as_one_of_the_settings():
         )
     with pytest.raises(ConfigError, match="The variable ANTHROPIC_BASE_URL is not an address"):
         chosen_provider(Host.of({"ANTHROPIC_BASE_URL": "a b"}), Config(), "anthropic")
-    own = Config(llm=Llm(provider="openai", endpoint="https://mine.example.org/v1"))
+    own = Config(llm=LlmSettings(provider="openai", endpoint="https://mine.example.org/v1"))
     found = chosen_provider(Host.of({"OPENAI_BASE_URL": other}), own)
     assert found.endpoint == "https://mine.example.org/v1"
 
@@ -490,8 +501,8 @@ async def test_how_long_a_model_is_kept_reaches_ollama():
     async with OllamaServer(["one", "two"]) as server:
         for minutes in (None, 2):
             config = Config(
-                llm=Llm(provider="ollama", endpoint=server.url, model="m"),
-                local=Local(keep_minutes=minutes),
+                llm=LlmSettings(provider="ollama", endpoint=server.url, model="m"),
+                local=LocalSettings(keep_minutes=minutes),
             )
             model = create_model(Host.of({}), config)
             [_ async for _ in model.stream(Request("", (UserMessage.of("hi"),)))]

@@ -13,11 +13,18 @@ from raw_http import Scripted, http
 from hosts import this_host
 from scripted import OllamaServer, OpenAIServer
 from ybs.config.host import Host
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.errors import AuthError
 from ybs.providers import reachable as reach
 from ybs.providers import registry
-from ybs.providers.reachable import ModelReach, Reach, list_models, look, look_at_model, models_here
+from ybs.providers.reachable import (
+    ModelReach,
+    Reachability,
+    list_models,
+    look,
+    look_at_model,
+    models_here,
+)
 from ybs.providers.registry import Provider, open_model
 
 Serve = Callable[..., Awaitable[Scripted]]
@@ -30,7 +37,7 @@ def own(**servers: str) -> Config:
 
 
 def chosen(provider: str, **llm: Any) -> Config:
-    return Config(llm=Llm(provider=provider, **llm))
+    return Config(llm=LlmSettings(provider=provider, **llm))
 
 
 async def state_of(name: str, config: Config, **environ: str) -> tuple[str, str]:
@@ -65,7 +72,7 @@ async def test_a_server_here_runs_or_comes_with_what_starts_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         up = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         found = await look(this_host(), "up", own(up=up))
-        assert found == Reach(provider="up", state="running", endpoint=up)
+        assert found == Reachability(provider="up", state="running", endpoint=up)
         assert (found.is_here, found.is_ready) == (True, True)
         # A chosen address takes the place of the server that ybs starts itself.
         assert (

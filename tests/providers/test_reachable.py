@@ -10,7 +10,7 @@ from raw_http import Scripted, http
 
 from hosts import this_host
 from scripted import OllamaServer, OpenAIServer
-from ybs.config.schema import Config, Endpoint, Incognito, Llm
+from ybs.config.schema import Config, Endpoint, IncognitoSettings, LlmSettings
 from ybs.config.sections import ModelEntry
 from ybs.providers import nearby, reachable
 from ybs.providers.catalog import FREE, Price
@@ -46,7 +46,7 @@ async def test_each_server_is_listed_with_what_it_tells_and_what_the_person_stat
     entries = {"mine/a": ModelEntry(window=7, input_price=1, output_price=2)}
     async with OllamaServer(models=("qwen3:8b", "q:cloud")) as ollama:
         config = msgspec.structs.replace(
-            own(entries, mine=vllm.url), llm=Llm(provider="ollama", endpoint=ollama.url)
+            own(entries, mine=vllm.url), llm=LlmSettings(provider="ollama", endpoint=ollama.url)
         )
         found = await found_in(config)
     (a, b) = found["mine"].models
@@ -93,13 +93,13 @@ async def test_those_elsewhere_are_asked_only_where_that_is_wanted(
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", resolve)
     far = own(far=FAR)
     assert "far" not in await found_in(far)
-    chosen = msgspec.structs.replace(far, llm=Llm(provider="far"))
+    chosen = msgspec.structs.replace(far, llm=LlmSettings(provider="far"))
     assert "did not answer" in (await found_in(chosen))["far"].why
     everywhere = await found_in(far, everywhere=True)
     assert "did not answer" in everywhere["far"].why
     assert everywhere["openai"].reach.state == "keyless"
     assert set(asked) == {"models.example.org"}
-    kept = msgspec.structs.replace(far, incognito=Incognito(enabled=True, local_only=True))
+    kept = msgspec.structs.replace(far, incognito=IncognitoSettings(enabled=True, local_only=True))
     assert "far" not in await found_in(kept, everywhere=True)
 
 

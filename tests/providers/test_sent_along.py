@@ -20,7 +20,7 @@ from scripted import (
 from trusting import give_trust
 from trusting import write as write_in
 from ybs.config.host import Host
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -46,7 +46,7 @@ WIRES: list[tuple[str, type[ScriptedServer]]] = [
 def own(endpoint: str, environ: dict[str, str] | None = None, **settings: Any) -> Any:
     config = Config(
         providers={"own": Endpoint(endpoint=endpoint, model="scripted", **settings)},
-        llm=Llm(provider="own"),
+        llm=LlmSettings(provider="own"),
     )
     return create_model(Host.of(environ or {}), config)
 
@@ -133,7 +133,8 @@ async def test_nothing_of_it_goes_to_another_address():
     async with OpenAIServer(["fine"]) as other:
         mine = Endpoint(endpoint="https://a.example/v1?code=s3", model="m", **settings)
         moved = Config(
-            providers={"own": mine}, llm=Llm(provider="own", endpoint=f"{other.url}?region=x")
+            providers={"own": mine},
+            llm=LlmSettings(provider="own", endpoint=f"{other.url}?region=x"),
         )
         await ask(create_model(Host.of({}), moved))
     (asked,) = other.requests
@@ -145,12 +146,12 @@ async def test_nothing_of_it_goes_to_another_address():
 def test_the_query_of_a_variable_or_of_llm_counts_at_the_same_address():
     mine = Endpoint(endpoint="https://a.example/v1?v=1", model="m", headers={"X-Team": "a"})
     for address, query in (("https://a.example/v1?v=2", "v=2"), ("https://a.example/v1", "v=1")):
-        config = Config(providers={"own": mine}, llm=Llm(provider="own", endpoint=address))
+        config = Config(providers={"own": mine}, llm=LlmSettings(provider="own", endpoint=address))
         model: Any = create_model(Host.of({}), config)
         assert model._client.site.query == query
         assert model._client._headers["x-team"] == "a"
     environ = {"OPENAI_BASE_URL": "https://b.example/v1?v=3"}
-    model = create_model(Host.of(environ), Config(llm=Llm(provider="openai")))
+    model = create_model(Host.of(environ), Config(llm=LlmSettings(provider="openai")))
     assert (model.endpoint, model._client.site.query) == ("https://b.example/v1", "v=3")
 
 

@@ -7,14 +7,14 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import create_model, runs_here, shown_name
 
 
 def config_of(endpoint: str | None = None, provider: str | None = None, **own: str) -> Config:
     servers = {name: Endpoint(endpoint=address) for name, address in own.items()}
-    return Config(llm=Llm(provider=provider, endpoint=endpoint), providers=servers)
+    return Config(llm=LlmSettings(provider=provider, endpoint=endpoint), providers=servers)
 
 
 @every_row(
@@ -70,17 +70,17 @@ LOCAL = "http://127.0.0.1:8080/v1"
 @every_row(
     ("name", "config", "shown"),
     [
-        ("openai", Config(llm=Llm(endpoint=LOCAL)), "127.0.0.1:8080"),
-        ("openai", Config(llm=Llm(provider="openai", endpoint=LOCAL)), "127.0.0.1:8080"),
+        ("openai", Config(llm=LlmSettings(endpoint=LOCAL)), "127.0.0.1:8080"),
+        ("openai", Config(llm=LlmSettings(provider="openai", endpoint=LOCAL)), "127.0.0.1:8080"),
         ("openai", Config(providers={"openai": Endpoint(endpoint=LOCAL)}), "127.0.0.1:8080"),
-        ("openai", Config(llm=Llm(endpoint="https://u:p@far.example/v1")), "far.example"),
-        ("openai", Config(llm=Llm(endpoint="https://api.openai.com/v1")), "openai"),
-        ("openai", Config(llm=Llm(provider="openai")), "openai"),
+        ("openai", Config(llm=LlmSettings(endpoint="https://u:p@far.example/v1")), "far.example"),
+        ("openai", Config(llm=LlmSettings(endpoint="https://api.openai.com/v1")), "openai"),
+        ("openai", Config(llm=LlmSettings(provider="openai")), "openai"),
         ("openai", Config(), "openai"),
-        ("openai", Config(llm=Llm(provider="ollama", endpoint=LOCAL)), "openai"),
-        ("ollama", Config(llm=Llm(provider="ollama", endpoint=LOCAL)), "ollama"),
+        ("openai", Config(llm=LlmSettings(provider="ollama", endpoint=LOCAL)), "openai"),
+        ("ollama", Config(llm=LlmSettings(provider="ollama", endpoint=LOCAL)), "ollama"),
         ("shed", Config(providers={"shed": Endpoint(endpoint=LOCAL)}), "shed"),
-        ("in-process", Config(llm=Llm(endpoint=LOCAL)), "in-process"),
+        ("in-process", Config(llm=LlmSettings(endpoint=LOCAL)), "in-process"),
     ],
 )
 def test_a_server_is_called_by_its_name_or_by_its_address(name: str, config: Config, shown: str):
@@ -88,7 +88,7 @@ def test_a_server_is_called_by_its_name_or_by_its_address(name: str, config: Con
 
 
 def test_errors_call_it_by_its_address_too():
-    given = Config(llm=Llm(endpoint=LOCAL, model="m"))
+    given = Config(llm=LlmSettings(endpoint=LOCAL, model="m"))
     assert create_model(EMPTY, given)._client.site.name == "127.0.0.1:8080"
-    theirs = Config(llm=Llm(provider="openai", api_key="sk-x", model="m"))
+    theirs = Config(llm=LlmSettings(provider="openai", api_key="sk-x", model="m"))
     assert create_model(EMPTY, theirs)._client.site.name == "openai at api.openai.com"

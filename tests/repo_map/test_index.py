@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ybs.repo_map import index
-from ybs.repo_map.facts import Reader, TermFacts
+from ybs.repo_map.facts import FactReader, TermFacts
 from ybs.repo_map.index import Index
 from ybs.repo_map.reading import Tree
 from ybs.repo_map.tags import Tag, Tags
@@ -19,18 +19,20 @@ class Work:
         self.folder, self.cache = folder, cache
         self.opened: list[str] = []
         self.learned: list[str] = []
-        opens, learns = Tree.read, Reader.read
+        opens, learns = Tree.read, FactReader.read
 
         def read(tree: Tree, path: str) -> bytes:
             self.opened.append(path)
             return opens(tree, path)
 
-        def learn(reader: Reader, path: str, data: bytes = b"", language: str = "") -> TermFacts:
+        def learn(
+            reader: FactReader, path: str, data: bytes = b"", language: str = ""
+        ) -> TermFacts:
             self.learned.append(path)
             return learns(reader, path, data, language)
 
         monkeypatch.setattr(Tree, "read", read)
-        monkeypatch.setattr(Reader, "read", learn)
+        monkeypatch.setattr(FactReader, "read", learn)
 
     def write(self, **files: str) -> None:
         """Write files (`a__b` is `a/b.py`) that were changed long ago, each time a second later."""

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from ybs.repo_map.render import (
-    Candidate,
-    Rendered,
+    RankedFile,
+    RenderedMap,
     by_worth,
     render,
     signature_lines,
@@ -24,17 +24,20 @@ def words(text: str) -> int:
     return sum(-(-len(each) // 6) for each in re.findall(r"\w+|[^\w ]", text))
 
 
-def a_file(number: int, symbols: int = 12) -> Candidate:
+def a_file(number: int, symbols: int = 12) -> RankedFile:
     made = [Tag(f"Class{number}", "class", 1, 99, f"class Class{number}(Base)")]
     for each in range(symbols):
         name = f"do_{each}_of_{number}"
         parent = f"Class{number}" * (each % 2)
         kind = "method" if parent else "function"
         made.append(Tag(name, kind, each + 2, each + 3, f"def {name}(a, b) -> None", parent))
-    return Candidate(path=f"src/part{number % 7}/file{number}.py", tags=Tags(tuple(made)))
+    return RankedFile(path=f"src/part{number % 7}/file{number}.py", tags=Tags(tuple(made)))
 
 
-MANY = [*map(a_file, range(60)), *(Candidate(path=f"docs/{n % 9}/page{n}.md") for n in range(2000))]
+MANY = [
+    *map(a_file, range(60)),
+    *(RankedFile(path=f"docs/{n % 9}/page{n}.md") for n in range(2000)),
+]
 
 
 def paths_in(text: str) -> set[str]:
@@ -72,8 +75,8 @@ def test_the_budget_is_never_passed_and_well_used() -> None:
             assert paths_in(made.text) == set(made.files), where
             assert len(made.files) == len(set(made.files)), where
     assert render(MANY, 20, words).files[0] == "src/part0/file0.py"
-    assert render([Candidate(path="a")], 1, words).files == ["a"]
-    assert render([], 1000, words) == Rendered(text="", files=[], tokens=0)
+    assert render([RankedFile(path="a")], 1, words).files == ["a"]
+    assert render([], 1000, words) == RenderedMap(text="", files=[], tokens=0)
     assert render(MANY, 1000, lambda _: 1001).text == ""
 
 
@@ -127,15 +130,15 @@ def test_names_of_the_request_come_first_then_what_others_use() -> None:
     assert len(by_worth(SHOP, {}, {})) == len(SHOP.definitions) - 1
     assert by_worth(None, {"door": 1.0}, {}) == []
     few = Tags((Tag("apple", "", 0, 0, ""), Tag("open_door", "", 0, 0, "")))
-    asked = Candidate(path="a.swift", tags=few, wanted={"door": 1.0})
-    more = [Candidate(path=f"lib/number{n}.py") for n in range(100)]
+    asked = RankedFile(path="a.swift", tags=few, wanted={"door": 1.0})
+    more = [RankedFile(path=f"lib/number{n}.py") for n in range(100)]
     assert "a.swift: open_door apple\n" in render([asked, *more], 90, words).text
 
 
 def test_a_small_project_is_shown_whole() -> None:
-    asked = Candidate(path="shop/cart.py", tags=SHOP)
+    asked = RankedFile(path="shop/cart.py", tags=SHOP)
     calls: list[str] = []
-    files = [asked, Candidate(path="README"), Candidate(path="LICENSE")]
+    files = [asked, RankedFile(path="README"), RankedFile(path="LICENSE")]
     made = render(files, 2000, lambda text: calls.append(text) or words(text))
     assert len(calls) == 1
     assert made.text.splitlines() == [
@@ -190,8 +193,8 @@ def test_odd_names_are_legible_and_the_real_path_is_kept() -> None:
     ]
     odd += ["src/mod.rs", "lib/mod.rs", "lib/two.rs", "lib/one.rs"]
     evil = Tag("a\nb\x1b[2J", "function", 1, 1, "def \u202e" + "x" * 5000)
-    named = Candidate(path="n\r", tags=Tags((evil, evil)))
-    made = render([named, *(Candidate(path=path) for path in odd)], 2000, words)
+    named = RankedFile(path="n\r", tags=Tags((evil, evil)))
+    made = render([named, *(RankedFile(path=path) for path in odd)], 2000, words)
     assert made.files == ["n\r", *odd]
     assert not has_suspects(made.text)
     assert paths_in(made.text.replace("x: y", "x:y")) == {"x:y", "n\r", *odd} - {"x: y"}

@@ -14,7 +14,7 @@ from ybs.router.bandit import (
     DiscountedThompson,
     HierarchicalThompson,
     Increment,
-    Learned,
+    LearnerState,
     Thompson,
 )
 from ybs.router.classifier import TASK_KINDS, TaskKind
@@ -79,14 +79,14 @@ def test_without_its_shifts_the_hierarchy_is_cells_that_know_nothing_of_each_oth
 def test_what_is_learned_survives_being_written_and_read(results: list[Result]) -> None:
     learner = taught(HierarchicalThompson(), results)
     read = HierarchicalThompson()
-    read.state = msgspec.json.decode(msgspec.json.encode(learner.state), type=Learned)
+    read.state = msgspec.json.decode(msgspec.json.encode(learner.state), type=LearnerState)
     assert read.state == learner.state
     assert read.scores("fix", (A, B, C), Random(3)) == learner.scores("fix", (A, B, C), Random(3))
 
 
 @given(results=RESULTS)
 def test_the_increments_alone_make_the_same_state(results: list[Result]) -> None:
-    learner, store = HierarchicalThompson(), Learned()
+    learner, store = HierarchicalThompson(), LearnerState()
     for result in results:
         store.add(learner.learn(*result))
     assert store == learner.state

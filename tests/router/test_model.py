@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.schema import Config, Incognito
-from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, Router
+from ybs.config.schema import Config, IncognitoSettings
+from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried, RequestStarted
 from ybs.core.messages import Image, Usage, UserMessage
@@ -18,7 +18,7 @@ from ybs.providers.registry import InProcessModel
 from ybs.router.classifier import Features, features_of
 from ybs.router.model import MOST_WAIT_SECONDS, RoutedModel
 from ybs.router.overview import overview
-from ybs.router.pools import DAY, Estimate, Lease
+from ybs.router.pools import DAY, Estimate, Reservation
 from ybs.router.roster import roster_of
 from ybs.router.routing import Clocks, Routing
 from ybs.testing import Failing, ScriptedAnswer, ScriptedModel
@@ -39,7 +39,7 @@ class Bench:
             for name, (read, written) in prices.items()
         }
         providers = {name: Endpoint(endpoint="http://127.0.0.1:9") for name in "ab"}
-        router = Router(arms=tuple(prices), policy="heuristic", pools=pools)
+        router = RouterSettings(arms=tuple(prices), policy="heuristic", pools=pools)
         config = Config(router=router, providers=providers, models=entries)
 
         async def sleep(seconds: float) -> None:
@@ -173,7 +173,7 @@ async def test_in_a_private_session_no_choice_leaves_this_machine_also_for_anoth
     bench = Bench(["one", "two"], [])
     config = replace(
         bench.routing.config,
-        incognito=Incognito(enabled=True, local_only=True),
+        incognito=IncognitoSettings(enabled=True, local_only=True),
         providers={
             "a": Endpoint(endpoint="http://127.0.0.1:9"),
             "b": Endpoint(endpoint="https://models.invalid"),
@@ -214,7 +214,7 @@ async def test_who_is_cut_off_gives_the_place_back_and_pays_for_what_came():
             if not isinstance(event, RequestStarted):
                 break
     lease = await bench.routing.reserve(bench.model.arm, 10)
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, Reservation)
     found = await overview(bench.routing)
     assert found.spending[0].requests == 2
     assert found.spending[0].tokens > bench.routing.estimate(bench.model.arm, 10).tokens
@@ -235,7 +235,7 @@ async def test_the_same_seed_and_requests_lead_to_the_same_choices():
         bench = Bench([], [])
         routing = Routing(
             this_host(),
-            Config(router=Router(seed=3), providers=bench.routing.config.providers),
+            Config(router=RouterSettings(seed=3), providers=bench.routing.config.providers),
             bench.routing.roster,
         )
         for arm in bench.routing.arms.values():

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.schema import Config, Incognito
-from ybs.config.sections import Endpoint, Router
+from ybs.config.schema import Config, IncognitoSettings
+from ybs.config.sections import Endpoint, RouterSettings
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
 from ybs.providers.registry import InProcessModel, ProviderModel, create_model
@@ -63,9 +63,9 @@ async def test_the_settings_choose_the_model_and_a_private_session_asks_none_els
     name: str, endpoint: str, is_private: bool, why: str
 ) -> None:
     config = Config(
-        router=Router(classifier=name),
+        router=RouterSettings(classifier=name),
         providers={"judge": Endpoint(endpoint=endpoint)},
-        incognito=Incognito(enabled=is_private, local_only=True),
+        incognito=IncognitoSettings(enabled=is_private, local_only=True),
     )
     host, warnings = this_host(), list[str]()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ybs.config.sections import PoolLimits
 from ybs.router.database import Database
-from ybs.router.pools import DAY, MINUTE, Answer, Estimate, Lease, Pools, Shortage, Typical
+from ybs.router.pools import DAY, MINUTE, ArmAnswer, Estimate, Pools, Reservation, Shortage, Typical
 
 NOON = 20_000 * DAY + DAY / 2
 
@@ -32,21 +32,21 @@ def pools_of(limits: PoolLimits, database: Database | None = None) -> tuple[Pool
     return Pools(database or Database.in_memory(), {"p": limits}, clock), clock
 
 
-def reason(found: Lease | Shortage) -> str:
+def reason(found: Reservation | Shortage) -> str:
     return found.reason if isinstance(found, Shortage) else ""
 
 
 def test_a_pool_without_limits_always_has_room():
     pools, _ = pools_of(PoolLimits())
-    assert isinstance(pools.reserve("p", "a", Estimate(tokens=10**9, usd=10**6)), Lease)
-    assert isinstance(pools.reserve("other", "a", Estimate()), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=10**9, usd=10**6)), Reservation)
+    assert isinstance(pools.reserve("other", "a", Estimate()), Reservation)
 
 
 def test_requests_and_tokens_have_room_again_as_the_minute_passes():
     pools, clock = pools_of(PoolLimits(requests_per_minute=2, tokens_per_minute=100))
-    assert isinstance(pools.reserve("p", "a", Estimate(tokens=40)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=40)), Reservation)
     clock.time += 20
-    assert isinstance(pools.reserve("p", "b", Estimate(tokens=40)), Lease)
+    assert isinstance(pools.reserve("p", "b", Estimate(tokens=40)), Reservation)
     assert pools.reserve("p", "a", Estimate(tokens=1)) == Shortage(
         reason="2 requests in a minute is the limit", wait_seconds=40
     )
@@ -54,44 +54,44 @@ def test_requests_and_tokens_have_room_again_as_the_minute_passes():
     assert reason(pools.reserve("p", "a", Estimate(tokens=61))) == (
         "100 tokens in a minute is the limit"
     )
-    assert isinstance(pools.reserve("p", "a", Estimate(tokens=60)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=60)), Reservation)
 
 
 def test_a_request_larger_than_the_minutes_tokens_gets_a_minute_for_itself():
     pools, clock = pools_of(PoolLimits(tokens_per_minute=100))
-    assert isinstance(pools.reserve("p", "a", Estimate(tokens=500)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=500)), Reservation)
     assert reason(pools.reserve("p", "a", Estimate(tokens=1)))
     clock.time += MINUTE
-    assert isinstance(pools.reserve("p", "a", Estimate(tokens=1)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(tokens=1)), Reservation)
     assert reason(pools.reserve("p", "a", Estimate(tokens=500)))
 
 
 def test_a_running_request_holds_its_place_until_it_is_settled_or_its_process_must_be_dead():
     pools, clock = pools_of(PoolLimits(concurrency=1))
     lease = pools.reserve("p", "a", Estimate())
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, Reservation)
     assert pools.reserve("p", "a", Estimate()) == Shortage(
         reason="1 request at once is the limit", wait_seconds=inf
     )
     pools.settle(lease, tokens=5, usd=0.0)
-    assert isinstance(pools.reserve("p", "a", Estimate()), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate()), Reservation)
     clock.time += 901
-    assert isinstance(pools.reserve("p", "a", Estimate()), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate()), Reservation)
 
 
 def test_the_budget_of_a_day_counts_what_is_reserved_and_what_was_really_spent():
     pools, clock = pools_of(PoolLimits(usd_per_day=1.0))
     first = pools.reserve("p", "a", Estimate(usd=0.9))
-    assert isinstance(first, Lease)
+    assert isinstance(first, Reservation)
     short = pools.reserve("p", "a", Estimate(usd=0.2))
     assert isinstance(short, Shortage)
     assert short.wait_seconds == DAY / 2
     pools.settle(first, tokens=10, usd=0.3)
     pools.settle(first, tokens=10, usd=99.0)  # a second time changes nothing
     assert pools.spent_today("p") == pytest.approx(0.3)
-    assert isinstance(pools.reserve("p", "a", Estimate(usd=0.7)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(usd=0.7)), Reservation)
     clock.time += DAY / 2
-    assert isinstance(pools.reserve("p", "a", Estimate(usd=1.0)), Lease)
+    assert isinstance(pools.reserve("p", "a", Estimate(usd=1.0)), Reservation)
 
 
 def test_pressure_is_how_far_the_spending_is_ahead_of_the_day():
@@ -118,8 +118,8 @@ def test_what_an_answer_is_expected_to_be_follows_the_last_ones_of_its_kind():
 
     def answer(arm: str, kind: str, tokens: int, seconds: float) -> None:
         lease = pools.reserve("p", arm, Estimate())
-        assert isinstance(lease, Lease)
-        whole = Answer(arm=arm, kind=kind, tokens=tokens, seconds=seconds)
+        assert isinstance(lease, Reservation)
+        whole = ArmAnswer(arm=arm, kind=kind, tokens=tokens, seconds=seconds)
         pools.settle(lease, tokens=1, usd=0.0, answer=whole)
         pools.settle(lease, tokens=1, usd=0.0, answer=whole)  # a second time changes nothing
 
@@ -156,14 +156,14 @@ def test_whatever_comes_no_pool_is_overdrawn(
 ):
     pools, clock = pools_of(limits)
     taken: list[tuple[float, int, float]] = []
-    running: list[Lease] = []
+    running: list[Reservation] = []
     for pause, tokens, usd, settles in steps:
         clock.time += pause
         if settles and running:
             pools.settle(running.pop(0), tokens=0, usd=0.0)  # less than was reserved
             continue
         lease = pools.reserve("p", "a", Estimate(tokens=tokens, usd=usd))
-        if isinstance(lease, Lease):
+        if isinstance(lease, Reservation):
             taken.append((clock.time, tokens, usd))
             running.append(lease)
         recent = [each for each in taken if each[0] > clock.time - MINUTE]
@@ -178,13 +178,13 @@ def test_threads_that_take_at_once_do_not_take_more_than_there_is(tmp_path: Path
     database = Database.open(tmp_path / "r.sqlite3", may_write=True)
     pools, _ = pools_of(PoolLimits(usd_per_day=1.0, requests_per_minute=7), database)
 
-    def take(_: int) -> Lease | Shortage:
+    def take(_: int) -> Reservation | Shortage:
         return pools.reserve("p", "a", Estimate(usd=0.1))
 
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(take, range(24)))
     database.close()
-    assert sum(isinstance(each, Lease) for each in found) == 7
+    assert sum(isinstance(each, Reservation) for each in found) == 7
 
 
 @pytest.mark.integration
@@ -193,11 +193,11 @@ async def test_processes_that_take_at_once_do_not_take_more_than_there_is(tmp_pa
 from pathlib import Path
 from ybs.config.sections import PoolLimits
 from ybs.router.database import Database
-from ybs.router.pools import Estimate, Lease, Pools
+from ybs.router.pools import Estimate, Reservation, Pools
 pools = Pools(Database.open(Path({str(tmp_path / "r.sqlite3")!r}), may_write=True),
               {{"p": PoolLimits(usd_per_day=1.0)}}, lambda: {NOON})
 found = [pools.reserve("p", "a", Estimate(usd=0.1)) for _ in range(8)]
-print(sum(isinstance(each, Lease) for each in found))
+print(sum(isinstance(each, Reservation) for each in found))
 """
     running = [
         await asyncio.create_subprocess_exec(

@@ -6,8 +6,8 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Config, Incognito, Llm
-from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, Router
+from ybs.config.schema import Config, IncognitoSettings, LlmSettings
+from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import ConfigError
 from ybs.router.roster import Roster, checked_roster, roster_of
 
@@ -15,7 +15,7 @@ HERE, AWAY = "http://127.0.0.1:9/v1", "https://models.example.com/v1"
 
 
 def config_of(*arms: str, **more: Any) -> Config:
-    router = Router(arms=arms, pools=more.pop("pools", {}))
+    router = RouterSettings(arms=arms, pools=more.pop("pools", {}))
     providers = {"here": Endpoint(endpoint=HERE, model="qwen3:4b"), "away": Endpoint(endpoint=AWAY)}
     return Config(router=router, providers=providers, **more)
 
@@ -37,9 +37,11 @@ def test_what_is_known_of_a_model_comes_from_the_person_and_the_catalog():
 @every_row(
     "config, expected",
     [
-        (Config(llm=Llm(provider="openai", model="gpt-5")), ["openai/gpt-5"]),
+        (Config(llm=LlmSettings(provider="openai", model="gpt-5")), ["openai/gpt-5"]),
         (
-            Config(llm=Llm(provider="openai", model="auto", fallback=("openai/gpt-5-mini",))),
+            Config(
+                llm=LlmSettings(provider="openai", model="auto", fallback=("openai/gpt-5-mini",))
+            ),
             ["openai/gpt-5-mini"],
         ),
         (config_of(), ["here/qwen3:4b"]),
@@ -84,7 +86,7 @@ def test_one_model_is_nothing_to_pick_from():
 
 
 def test_where_only_models_on_this_machine_are_allowed_the_others_are_left_out():
-    private = Incognito(enabled=True, local_only=True)
+    private = IncognitoSettings(enabled=True, local_only=True)
     found = checked_roster(this_host(), config_of("here", "away/m", incognito=private))
     assert [arm.name for arm in found.arms] == ["here/qwen3:4b"]
     with pytest.raises(ConfigError, match="None of the router's models runs on this machine"):

@@ -7,14 +7,14 @@ import pytest
 from ybs.config import private_file
 from ybs.core.errors import YbsError
 from ybs.router.database import Database
-from ybs.router.pools import DAY, Estimate, Lease, Pools
+from ybs.router.pools import DAY, Estimate, Pools, Reservation
 from ybs.router.store import (
     HALF_LIFE_DAYS,
     SILENCE,
     SILENT_AFTER_SECONDS,
-    Made,
+    DecisionStore,
     Signal,
-    Store,
+    StoredDecision,
     combined,
 )
 
@@ -28,11 +28,11 @@ class Bench:
     def __init__(self, database: Database | None = None, profile: str = "") -> None:
         self.time = 20_000 * DAY
         self.database = database or Database.in_memory()
-        self.store = Store(self.database, profile, lambda: self.time)
+        self.store = DecisionStore(self.database, profile, lambda: self.time)
 
     def decide(self, name: str, arm: str = "a") -> None:
         considered = (("a", 0.5), ("b: rests", 0.0))
-        made = Made(id=name, arm=arm, kind="fix", reason="why", considered=considered)
+        made = StoredDecision(id=name, arm=arm, kind="fix", reason="why", considered=considered)
         self.store.add(made)
 
     @property
@@ -126,7 +126,7 @@ def test_profiles_learn_apart_and_share_what_their_pools_have_spent():
     other.decide("theirs")
     pools = Pools(bench.database, {}, lambda: bench.time)
     lease = pools.reserve("p", "a", Estimate())
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, Reservation)
     pools.settle(lease, tokens=9, usd=0.25)
     assert other.store.find("mine") is None
     assert other.store.reset() == 1

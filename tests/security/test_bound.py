@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Mode, Safety
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question
 from ybs.security.paths.roots import OutsideRoots, Roots
@@ -48,7 +48,7 @@ def judged(policy: Policy, bound: Bound | None, place: int) -> Decision:
 
 def policy_of(mode: Mode, rules: tuple[str, ...] = (), ask: tuple[str, ...] = ()) -> Policy:
     """Make a policy with a whole sandbox."""
-    return Policy(Safety(mode=mode, ask=ask), allow=rules, find_sandbox=lambda: "full")
+    return Policy(SafetySettings(mode=mode, ask=ask), allow=rules, find_sandbox=lambda: "full")
 
 
 def rank(decision: Decision) -> tuple[int, bool]:
@@ -104,7 +104,7 @@ def test_a_command_that_only_reads_is_held_to_it_although_a_rule_would_let_it_ru
 def test_a_rule_that_is_kept_for_the_project_does_not_free_it_either(project: Path) -> None:
     ProjectRules(this_host(), project).add("allow", "run_shell(ls *)")
     kept = ProjectRules(this_host(), project)
-    policy = Policy(Safety(), project=kept, find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), project=kept, find_sandbox=lambda: "full")
     assert judged(policy, None, 4) == Allow("grant")
     assert judged(policy, Bound("read-only"), 4) == Allow("reading")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from security.corpus.judging import differences
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Allow, Ask, Policy, Subject
@@ -67,14 +67,14 @@ def test_s12_code_from_elsewhere_asks():
 
 
 def test_s13_an_allowed_git_status_covers_nothing_behind_it():
-    policy = Policy(Safety(allow=("run_shell(git status)", "run_shell(git status *)")))
+    policy = Policy(SafetySettings(allow=("run_shell(git status)", "run_shell(git status *)")))
     assert run(policy, "git status -s") == Allow("grant")
     for command in ("git status; x", "git status --x=$(id)", "git status | sh", "git status\nx"):
         assert isinstance(run(policy, command), Ask)
 
 
 def test_s14_a_grant_is_gone_in_another_session():
-    first = Policy(Safety())
+    first = Policy(SafetySettings())
     first.grant("run_shell(pytest *)")
     assert run(first, "pytest -q") == Allow("grant")
-    assert isinstance(run(Policy(Safety()), "pytest -q"), Ask)
+    assert isinstance(run(Policy(SafetySettings()), "pytest -q"), Ask)

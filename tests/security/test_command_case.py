@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.json import encode
 
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.security.commands.wrappers import read
 from ybs.security.commands.writers import needs_network
 from ybs.security.policy.command_case import CommandCase, commands_in
@@ -82,7 +82,7 @@ from ybs.security.policy.rules import rule_of
     ],
 )
 def test_what_is_known_to_write_or_to_need_the_network_is_named(command: str, reason: str):
-    assert CommandCase(command, Safety()).writes == reason
+    assert CommandCase(command, SafetySettings()).writes == reason
 
 
 @every_row(
@@ -111,7 +111,7 @@ def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: 
     ],
 )
 def test_in_deny_the_listed_programs_alone_run(command: str, reason: str):
-    assert CommandCase(command, Safety()).unlisted == reason
+    assert CommandCase(command, SafetySettings()).unlisted == reason
 
 
 @every_row(
@@ -145,8 +145,8 @@ def test_arguments_that_are_no_json_hold_no_commands():
 
 def test_what_is_only_known_when_it_runs_leaves_no_sandbox():
     rules = [rule_of("run_shell(git push *)")]
-    assert CommandCase("git push origin main", Safety()).may_leave(rules)
-    assert not CommandCase("git push $REMOTE", Safety()).may_leave(rules)
-    assert not CommandCase("git push; make", Safety()).may_leave(rules)
+    assert CommandCase("git push origin main", SafetySettings()).may_leave(rules)
+    assert not CommandCase("git push $REMOTE", SafetySettings()).may_leave(rules)
+    assert not CommandCase("git push; make", SafetySettings()).may_leave(rules)
     whole = [rule_of("run_shell(git push $REMOTE)")]
-    assert CommandCase("git push $REMOTE", Safety()).may_leave(whole)
+    assert CommandCase("git push $REMOTE", SafetySettings()).may_leave(whole)

@@ -7,7 +7,7 @@ import pytest
 
 from rows import every_row
 from ybs.security.sandbox import confined
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 
 @every_row(
@@ -35,7 +35,7 @@ def test_bubblewrap_is_told_what_is_seen(
     monkeypatch.setattr(confined, "_LOADER", (str(tmp_path), "/gone"))
     monkeypatch.setattr(confined, "checked", lambda opened, argv: (str(len(opened)), *argv))
     (tmp_path / "git").write_text("")
-    view = View(
+    view = SandboxView(
         folder="/w",
         git_folders=("/w/.git",),
         shown=("/w/b", "/w/a"),
@@ -51,4 +51,4 @@ def test_bubblewrap_is_told_what_is_seen(
         f"--perms 0000 --tmpfs {tmp_path} --ro-bind /dev/null {program} {how} /w/.git /w/.git "
         f"--remount-ro / --chdir /w -- 16 {program} status"
     )
-    assert not View(folder="/w", git_folders=()).is_writing
+    assert not SandboxView(folder="/w", git_folders=()).is_writing

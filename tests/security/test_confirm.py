@@ -8,7 +8,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.envelope import MAIN
 from ybs.core.errors import Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
@@ -49,14 +49,14 @@ async def admit(
 
 async def test_what_the_policy_allows_is_not_asked_about():
     person, events = Person(NO), list[Event]()
-    gate = Gate(Policy(Safety(mode="bypass")), person)
+    gate = Gate(Policy(SafetySettings(mode="bypass")), person)
     assert await admit(gate, events) == Allow()
     assert (person.questions, events) == ([], [])
 
 
 async def test_a_yes_lets_the_call_run_and_both_events_are_told():
     person, events = Person(YES), list[Event]()
-    assert await admit(Gate(Policy(Safety()), person), events) == Allow("person")
+    assert await admit(Gate(Policy(SafetySettings()), person), events) == Allow("person")
     assert events == [
         ConfirmationAsked(
             id="1",
@@ -72,18 +72,20 @@ async def test_a_yes_lets_the_call_run_and_both_events_are_told():
 
 async def test_the_reason_of_a_no_goes_to_the_model():
     events = list[Event]()
-    assert await admit(Gate(Policy(Safety()), Person(NO)), events) == Deny("Refused: use make")
+    assert await admit(Gate(Policy(SafetySettings()), Person(NO)), events) == Deny(
+        "Refused: use make"
+    )
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=False, reason="use make")
 
 
 async def test_a_no_without_a_reason_is_still_words():
-    gate = Gate(Policy(Safety()), Person(Answer(is_allowed=False)))
+    gate = Gate(Policy(SafetySettings()), Person(Answer(is_allowed=False)))
     assert await admit(gate, []) == Deny("The person refused.")
 
 
 async def test_always_is_remembered_for_the_call():
     person = Person(Answer(is_allowed=True, is_for_session=True))
-    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    gate, events = Gate(Policy(SafetySettings()), person), list[Event]()
     await admit(gate, events)
     await admit(gate, events)
     assert len(person.questions) == 1
@@ -99,14 +101,14 @@ async def test_always_is_remembered_for_the_call():
     ],
 )
 async def test_always_is_not_remembered_for_destruction_or_a_no(command: str, answer: Answer):
-    gate = Gate(Policy(Safety()), Person(answer))
+    gate = Gate(Policy(SafetySettings()), Person(answer))
     await admit(gate, [], command)
     assert tuple(sorted(gate.policy.standing.grants)) == ()
 
 
 async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
     person = Person(Answer(is_allowed=True, is_for_session=True))
-    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    gate, events = Gate(Policy(SafetySettings()), person), list[Event]()
     commands = ("make", "make", "other")
     verdicts = await asyncio.gather(
         *(admit(gate, events, c, str(n)) for n, c in enumerate(commands))
@@ -118,7 +120,7 @@ async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():
 
 async def test_questions_name_their_agent_and_agents_share_all_else():
     person = Person(Answer(is_allowed=True, is_for_session=True))
-    gate, events = Gate(Policy(Safety()), person), list[Event]()
+    gate, events = Gate(Policy(SafetySettings()), person), list[Event]()
     theirs = gate.of_agent("scout").of_agent("scout")
     await asyncio.gather(admit(gate, events), admit(theirs, events, "other", "2"))
     assert [question.agent for question in person.questions] == [MAIN, "scout"]
@@ -137,7 +139,7 @@ async def test_the_reason_of_a_hook_stands_in_the_question_that_it_asks_for_and_
     wish: Wish, command: str, expected: tuple[str, ...]
 ):
     person = Person(YES)
-    gate = Gate(Policy(Safety()), person)
+    gate = Gate(Policy(SafetySettings()), person)
     with gate.wishing("1", wish, "a hook says so"):
         await admit(gate, [], command)
     assert [question.warnings for question in person.questions] == [expected]
@@ -145,7 +147,7 @@ async def test_the_reason_of_a_hook_stands_in_the_question_that_it_asks_for_and_
 
 async def test_a_switch_to_plan_refuses_those_that_wait():
     person, events = Person(YES), list[Event]()
-    gate = Gate(Policy(Safety()), person)
+    gate = Gate(Policy(SafetySettings()), person)
     first = asyncio.create_task(admit(gate, events))
     second = asyncio.create_task(admit(gate, events, "other", "2"))
     await asyncio.sleep(0)
@@ -158,14 +160,14 @@ async def test_a_switch_to_plan_refuses_those_that_wait():
 
 async def test_a_refusal_by_mode_is_told_and_nobody_is_asked():
     person, events = Person(YES), list[Event]()
-    verdict = await admit(Gate(Policy(Safety(mode="deny")), person), events)
+    verdict = await admit(Gate(Policy(SafetySettings(mode="deny")), person), events)
     assert isinstance(verdict, Deny)
     assert events == [ConfirmationAnswered(id="1", is_allowed=False, reason=verdict.reason)]
     assert person.questions == []
 
 
 async def test_without_a_person_the_answer_is_no():
-    verdict = await admit(Gate(Policy(Safety())), [])
+    verdict = await admit(Gate(Policy(SafetySettings())), [])
     assert isinstance(verdict, Deny)
     assert "nobody is there" in verdict.reason
 
@@ -174,7 +176,7 @@ async def test_a_folder_allowed_while_another_call_waits_is_not_asked_about_agai
     project: Path, tmp_path: Path
 ):
     roots, person, events = Roots(this_host(), project), Person(ALWAYS), list[Event]()
-    gate = Gate(Policy(Safety()), person)
+    gate = Gate(Policy(SafetySettings()), person)
     opened = []
 
     async def read(name: str) -> None:
@@ -190,7 +192,7 @@ async def test_a_folder_allowed_while_another_call_waits_is_not_asked_about_agai
 
 
 async def test_a_yes_to_a_path_outside_is_for_this_call_alone(project: Path, tmp_path: Path):
-    roots, gate = Roots(this_host(), project), Gate(Policy(Safety()), Person(YES))
+    roots, gate = Roots(this_host(), project), Gate(Policy(SafetySettings()), Person(YES))
     call = ToolCall(id="1", name="read_file")
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     with pytest.raises(OutsideRoots) as refused:
@@ -211,19 +213,19 @@ async def test_all_of_the_home_folder_or_of_the_disk_is_not_offered(
     call, wanted = ToolCall(id="1", name="read_file"), path.format(home=host.home)
     outside = OutsideRoots("outside", wanted, Roots(host, project))
     with pytest.raises(Refused, match="use make"):
-        await Gate(Policy(Safety()), person).admit_reading(call, outside, lambda _: None)
+        await Gate(Policy(SafetySettings()), person).admit_reading(call, outside, lambda _: None)
     (question,) = person.questions
     assert question.grant == ""
     assert question.withheld
     narrow = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(host, project))
     with pytest.raises(Refused):
-        await Gate(Policy(Safety()), person).admit_reading(call, narrow, lambda _: None)
+        await Gate(Policy(SafetySettings()), person).admit_reading(call, narrow, lambda _: None)
     assert person.questions[1].grant == f"reading in {tmp_path}"
 
 
 async def test_a_key_at_the_question_of_an_edit_has_each_edit_asked_about():
     person, events = Person(Answer(is_allowed=True, asks_edits=True)), list[Event]()
-    policy = Policy(Safety())
+    policy = Policy(SafetySettings())
     gate = Gate(policy, person)
 
     async def edit(name: str, *, is_seen: bool) -> Allow | Deny:
@@ -248,6 +250,6 @@ async def test_a_key_at_the_question_of_an_edit_has_each_edit_asked_about():
 async def test_where_nobody_is_there_a_path_outside_stays_outside(project: Path, tmp_path: Path):
     outside = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(this_host(), project))
     with pytest.raises(OutsideRoots):
-        await Gate(Policy(Safety())).admit_reading(
+        await Gate(Policy(SafetySettings())).admit_reading(
             ToolCall(id="1", name="read_file"), outside, lambda _: None
         )

@@ -4,12 +4,12 @@ import pytest
 
 from rows import every_row
 from timing import takes_at_most
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.security.commands.dangers import blocked_entry, warnings_of
 from ybs.security.commands.wrappers import read
 from ybs.security.policy.command_case import oddities_of
 
-BLOCKED = Safety().blocked_commands
+BLOCKED = SafetySettings().blocked_commands
 
 
 def blocked(text: str, entries: tuple[str, ...] = BLOCKED) -> str:

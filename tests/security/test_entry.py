@@ -11,7 +11,7 @@ import pytest
 
 from rows import every_row
 from ybs.security.sandbox import entry as entry_module
-from ybs.security.sandbox.entry import Entry, Kernel, open_kernel, prepare, prepare_git
+from ybs.security.sandbox.entry import Kernel, SandboxEntry, open_kernel, prepare, prepare_git
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -56,7 +56,7 @@ def test_what_the_kernel_says_is_a_refusal_below_zero_alone(call: int) -> None:
     assert Kernel(FakeCalls(call), FakeCalls(), 1).create_ruleset(1, network=0, scopes=0) == call
 
 
-def plain(entry: Entry, names: dict[object, str]) -> list[tuple[object, ...]]:
+def plain(entry: SandboxEntry, names: dict[object, str]) -> list[tuple[object, ...]]:
     """Return the steps with names for what is called, and the bytes of buffers."""
     return [
         (names.get(call, call), *(bytes(a) if isinstance(a, ctypes.Array) else a for a in arguments), may_fail)
@@ -124,7 +124,7 @@ def test_a_child_that_cannot_enter_runs_nothing(
     calls = [FakeCalls(-1), FakeCalls(0), FakeCalls(-1), FakeCalls(0)]
     steps = [(calls[0], (), True), *((call, (), False) for call in calls[1:])]
     with pytest.raises(Ended, match="126"):
-        Entry(steps, ())()
+        SandboxEntry(steps, ())()
     assert [call.calls for call in calls] == [[()], [()], [()], []]
     assert "could not be entered" in capfd.readouterr().err
 

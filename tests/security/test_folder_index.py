@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ybs.security.paths import folder_index
-from ybs.security.paths.folder_index import FolderIndex, Found, index_of
+from ybs.security.paths.folder_index import FolderIndex, IndexedPaths, index_of
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def names(project: Path, paths: list[str]) -> list[str]:
     return sorted(os.path.relpath(path, project) for path in paths)
 
 
-def look(index: FolderIndex) -> Found:
+def look(index: FolderIndex) -> IndexedPaths:
     index._took = 0.0  # pyright: ignore[reportPrivateUsage] - however slow the machine is
     return index.look()
 
@@ -102,8 +102,8 @@ def test_what_is_not_a_folder_or_cannot_be_listed_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     plant(tmp_path, "file", "shut/in/.git")
-    assert FolderIndex(str(tmp_path / "gone")).look() == Found()
-    assert FolderIndex(str(tmp_path / "file")).look() == Found()
+    assert FolderIndex(str(tmp_path / "gone")).look() == IndexedPaths()
+    assert FolderIndex(str(tmp_path / "file")).look() == IndexedPaths()
     real = os.scandir
 
     def refuse(path: str) -> object:

@@ -12,12 +12,12 @@ import pytest
 from hostile_git import GIT, Sandpit, make_repository, needs_git
 from hosts import this_host
 from security.swapping import SANDBOXES, job
-from ybs.config.schema import Git as Settings
+from ybs.config.schema import GitSettings as Settings
 from ybs.core.ports import Answer, Question
 from ybs.git.committer import Committer
 from ybs.git.consent import Consent
 from ybs.security.sandbox.choice import Backend
-from ybs.security.sandbox.confined import Machine
+from ybs.security.sandbox.confined import _Machine
 
 pytestmark = [
     pytest.mark.integration,
@@ -42,7 +42,7 @@ def sandbox(
     request: pytest.FixtureRequest, pit: Sandpit, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Backend:
     """The sandbox of the model's commands, and the same kind for ybs's own git."""
-    monkeypatch.setattr(Machine, "has_bubblewrap", request.param == "bubblewrap")
+    monkeypatch.setattr(_Machine, "has_bubblewrap", request.param == "bubblewrap")
     return SANDBOXES[request.param](pit.top, home)
 
 

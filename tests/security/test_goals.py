@@ -1,7 +1,7 @@
 """What a star covers: how a program does its work, never another program, and never another goal."""
 
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Allow, Ask, Policy, Subject
@@ -91,19 +91,19 @@ def run(policy: Policy, command: str) -> object:
 
 @every_row(("pattern", "command"), COVERED)
 def test_a_star_covers_how_it_is_done(pattern: str, command: str):
-    policy = Policy(Safety(allow=(f"run_shell({pattern})",)))
+    policy = Policy(SafetySettings(allow=(f"run_shell({pattern})",)))
     assert run(policy, command) == Allow("grant")
 
 
 @every_row(("pattern", "command"), NOT_COVERED)
 def test_a_star_covers_no_other_program_and_no_other_goal(pattern: str, command: str):
-    policy = Policy(Safety(allow=(f"run_shell({pattern})",)))
+    policy = Policy(SafetySettings(allow=(f"run_shell({pattern})",)))
     assert isinstance(run(policy, command), Ask)
 
 
 @every_row(("given", "command"), NOT_ALWAYS)
 def test_always_covers_no_other_program_and_no_other_goal(given: str, command: str):
-    policy = Policy(Safety())
+    policy = Policy(SafetySettings())
     asked = run(policy, given)
     assert isinstance(asked, Ask)
     assert asked.question.grant

@@ -8,7 +8,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
@@ -31,13 +31,13 @@ def offered(policy: Policy, command: str, detail: str = "") -> str:
 
 
 def granted(command: str, detail: str = "") -> Policy:
-    policy = Policy(Safety())
+    policy = Policy(SafetySettings())
     policy.grant(offered(policy, command, detail))
     return policy
 
 
 def test_a_grant_is_shown_as_what_it_will_cover():
-    policy = Policy(Safety())
+    policy = Policy(SafetySettings())
     assert offered(policy, "pytest -q tests") == "run_shell(pytest *)"
     assert offered(policy, "pytest", "in sub") == "run_shell(pytest *) in sub"
     assert (
@@ -119,7 +119,7 @@ def test_a_grant_is_bound_to_its_folder():
 
 
 def test_beside_a_grant_what_only_reads_needs_none():
-    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
     policy.grant("run_shell(pytest *)")
     assert run(policy, "pytest -q | tail -5") == Allow("grant")
     assert run(policy, "pytest -q | sort") == Allow("reading")
@@ -128,7 +128,9 @@ def test_beside_a_grant_what_only_reads_needs_none():
 
 
 def test_parts_may_be_covered_by_different_rules():
-    policy = Policy(Safety(allow=("run_shell(make *)",)), allow=["run_shell(go *)", "read_file(x)"])
+    policy = Policy(
+        SafetySettings(allow=("run_shell(make *)",)), allow=["run_shell(go *)", "read_file(x)"]
+    )
     policy.grant("run_shell(pytest *)")
     assert run(policy, "make a && go build && pytest") == Allow("grant")
     assert isinstance(run(policy, "make a && npm i"), Ask)
@@ -148,7 +150,7 @@ def test_parts_may_be_covered_by_different_rules():
     ],
 )
 def test_nothing_is_offered_for_what_runs_anything(command: str):
-    assert offered(Policy(Safety()), command) == ""
+    assert offered(Policy(SafetySettings()), command) == ""
 
 
 @every_row(
@@ -165,19 +167,19 @@ def test_nothing_is_offered_for_what_runs_anything(command: str):
     ],
 )
 def test_where_there_is_no_always_the_question_says_why(command: str, why: str):
-    asked = run(Policy(Safety()), command)
+    asked = run(Policy(SafetySettings()), command)
     assert isinstance(asked, Ask)
     assert (asked.question.grant, asked.question.withheld) == ("", why)
 
 
 def test_a_rule_that_asks_is_why_there_is_no_always():
-    asked = run(Policy(Safety(ask=("run_shell(make *)",))), "make a")
+    asked = run(Policy(SafetySettings(ask=("run_shell(make *)",))), "make a")
     assert isinstance(asked, Ask)
     assert asked.question.withheld == "your rule says to ask each time"
 
 
 def test_a_pattern_covers_no_command_with_a_variable_that_says_how_programs_run():
-    policy = Policy(Safety(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "full")
     assert isinstance(run(policy, "PYTHONPATH=/x pytest"), Ask)
     assert run(policy, "PYTHONPATH=. pytest") == Allow(
         "grant"
@@ -190,11 +192,11 @@ def test_a_rule_covers_no_hidden_option_that_it_does_not_name():
         ("tar *", "tar xf x --to-command=y"),
         ("make a *", "make a b"),
     ):
-        assert isinstance(run(Policy(Safety(allow=(f"run_shell({rule})",))), command), Ask)
+        assert isinstance(run(Policy(SafetySettings(allow=(f"run_shell({rule})",))), command), Ask)
 
 
 def test_a_rule_that_asks_wins_over_all_that_allows():
-    safety = Safety(ask=("run_shell(git push *)", "read_file(.env)"), allow=("run_shell",))
+    safety = SafetySettings(ask=("run_shell(git push *)", "read_file(.env)"), allow=("run_shell",))
     policy = Policy(safety, find_sandbox=lambda: "full")
     asked = run(policy, "git push origin")
     assert isinstance(asked, Ask)
@@ -214,7 +216,7 @@ def test_a_rule_that_asks_wins_over_all_that_allows():
 
 
 def test_a_rule_of_the_configuration_denies_in_every_mode():
-    policy = Policy(Safety(deny=("run_shell(curl *)",), mode="bypass"))
+    policy = Policy(SafetySettings(deny=("run_shell(curl *)",), mode="bypass"))
     assert run(policy, "ls; curl x") == Deny(
         "The rule run_shell(curl *) of safety.deny forbids this call. "
         "Find another way, or ask the person."
@@ -224,7 +226,7 @@ def test_a_rule_of_the_configuration_denies_in_every_mode():
 @every_row("key", ["allow", "ask", "deny"])
 def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
     with pytest.raises(ConfigError):
-        Policy(Safety(**{key: ("run_shell(",)}))
+        Policy(SafetySettings(**{key: ("run_shell(",)}))
 
 
 @every_row("sandbox", ["none", "reduced", "off"])
@@ -232,7 +234,7 @@ def test_a_broken_rule_of_the_configuration_is_an_error(key: str):
 def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandboxing, mode: Any):
     if (sandbox, mode) == ("off", "auto"):
         return  # see below
-    asked = run(Policy(Safety(mode=mode), find_sandbox=lambda: sandbox), "ls")
+    asked = run(Policy(SafetySettings(mode=mode), find_sandbox=lambda: sandbox), "ls")
     assert isinstance(asked, Ask)
     assert "every command is asked about" in asked.reason
     assert asked.question.warnings == ()
@@ -253,13 +255,15 @@ def test_without_a_full_sandbox_every_command_asks_and_says_so(sandbox: Sandboxi
 def test_in_auto_a_sandbox_that_the_person_turned_off_leaves_questions_about_what_destroys(
     command: str, is_asked: bool
 ):
-    policy = Policy(Safety(mode="auto"), find_sandbox=lambda: "off")
+    policy = Policy(SafetySettings(mode="auto"), find_sandbox=lambda: "off")
     assert isinstance(run(policy, command), Ask if is_asked else Allow)
-    assert isinstance(run(Policy(Safety(mode="auto")), command), Ask)  # none on this machine
+    assert isinstance(
+        run(Policy(SafetySettings(mode="auto")), command), Ask
+    )  # none on this machine
 
 
 def their(arguments: dict[str, Any], mode: Any = "ask") -> Decision:
-    policy = Policy(Safety(mode=mode), find_sandbox=lambda: "full", allow=["their_tool"])
+    policy = Policy(SafetySettings(mode=mode), find_sandbox=lambda: "full", allow=["their_tool"])
     call = ToolCall(id="1", name="their_tool", arguments=Raw(encode(arguments)))
     return policy.decide(call, "execute", Preview(title="x"), Subject())
 
@@ -283,7 +287,7 @@ def test_other_texts_in_another_tools_arguments_are_left_alone():
 
 
 def test_what_another_tool_reads_is_not_searched_for_commands():
-    policy = Policy(Safety())
+    policy = Policy(SafetySettings())
     call = ToolCall(id="1", name="their_tool", arguments=Raw(b'{"command":"rm -r x"}'))
     assert policy.decide(call, "read", Preview(title="x"), Subject()) == Allow()
 
@@ -298,7 +302,7 @@ def test_a_grant_for_a_file_covers_no_others_whose_names_make_up_its_own():
         (("a, b",), ("'a", "b'")),
         (("a", "b"), ("a, b",)),
     ):
-        policy = Policy(Safety())
+        policy = Policy(SafetySettings())
         question = asked(policy, *given)
         assert isinstance(question, Ask)
         policy.grant(question.question.grant)
@@ -310,7 +314,7 @@ NETWORKED = Subject(command="npm ci", offers_network=True)
 
 
 def test_a_grant_with_network_gives_it_and_covers_no_other_command():
-    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
     asked = decided(policy, NETWORKED)
     assert isinstance(asked, Ask)
     assert asked.question.offers_network
@@ -322,14 +326,14 @@ def test_a_grant_with_network_gives_it_and_covers_no_other_command():
 
 
 def test_a_grant_without_network_gives_none():
-    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
     policy.grant("run_shell(npm ci *)")
     assert decided(policy, NETWORKED) == Allow("grant")
 
 
 @every_row("command", ["rm -rf build", "python3 -c 1 > x"])
 def test_where_nothing_is_remembered_the_network_is_not_either(command: str):
-    policy = Policy(Safety(), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
     asked = decided(policy, replace(NETWORKED, command=command))
     assert isinstance(asked, Ask)
     assert asked.question.offers_network
@@ -337,7 +341,7 @@ def test_where_nothing_is_remembered_the_network_is_not_either(command: str):
 
 
 def test_auto_with_a_grant_for_the_network_gives_it_unasked():
-    policy = Policy(Safety(mode="auto"), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(mode="auto"), find_sandbox=lambda: "full")
     assert decided(policy, NETWORKED) == Allow()
     policy.grant("run_shell(npm ci *) with network")
     assert decided(policy, NETWORKED) == Allow("grant", with_network=True)

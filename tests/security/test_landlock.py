@@ -11,12 +11,12 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import landlock
-from ybs.security.sandbox.entry import Entry, Kernel
+from ybs.security.sandbox.entry import Kernel, SandboxEntry
 from ybs.security.sandbox.landlock import Landlock, handled_rights
 from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.resident import KeptFolder
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -113,8 +113,8 @@ def test_the_filter_closes_what_this_version_of_landlock_cannot(
     assert ("PIP_RETRIES" in launch.environ) is not network
 
 
-def view_of(project: Path, *, is_writing: bool = False) -> View:
-    return View(
+def view_of(project: Path, *, is_writing: bool = False) -> SandboxView:
+    return SandboxView(
         folder=str(project),
         git_folders=(str(project / ".git"),),
         shown=(str(project), str(project / "gone")),
@@ -281,7 +281,7 @@ def test_a_launch_enters_in_the_child_with_a_home_of_its_own(project: Path, home
     launch = backend.launch(("sh", "-c", "x"), project, {"RUSTUP_HOME": "/opt/rust", "A_KEY": "k"})
     os.close(launch.descriptors[0])
     assert launch.argv == ("sh", "-c", "x")
-    assert isinstance(launch.before_exec, Entry)
+    assert isinstance(launch.before_exec, SandboxEntry)
     assert launch.environ["HOME"] == backend.private.home
     assert launch.environ["TMPDIR"] == backend.private.temporary
     assert launch.environ["PYENV_ROOT"] == str(home / ".pyenv")

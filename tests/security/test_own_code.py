@@ -22,7 +22,7 @@ from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
 from ybs.core.messages import ToolCall
-from ybs.finder import Finder as OwnFinder
+from ybs.finder import ModuleFinder as OwnFinder
 from ybs.security.paths import own_code, roots
 from ybs.security.paths.roots import Roots
 from ybs.testing import call

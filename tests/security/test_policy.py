@@ -8,7 +8,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.config.schema import Mode, Safety
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
@@ -25,7 +25,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 def policy_of(mode: Mode = "ask", **options: Any) -> Policy:
-    safety = options.pop("safety", Safety())
+    safety = options.pop("safety", SafetySettings())
     return Policy(replace(safety, mode=mode), **options)
 
 
@@ -113,7 +113,7 @@ def test_in_a_sandbox_what_is_not_known_to_write_runs_and_auto_asks_about_destru
 
 
 def test_a_safe_command_may_have_several_words():
-    safety = Safety(safe_commands=("npm test", ""))
+    safety = SafetySettings(safe_commands=("npm test", ""))
     policy = policy_of(safety=safety, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command="npm test -- x")) == "allow"
     policy.mode = "deny"
@@ -149,7 +149,7 @@ def test_what_goes_on_in_the_background_is_asked_about():
 
 
 def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command():
-    policy = Policy(Safety(), find_sandbox=lambda: "full", asks_each_command=True)
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full", asks_each_command=True)
     asked = decide(policy, "run_shell", command="ls")
     assert isinstance(asked, Ask)
     assert asked.reason == "your settings say to ask before each command"
@@ -158,16 +158,16 @@ def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command(
 
 
 def test_a_setting_has_edits_of_read_files_ask_and_leaves_commands_and_other_modes_alone() -> None:
-    safety = Safety(ask_before_edits=True)
+    safety = SafetySettings(ask_before_edits=True)
     seen: dict[str, Any] = {"paths": ("a",), "is_seen": True}
     assert word(decide(policy_of(), "edit_file", **seen)) == "allow"
     assert word(decide(policy_of(safety=safety), "edit_file", **seen)) == "ask"
     assert word(decide(policy_of("accept-edits", safety=safety), "edit_file", **seen)) == "allow"
-    assert safety.require_confirmation == Safety().require_confirmation
+    assert safety.require_confirmation == SafetySettings().require_confirmation
 
 
 def test_the_list_of_what_needs_confirmation_is_the_persons():
-    safety = Safety(require_confirmation=("read_file", "edit_file"))
+    safety = SafetySettings(require_confirmation=("read_file", "edit_file"))
     policy = policy_of(safety=safety)
     assert word(decide(policy, "read_file", paths=("a",))) == "ask"
     assert word(decide(policy, "edit_file", paths=("a",), is_seen=True)) == "ask"
@@ -182,7 +182,7 @@ def test_the_list_of_what_needs_confirmation_is_the_persons():
 
 
 def test_tools_of_others_ask_for_whatever_they_change():
-    policy = policy_of(safety=Safety(require_confirmation=()), find_sandbox=lambda: "full")
+    policy = policy_of(safety=SafetySettings(require_confirmation=()), find_sandbox=lambda: "full")
     for effect in ("write", "delete", "execute"):
         assert word(decide(policy, "their_tool", effect)) == "ask"
     assert word(decide(policy, "their_tool", "read")) == "allow"
@@ -310,7 +310,7 @@ def test_s13_always_for_a_delete_is_the_one_file_and_rules_go_before_every_grant
     asked = decide(policy_of(), "delete_file", paths=("a",))
     assert isinstance(asked, Ask)
     assert asked.question.grant == "delete_file(a)"
-    policy = policy_of(safety=Safety(ask=("write_file(b)",), deny=("write_file(c)",)))
+    policy = policy_of(safety=SafetySettings(ask=("write_file(b)",), deny=("write_file(c)",)))
     policy.grant("write_file(**)")
     policy.grant("delete_file(**)")
     words = [word(decide(policy, "write_file", paths=(path,))) for path in ("a", "b", "c")]
@@ -322,7 +322,7 @@ def test_the_reason_is_for_the_person_and_the_mode_alone_is_none():
     edit = decide(policy_of(), "edit_file", paths=("a",))
     assert isinstance(edit, Ask)
     assert edit.question.reason == "the model has not read this file in this session"
-    safety = Safety(require_confirmation=("read_file",))
+    safety = SafetySettings(require_confirmation=("read_file",))
     read = decide(policy_of(safety=safety), "read_file", paths=("a",))
     assert isinstance(read, Ask)
     assert read.question.reason == "your settings say to ask about read_file"
@@ -450,7 +450,7 @@ def test_a_grant_without_the_network_does_not_open_it():
 
 
 def test_where_the_network_is_open_for_all_it_is_no_question():
-    policy = policy_of("auto", safety=Safety(mode="auto", sandbox_network=True), find_sandbox=lambda: "full")  # fmt: skip
+    policy = policy_of("auto", safety=SafetySettings(mode="auto", sandbox_network=True), find_sandbox=lambda: "full")  # fmt: skip
     assert network_call(policy, command="cargo test") == Allow()
 
 
@@ -481,17 +481,17 @@ def test_a_tool_that_runs_a_program_passes_by_itself_in_auto_alone_and_not_where
 @every_row(
     ("safety", "command", "by"),
     [
-        (Safety(), "ls", "reading"),
-        (Safety(mode="accept-edits"), "ls", "reading"),
-        (Safety(mode="deny"), "ls", "reading"),
-        (Safety(mode="auto"), "ls", "mode"),
-        (Safety(mode="bypass"), "ls", "mode"),
-        (Safety(allow=("run_shell(ls *)",)), "ls", "grant"),
-        (Safety(require_confirmation=("write_file",)), "make", "grant"),
-        (Safety(), "./x.sh", "reading"),
+        (SafetySettings(), "ls", "reading"),
+        (SafetySettings(mode="accept-edits"), "ls", "reading"),
+        (SafetySettings(mode="deny"), "ls", "reading"),
+        (SafetySettings(mode="auto"), "ls", "mode"),
+        (SafetySettings(mode="bypass"), "ls", "mode"),
+        (SafetySettings(allow=("run_shell(ls *)",)), "ls", "grant"),
+        (SafetySettings(require_confirmation=("write_file",)), "make", "grant"),
+        (SafetySettings(), "./x.sh", "reading"),
     ],
 )
-def test_the_verdict_says_what_lets_a_command_run(safety: Safety, command: str, by: str):
+def test_the_verdict_says_what_lets_a_command_run(safety: SafetySettings, command: str, by: str):
     policy = Policy(safety, find_sandbox=lambda: "full")
     decision = decide(policy, "run_shell", command=command)
     assert isinstance(decision, Allow)

@@ -1,7 +1,7 @@
 """What a question names as a way to let the call run: the narrowest rule that does, and the strictest mode that does."""
 
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question
 from ybs.security.policy.confirm import Gate
@@ -16,7 +16,7 @@ async def remedies_of(name: str, effect: Effect, subject: Subject) -> list[tuple
         asked.append(question)
         return Answer(is_allowed=False)
 
-    gate = Gate(Policy(Safety(mode="ask"), find_sandbox=lambda: "full"), no)
+    gate = Gate(Policy(SafetySettings(mode="ask"), find_sandbox=lambda: "full"), no)
     call = ToolCall(id="1", name=name)
     await gate.admit(call, effect, Preview(title=""), subject, lambda _: None)
     (question,) = asked

@@ -13,7 +13,7 @@ from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.protected import NAMES
 from ybs.security.sandbox.seatbelt import SandboxExec, find, git_profile, profile
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_launch_carries_profile_parameters_and_command(
     ],
 )  # fmt: skip
 def test_a_rule_without_a_path_would_be_one_for_all(given: dict[str, object], expected: list[str]):
-    view = View(**{"folder": "/w", "git_folders": (), "shown": ("/w",), **given})
+    view = SandboxView(**{"folder": "/w", "git_folders": (), "shown": ("/w",), **given})
     text, _ = git_profile(view, ())
     plain = re.sub(r'\(subpath \(param "([A-Z]+)_\d+"\)\)', r"\1", text).splitlines()
     last = next(place for place, line in enumerate(plain) if line.startswith("(allow sysctl-read"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hosts import this_host
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.events import ConfirmationAnswered, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
@@ -19,7 +19,9 @@ def run(policy: Policy, command: str) -> Decision:
 
 
 def test_every_rule_is_listed_with_its_origin(project: Path):
-    safety = Safety(allow=("read_file",), ask=("run_shell(git *)",), deny=("run_shell(curl *)",))
+    safety = SafetySettings(
+        allow=("read_file",), ask=("run_shell(git *)",), deny=("run_shell(curl *)",)
+    )
     ProjectRules(this_host(), project).add("grants", "run_shell(pytest *)")
     standing = Standing(
         safety,
@@ -40,30 +42,30 @@ def test_every_rule_is_listed_with_its_origin(project: Path):
 
 
 def test_what_was_always_allowed_in_the_project_is_allowed_in_the_next_session(project: Path):
-    first = Policy(Safety(), project=ProjectRules(this_host(), project))
+    first = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     first.grant("run_shell(pytest *) + run_shell(ruff check *)", is_kept=True)
-    later = Policy(Safety(), project=ProjectRules(this_host(), project))
+    later = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     assert run(later, "pytest -x; ruff check .") == Allow("grant")
     assert isinstance(run(later, "pytest; rm -r x"), Ask)
-    assert isinstance(run(Policy(Safety()), "pytest"), Ask)
+    assert isinstance(run(Policy(SafetySettings()), "pytest"), Ask)
 
 
 def test_a_rule_that_is_taken_back_counts_no_more(project: Path):
-    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
+    policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     policy.grant("run_shell(make)", is_kept=True)
     of_the_session = StandingRule("always", "run_shell(make)", "session")
     policy.standing.add(of_the_session)
     policy.standing.remove(of_the_session)
-    for each in (policy, Policy(Safety(), project=ProjectRules(this_host(), project))):
+    for each in (policy, Policy(SafetySettings(), project=ProjectRules(this_host(), project))):
         assert run(each, "make") == Allow("grant")  # the kept one
     policy.standing.remove(policy.standing.listed[0])
-    for each in (policy, Policy(Safety(), project=ProjectRules(this_host(), project))):
+    for each in (policy, Policy(SafetySettings(), project=ProjectRules(this_host(), project))):
         assert isinstance(run(each, "make"), Ask)
 
 
 def test_what_is_denied_in_the_project_is_refused(project: Path):
     ProjectRules(this_host(), project).add("deny", "run_shell(curl *)")
-    policy = Policy(Safety(mode="bypass"), project=ProjectRules(this_host(), project))
+    policy = Policy(SafetySettings(mode="bypass"), project=ProjectRules(this_host(), project))
     assert run(policy, "curl x") == Deny(
         "The rule run_shell(curl *) kept for this project forbids this call. "
         "Find another way, or ask the person."
@@ -73,7 +75,7 @@ def test_what_is_denied_in_the_project_is_refused(project: Path):
 def test_a_kept_rule_that_makes_no_sense_is_left_out_with_a_warning(project: Path):
     ProjectRules(this_host(), project).add("allow", "run_shell(")
     ProjectRules(this_host(), project).add("allow", "run_shell(make)")
-    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
+    policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     assert run(policy, "make") == Allow("grant")
     assert "A rule that is kept for this project is ignored" in policy.standing.warning
 
@@ -93,7 +95,7 @@ KEEP = Answer(is_allowed=True, is_for_project=True)
 
 async def ask(project: ProjectRules | None, command: str) -> tuple[Policy, Person, list[Event]]:
     person, events = Person(KEEP), list[Event]()
-    policy = Policy(Safety(), project=project)
+    policy = Policy(SafetySettings(), project=project)
     call, preview = ToolCall(id="1", name="run_shell"), Preview(title="Run", body=command)
     subject = Subject(command=command)
     await Gate(policy, person).admit(call, "execute", preview, subject, events.append)
@@ -138,7 +140,7 @@ async def test_the_first_call_that_is_allowed_unasked_already_says_that_kept_rul
     ProjectRules(this_host(), project).add("allow", "x")
     (file,) = (this_host().state_folder / "permissions").iterdir()
     file.write_text("{")
-    gate = Gate(Policy(Safety(), project=ProjectRules(this_host(), project)))
+    gate = Gate(Policy(SafetySettings(), project=ProjectRules(this_host(), project)))
     call, events = ToolCall(id="1", name="read_file"), list[Event]()
     judged = call, "read", Preview(title="Read a"), Subject(paths=("a",))
     assert gate.allowed(*judged) is None

@@ -12,7 +12,7 @@ from security.corpus.bypasses import BYPASSES
 from security.corpus.cases import all_cases
 from ybs.security.commands import command as commands
 from ybs.security.commands import syntax
-from ybs.security.commands.syntax import Reader, decoded
+from ybs.security.commands.syntax import SyntaxReader, decoded
 from ybs.security.commands.wrappers import read
 
 CORPUS = [command for _, _, command in [*all_cases(), *BYPASSES]]
@@ -159,7 +159,7 @@ def test_the_person_is_told_why_a_text_is_doubted(text: str, reason: str):
 @every_row("place", ["statement", "part"])
 def test_what_a_later_grammar_adds_is_doubted(place: str):
     node: Any = SimpleNamespace(type="spawn", start_byte=0, end_byte=1, children=[])
-    reader, command = Reader("a"), commands.Command([], [])
+    reader, command = SyntaxReader("a"), commands.Command([], [])
     if place == "statement":
         reader.statement(node)
     else:
@@ -176,7 +176,7 @@ def test_what_no_token_covers_is_doubted():
 def test_parts_with_something_between_them_are_doubted():
     parts = [SimpleNamespace(type="word", start_byte=n, end_byte=n + 1) for n in (0, 2)]
     node: Any = SimpleNamespace(type="concatenation", start_byte=0, end_byte=3, children=parts)
-    reader = Reader("a b")
+    reader = SyntaxReader("a b")
     assert reader.word(node) == "ab"
     assert list(reader.script.doubts) == ["the end of a word is not certain"]
 

@@ -9,7 +9,7 @@ from hosts import this_host
 from saving import save
 from ybs.session import cleaning
 from ybs.session.cleaning import clean
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 
 def test_checkpoints_of_the_sessions_that_stay_are_kept(
@@ -22,7 +22,7 @@ def test_checkpoints_of_the_sessions_that_stay_are_kept(
         return 0
 
     monkeypatch.setattr(cleaning, "forget", forget)
-    usual, other = Store(this_host().sessions_folder), Store(tmp_path / "other")
+    usual, other = SessionStore(this_host().sessions_folder), SessionStore(tmp_path / "other")
     for store in (usual, other):
         save(store, "new")
         save(store, "old", age_days=50)

@@ -13,7 +13,7 @@ from ybs.core.events import Event
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.session.hub import Hub, Shared
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.testing import ScriptedModel
@@ -42,13 +42,13 @@ class Frontend(Sender):
         self.was_read: list[str] = []
         self.back: list[str] = []
 
-    def line(self, text: str, **how: Any) -> Line:
-        return Line(text=text, sender=self, **how)
+    def line(self, text: str, **how: Any) -> InboxLine:
+        return InboxLine(text=text, sender=self, **how)
 
-    def take(self, line: Line) -> None:
+    def take(self, line: InboxLine) -> None:
         self.taken.append(line.text)
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         del line
         self.results.append(result)
 

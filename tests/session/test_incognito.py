@@ -99,9 +99,9 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
 
 
 def _silent() -> Any:
-    from ybs.tools.shell.output import Live
+    from ybs.tools.shell.output import OutputWindow
 
-    return Live(lambda _text: None)
+    return OutputWindow(lambda _text: None)
 
 
 async def test_it_is_never_left_by_saying_it_twice(open_session: Open):

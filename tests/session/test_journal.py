@@ -18,7 +18,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Noticed, SystemPrompted, Titled, ToolPrinted
 from ybs.core.messages import ToolResult, UserMessage
 from ybs.testing import RecordedEvents, call
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
@@ -62,7 +62,7 @@ async def test_what_a_file_gives_back_is_what_the_session_had(project: Path, ope
     assert path.stem == name
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    read = Store(path.parent).read(name)
+    read = SessionStore(path.parent).read(name)
     assert (read.replay.messages, read.replay.usage) == (had, usage)
     assert [type(event) for event in events.events if isinstance(event, Titled)] == [Titled]
     kinds = [line["type"] for line in lines_of(path)]
@@ -113,7 +113,7 @@ async def test_calls_that_a_kill_left_open_are_answered_before_anyone_speaks(ope
     assert outcome.text == "gone on"
     assert [type(message) for message in had[-3:-1]] == [ToolResult, UserMessage]
     assert "Cancelled before it finished" in server.requests[-1].body["messages"][-2]["content"]
-    assert Store(path.parent).read(path.stem).replay.messages == had
+    assert SessionStore(path.parent).read(path.stem).replay.messages == had
 
 
 @pytest.mark.integration
@@ -164,7 +164,7 @@ async def test_a_disk_that_is_full_for_a_while_costs_nothing_but_a_warning(
     told = [e.text for e in events.of(Noticed) if "not being saved" in e.text]
     assert told == ["This session is not being saved: No space left on device"]
     (path,) = saved()
-    read = Store(path.parent).read(path.stem)
+    read = SessionStore(path.parent).read(path.stem)
     assert (read.replay.messages, read.damaged) == (had, 0)
 
 

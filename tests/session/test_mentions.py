@@ -11,7 +11,7 @@ import pytest
 
 from hosts import this_host
 from timing import takes_at_most
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import Image, Text, UserPart
@@ -22,7 +22,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
 from ybs.session.attachments import MOST_FILES, Attacher, NotSent
 from ybs.session.mentions import (
-    Reading,
+    MentionReading,
     mention_of,
     mentions_in,
     named_in,
@@ -55,7 +55,7 @@ class Desk:
     def __init__(self, project: Path, **options: object) -> None:
         self.told: list[Noticed] = []
         self.workspace = Workspace(Roots(this_host(), project, blocked=(project / "blocked",)))
-        policy = Policy(Safety(deny=("read_file(private/*)",)))
+        policy = Policy(SafetySettings(deny=("read_file(private/*)",)))
         self.attacher = Attacher(self.workspace, policy, Firewall(), self.tell, self.ask)
         self.asked: list[Question] = []
         self.may_attach, self.may_send = False, True
@@ -114,11 +114,11 @@ def test_what_counts_as_a_mention():
 
 def test_lines_are_read_behind_a_path():
     cases = {
-        "@a.py:10-40": Reading("a.py", 10, 40),
-        "@a.py:7": Reading("a.py", 7, 7),
-        "@a.py:40-10": Reading("a.py", 40, 40),
-        "@a.py:0": Reading("a.py", 1, 1),
-        '@"a b":2-3': Reading("a b", 2, 3),
+        "@a.py:10-40": MentionReading("a.py", 10, 40),
+        "@a.py:7": MentionReading("a.py", 7, 7),
+        "@a.py:40-10": MentionReading("a.py", 40, 40),
+        "@a.py:0": MentionReading("a.py", 1, 1),
+        '@"a b":2-3': MentionReading("a b", 2, 3),
     }
     wrong = {
         words: ways

@@ -18,7 +18,7 @@ import asyncio, json, sys
 import msgspec
 from ybs.core.ports import Answer
 from ybs.session.hub import Hub
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.testing import ScriptedModel, call
 
 async def main(path, project):
@@ -33,7 +33,7 @@ async def main(path, project):
             async for line in reader:
                 match json.loads(line):
                     case {"send": text}:
-                        shared.session.inbox.submit(Line(text=text, sender=Sender()))
+                        shared.session.inbox.submit(InboxLine(text=text, sender=Sender()))
                     case {"answer": name, "yes": yes}:
                         done = shared.session.questions.answer(name, Answer(is_allowed=yes))
                         writer.write(json.dumps({"answered": done}).encode() + b"\\n")

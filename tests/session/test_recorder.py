@@ -14,7 +14,7 @@ from ybs.core.events import Event, FilesChanged, Noticed, Titled, ToolPrinted, T
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ async def test_what_goes_wrong_at_the_end_of_a_turn_hides_not_how_it_went(
     def refuse(*_arguments: Any, **_options: Any) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Store, "clean", refuse)
+    monkeypatch.setattr(SessionStore, "clean", refuse)
     async with OpenAIServer(["done", "more"]) as server:
         session, events = open_session(server)
         async with session:

@@ -25,7 +25,7 @@ from ybs.router.classifier import Features
 from ybs.router.database import Database
 from ybs.router.model import RoutedModel
 from ybs.router.routing import Routing, database_file
-from ybs.router.store import Store
+from ybs.router.store import DecisionStore
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
@@ -67,10 +67,10 @@ def routing_of(session: Session) -> Routing:
     return model.routing
 
 
-def session_store(session: Session) -> Store:
+def session_store(session: Session) -> DecisionStore:
     """Return the decisions that the session's file has. Its copy is closed with the last look at it."""
     database = Database.open(database_file(session.host), may_write=False)
-    store = Store(database, session.loaded.profile)
+    store = DecisionStore(database, session.loaded.profile)
     finalize(store, database.close)
     return store
 

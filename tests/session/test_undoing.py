@@ -11,7 +11,7 @@ from rows import every_row
 from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import contents, keeping, restore, scan, states
-from ybs.checkpoints.kept import Kept
+from ybs.checkpoints.kept import KeptTurn
 from ybs.checkpoints.store import store_of
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
@@ -27,7 +27,7 @@ class Play:
         self.roots = Roots(this_host(), project, blocked=("secret",))
         self.checkpoints = Checkpoints(self.roots, "session-1", may_write=may_write)
 
-    async def turn(self, act: Callable[[], object], *tools: str) -> Kept | None:
+    async def turn(self, act: Callable[[], object], *tools: str) -> KeptTurn | None:
         """Play a turn: by a command, or by a tool that names these paths."""
         self.checkpoints.begin()
         if tools:
@@ -276,7 +276,7 @@ async def test_a_project_too_large_is_said_once_and_tools_can_still_be_undone(
 
 
 def _scanned(play: Play, is_over: Callable[[], bool]) -> scan.Snapshot:
-    listing = scan.Listing(folder=play.project, files=["a", "b"], folders=[], left_out=set())
+    listing = scan.FolderListing(folder=play.project, files=["a", "b"], folders=[], left_out=set())
     snapshot = scan.Snapshot()
     scan.Scanner(play.roots, states.digest_of, is_over).scan([listing], {}, snapshot)
     return snapshot

@@ -13,7 +13,7 @@ from rows import every_row
 from scripted import OpenAIServer
 from session.trees import tree
 from ybs.checkpoints import keeping
-from ybs.checkpoints.kept import Kept
+from ybs.checkpoints.kept import KeptTurn
 from ybs.checkpoints.scan import Scanner
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
 from ybs.security.paths.roots import Roots
@@ -60,11 +60,11 @@ class Play:
             else:
                 path.unlink()
 
-    async def end(self) -> Kept:
+    async def end(self) -> KeptTurn:
         """End the turn; begin the next."""
         kept = await self.checkpoints.end()
         self.checkpoints.begin()
-        return kept or Kept(name="")
+        return kept or KeptTurn(name="")
 
     def texts(self) -> dict[str, str]:
         """Return what is in the files."""

@@ -9,12 +9,12 @@ import pytest
 
 from hosts import this_host
 from session.trees import tree
-from ybs.checkpoints.kept import Kept
+from ybs.checkpoints.kept import KeptTurn
 from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 
 
-async def turn(project: Path, act: Callable[[], object]) -> tuple[Checkpoints, Kept]:
+async def turn(project: Path, act: Callable[[], object]) -> tuple[Checkpoints, KeptTurn]:
     """Play a turn with a command."""
     checkpoints = Checkpoints(Roots(this_host(), project), "session-1", may_write=True)
     checkpoints.begin()

@@ -7,8 +7,8 @@ import pytest
 from rows import every_row
 from ybs.small_models.intents import (
     INTENTS,
-    Classifier,
     Intent,
+    NaiveBayes,
     intent_of,
     read_examples,
     sure_intent_of,
@@ -73,7 +73,7 @@ def test_an_example_with_an_unknown_intent_is_an_error(
 
 def test_words_that_were_never_seen_say_nothing():
     examples: list[tuple[Intent, str]] = [("chat", "hello you"), ("chat", "hello"), ("run", "go")]
-    classifier = Classifier(examples)
+    classifier = NaiveBayes(examples)
     assert classifier.ranked("zzz")[0] == classifier.ranked("qqq zzz")[0]
     assert classifier.ranked("go")[0][1] == "run"
 

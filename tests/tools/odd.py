@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.schema import schema_of
@@ -50,7 +50,7 @@ class OddWriter(Odd):
 
 
 def box(tool: Any, *, limit: float = 5.0, **options: Any) -> LocalToolbox:
-    return LocalToolbox([tool], Gate(Policy(Safety())), limits={"odd": limit}, **options)
+    return LocalToolbox([tool], Gate(Policy(SafetySettings())), limits={"odd": limit}, **options)
 
 
 async def result_of(tool: Any, emit: Any = lambda event: None, **options: Any) -> ToolResult:

@@ -10,7 +10,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Answer
 from ybs.security.paths.roots import Roots
 from ybs.testing import ScriptedConfirm
-from ybs.tools.builtin.ask_user import NO_ANSWER, NOBODY, Arguments, AskUser
+from ybs.tools.builtin.ask_user import NO_ANSWER, NOBODY, AskUser, AskUserArguments
 from ybs.tools.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ async def test_the_model_reads_what_came_of_it(answer: Answer, output: str, proj
     confirm = ScriptedConfirm([answer])
     tool = asking(project, confirm)
     result = await tool.run(
-        Arguments(question=" Which? ", options=("SQLite", " ", "Postgres")), print
+        AskUserArguments(question=" Which? ", options=("SQLite", " ", "Postgres")), print
     )
     assert (result.output, result.is_error) == (output, False)
     (question,) = confirm.questions
@@ -42,11 +42,11 @@ async def test_the_model_reads_what_came_of_it(answer: Answer, output: str, proj
 @every_row(
     "arguments, why",
     [
-        (Arguments(question=" "), "is empty"),
-        (Arguments(question="x" * 5_000), "at most 4,000 characters"),
-        (Arguments(question="x", options=("a",) * 7), "and 6 options"),
+        (AskUserArguments(question=" "), "is empty"),
+        (AskUserArguments(question="x" * 5_000), "at most 4,000 characters"),
+        (AskUserArguments(question="x", options=("a",) * 7), "and 6 options"),
     ],
 )
-def test_what_nobody_could_answer_is_refused(arguments: Arguments, why: str, project: Path):
+def test_what_nobody_could_answer_is_refused(arguments: AskUserArguments, why: str, project: Path):
     with pytest.raises(ToolError, match=why):
         asking(project, ScriptedConfirm([])).preview(arguments)

@@ -384,7 +384,7 @@ def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(
     def gone(_: Any) -> None:
         return None
 
-    monkeypatch.setattr("ybs.tools.searching.walk.Entry.status", gone)
+    monkeypatch.setattr("ybs.tools.searching.walk.FileEntry.status", gone)
     assert bench.workspace.fingerprint() != first
 
 

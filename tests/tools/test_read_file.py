@@ -13,7 +13,7 @@ import pytest
 
 from rows import every_row
 from tools.conftest import MakeBench
-from ybs.config.schema import Config, Safety
+from ybs.config.schema import Config, SafetySettings
 from ybs.core.ports import Answer, Question
 from ybs.security.firewall.masking import Firewall
 from ybs.security.paths.names import shown_name
@@ -44,7 +44,7 @@ async def test_a_link_that_leads_elsewhere_since_the_question_is_not_followed_ag
         link.symlink_to("another")
         return Answer(is_allowed=True)
 
-    config = Config(safety=Safety(ask=("read_file",)))
+    config = Config(safety=SafetySettings(ask=("read_file",)))
     bench = make_bench(mode="ask", confirm=confirm, config=config)
     assert (await bench.ok("read_file", path="link")).output == "1\tasked about"
 
@@ -78,10 +78,12 @@ async def test_a_call_that_is_looked_at_in_another_thread_meanwhile_does_not_cha
             super().__setattr__(name, value)
             if self.is_over is False and name == "_resolved" and value is not None:
                 self.is_over = True
-                self.target(read_file.Arguments(path="b"))  # as another thread may do just then
+                self.target(
+                    read_file.ReadFileArguments(path="b")
+                )  # as another thread may do just then
 
     tool = Interrupted(bench.workspace)
-    assert tool.target(read_file.Arguments(path="a"))[1] == "a"
+    assert tool.target(read_file.ReadFileArguments(path="a"))[1] == "a"
 
 
 async def test_a_part_says_where_to_go_on(bench: Any, project: Path):

@@ -11,7 +11,7 @@ import pytest
 from hosts import this_host
 from processes import comes, ends, in_no_time, names_in, size_of
 from rows import every_row
-from ybs.config.schema import BuiltinTool, Config, Tools
+from ybs.config.schema import BuiltinToolSettings, Config, ToolsSettings
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
 from ybs.security import launcher
@@ -172,12 +172,14 @@ async def test_a_command_out_of_time_says_so_and_keeps_its_output(
 ):
     run_command = process.run_command
 
-    async def sooner(command: process.Command, seconds: float) -> Ended:
+    async def sooner(command: process.ShellCommand, seconds: float) -> Ended:
         return await run_command(command, seconds / 5)
 
     monkeypatch.setattr(process, "run_command", sooner)
     bench = make_bench(
-        config=Config(tools=Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=1)}))
+        config=Config(
+            tools=ToolsSettings(builtin={"run_shell": BuiltinToolSettings(timeout_seconds=1)})
+        )
     )
     answered = await bench.call("run_shell", command="echo begun; sleep 60")
     assert answered.result.is_error
@@ -228,12 +230,14 @@ async def test_the_time_is_the_configured_or_the_asked_one_within_bounds(
 ):
     seen: list[float] = []
 
-    async def run(_command: process.Command, seconds: float) -> Ended:
+    async def run(_command: process.ShellCommand, seconds: float) -> Ended:
         seen.append(seconds)
         return Ended(exit_code=0)
 
     monkeypatch.setattr(process, "run_command", run)
-    config = Config(tools=Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=configured)}))
+    config = Config(
+        tools=ToolsSettings(builtin={"run_shell": BuiltinToolSettings(timeout_seconds=configured)})
+    )
     await make_bench(config=config).ok("run_shell", command="true", **asked)
     assert seen == [expected]
 
@@ -448,6 +452,6 @@ def test_small_models_hear_nothing_of_the_background(make_bench: Any):
 
 
 def test_without_run_shell_there_is_no_shell_job(make_bench: Any):
-    config = Config(tools=Tools(builtin={"run_shell": BuiltinTool(enabled=False)}))
+    config = Config(tools=ToolsSettings(builtin={"run_shell": BuiltinToolSettings(enabled=False)}))
     names = [spec.name for spec in make_bench(config=config).toolbox.specs()]
     assert not {"run_shell", "shell_job"} & set(names)

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.roots import Roots
@@ -26,7 +26,7 @@ async def think(
     """Set thoughts one after the other in the strictest mode; return what was put, and the last result."""
     put: list[str] = []
     tool = SetThought(Workspace(Roots(this_host(), project)), put.append)
-    toolbox = LocalToolbox([tool], Gate(Policy(Safety(mode="plan"))))
+    toolbox = LocalToolbox([tool], Gate(Policy(SafetySettings(mode="plan"))))
     result = ToolResult(call_id="", name="", output="")
     for text in texts:
         arguments = Raw(msgspec.json.encode({"text": text}))

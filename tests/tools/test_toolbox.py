@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import BuiltinTool, Config, Safety, Tools
+from ybs.config.schema import BuiltinToolSettings, Config, SafetySettings, ToolsSettings
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAsked, Noticed, ToolPrinted
 from ybs.core.messages import ToolCall
@@ -62,7 +62,7 @@ class Odd:
 
 async def run_odd(act: Callable[[], ToolOutput], **options: Any):
     events: list[Any] = []
-    toolbox = LocalToolbox([Odd(act)], Gate(Policy(Safety())), **options)
+    toolbox = LocalToolbox([Odd(act)], Gate(Policy(SafetySettings())), **options)
     return await toolbox.run(ToolCall(id="7", name="odd"), events.append), events
 
 
@@ -143,14 +143,14 @@ def test_the_short_form_is_small_and_without_the_rare(make_bench: Any):
 
 
 def test_the_short_form_of_another_tool_is_its_usual_one():
-    toolbox = LocalToolbox((), Gate(Policy(Safety())))
+    toolbox = LocalToolbox((), Gate(Policy(SafetySettings())))
     toolbox.offer([Odd(raising(ToolError("x")))], is_short=True)
     assert toolbox.specs()[0].description == "Odd."
 
 
 def test_a_tool_that_is_switched_off_is_not_there(make_bench: Any):
-    builtin = {"run_shell": BuiltinTool(enabled=False), "list_files": BuiltinTool()}
-    bench = make_bench(config=Config(tools=Tools(builtin=builtin)))
+    builtin = {"run_shell": BuiltinToolSettings(enabled=False), "list_files": BuiltinToolSettings()}
+    bench = make_bench(config=Config(tools=ToolsSettings(builtin=builtin)))
     assert "run_shell" not in [spec.name for spec in bench.toolbox.specs()]
     assert "list_files" in [spec.name for spec in bench.toolbox.specs()]
 
@@ -169,7 +169,7 @@ async def test_an_unknown_tool_is_an_error_with_the_near_names(bench: Any):
 
 
 async def test_no_tools_at_all_is_said():
-    toolbox = LocalToolbox([], Gate(Policy(Safety())))
+    toolbox = LocalToolbox([], Gate(Policy(SafetySettings())))
     result = await toolbox.run(ToolCall(id="1", name="x"), lambda event: None)
     assert "none" in result.output
 
@@ -288,7 +288,7 @@ async def test_a_tool_without_a_subject_is_judged_by_its_name(project: Path):
     class Writer(Odd):
         effect: Effect = "write"
 
-    toolbox = LocalToolbox([Writer(lambda: ToolOutput(output="x"))], Gate(Policy(Safety())))
+    toolbox = LocalToolbox([Writer(lambda: ToolOutput(output="x"))], Gate(Policy(SafetySettings())))
     result = await toolbox.run(ToolCall(id="1", name="odd"), lambda event: None)
     assert result.is_refused
 
@@ -311,7 +311,7 @@ async def test_calls_side_by_side_do_not_mix(bench: Any, project: Path):
 
 
 def test_the_registry_gives_the_shell_its_configured_time(bench: Any):
-    tools = Tools(builtin={"run_shell": BuiltinTool(timeout_seconds=5)})
+    tools = ToolsSettings(builtin={"run_shell": BuiltinToolSettings(timeout_seconds=5)})
     shell: Any = builtin_tools(Config(tools=tools), bench.workspace)[5]
     assert shell.default_seconds == 5
     assert Raw(bench.toolbox.specs()[0].parameters)
@@ -329,7 +329,7 @@ async def test_a_kept_rule_that_does_not_count_is_told_of_once_though_nobody_is_
     project: Path,
 ):
     ProjectRules(this_host(), project).add("deny", "odd(")
-    policy = Policy(Safety(), project=ProjectRules(this_host(), project))
+    policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     toolbox, events = LocalToolbox([Odd(lambda: ToolOutput(output="x"))], Gate(policy)), list[Any]()
     for number in "12":
         result = await toolbox.run(ToolCall(id=number, name="odd"), events.append)

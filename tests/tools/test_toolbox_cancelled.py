@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from msgspec import Struct
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -61,7 +61,7 @@ class Slow:
 
 
 async def cancelled(tool: Slow, mode: Any) -> ToolResult:
-    gate = Gate(Policy(Safety(mode=mode), find_sandbox=lambda: "full"))
+    gate = Gate(Policy(SafetySettings(mode=mode), find_sandbox=lambda: "full"))
     task = asyncio.ensure_future(
         LocalToolbox([tool], gate).run(ToolCall(id="1", name="run_shell"), lambda _event: None)
     )
@@ -99,7 +99,7 @@ async def test_a_tool_that_has_just_come_to_its_end_is_told_of_as_it_ended(mode:
             task.cancel()
             return ToolOutput(output="all of it")
 
-    gate = Gate(Policy(Safety(mode=mode), find_sandbox=lambda: "full"))
+    gate = Gate(Policy(SafetySettings(mode=mode), find_sandbox=lambda: "full"))
     running = LocalToolbox([Quick("")], gate).run(
         ToolCall(id="1", name="run_shell"), lambda _: None
     )
@@ -121,7 +121,7 @@ async def test_a_call_that_is_cancelled_while_hooks_look_at_what_it_left_has_its
             await asyncio.sleep(0)
             self.looked = True
 
-    gate, hook = Gate(Policy(Safety(mode="bypass"), find_sandbox=lambda: "full")), Looking()
+    gate, hook = Gate(Policy(SafetySettings(mode="bypass"), find_sandbox=lambda: "full")), Looking()
     running = LocalToolbox([Done("")], gate, hooks=[hook]).run(
         ToolCall(id="1", name="run_shell"), lambda _: None
     )
@@ -132,7 +132,7 @@ async def test_a_call_that_is_cancelled_while_hooks_look_at_what_it_left_has_its
 
 async def test_a_call_that_was_cancelled_before_does_not_run_its_tool():
     tool = Slow("half of it")
-    gate = Gate(Policy(Safety(mode="bypass"), find_sandbox=lambda: "full"))
+    gate = Gate(Policy(SafetySettings(mode="bypass"), find_sandbox=lambda: "full"))
 
     async def run() -> ToolResult:
         cancelling = asyncio.current_task()

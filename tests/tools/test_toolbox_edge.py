@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from rows import every_row
 from tools.odd import FINE, Odd, OddWriter, Print, box, failure_of, result_of
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.events import ToolPrinted
 from ybs.core.messages import ToolCall
@@ -214,7 +214,7 @@ async def test_a_question_that_crashes_is_a_refusal():
     async def act(_print: Print) -> ToolOutput:
         raise AssertionError("it must not run")
 
-    made = LocalToolbox([OddWriter(act)], Gate(Policy(Safety()), crash))
+    made = LocalToolbox([OddWriter(act)], Gate(Policy(SafetySettings()), crash))
     result = await made.run(ToolCall(id="1", name="odd"), lambda event: None)
     assert result.is_refused
     assert "could not be confirmed; nothing was done" in result.output
@@ -232,7 +232,7 @@ async def test_cancelling_a_question_lets_the_next_one_be_asked():
     async def act(_print: Print) -> ToolOutput:
         return FINE
 
-    made = LocalToolbox([OddWriter(act)], Gate(Policy(Safety()), ask))
+    made = LocalToolbox([OddWriter(act)], Gate(Policy(SafetySettings()), ask))
     first = asyncio.create_task(made.run(ToolCall(id="1", name="odd"), lambda event: None))
     await asked.get()
     first.cancel()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.messages import ToolCall, ToolResult, UserMessage
@@ -61,7 +61,7 @@ async def results(calls: list[tuple[str, str]], *tools: Any) -> list[ToolResult]
         for at, (name, key) in enumerate(calls)
     ]
     model = ScriptedModel([answer("", *made), answer("done")])
-    box = LocalToolbox(tools, Gate(Policy(Safety(mode="bypass"))))
+    box = LocalToolbox(tools, Gate(Policy(SafetySettings(mode="bypass"))))
     conversation = Conversation()
     finished = await Agent(model, box, lambda event: None, conversation).run(UserMessage.of("go"))
     assert finished.reason == "done"

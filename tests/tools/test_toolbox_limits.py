@@ -10,7 +10,7 @@ import pytest
 
 from rows import every_row
 from tools.odd import FINE, Odd, Print, failure_of, result_of
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import ToolOutput
@@ -66,7 +66,9 @@ async def test_a_tool_says_itself_how_long_it_may_take():
     class Hasty(Odd):
         longest_seconds = 0.01
 
-    made = LocalToolbox([Hasty(lambda _print: asyncio.Event().wait())], Gate(Policy(Safety())))
+    made = LocalToolbox(
+        [Hasty(lambda _print: asyncio.Event().wait())], Gate(Policy(SafetySettings()))
+    )
     result = await made.run(ToolCall(id="1", name="odd"), lambda event: None)
     assert "within 0.01 s" in result.output
 

@@ -94,10 +94,10 @@ async def test_other_letters_are_another_file(bench: Any, project: Path):
 
 
 async def test_a_blocked_file_is_not_reached_by_another_spelling(make_bench: Any, project: Path):
-    from ybs.config.schema import Config, Safety
+    from ybs.config.schema import Config, SafetySettings
 
     (project / "my\u00a0keys").write_text("secret\n")
-    config = Config(safety=Safety(sandbox_blocked_paths=("./my\u00a0keys",)))
+    config = Config(safety=SafetySettings(sandbox_blocked_paths=("./my\u00a0keys",)))
     bench = make_bench(config=config)
     for tool, more in (("read_file", {}), ("write_file", {"content": "y"})):
         answered = await bench.call(tool, path="my keys", **more)

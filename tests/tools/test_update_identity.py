@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from hosts import this_host
-from ybs.config.schema import Mode, Safety
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
@@ -16,7 +16,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.testing import RecordedHook
-from ybs.tools.builtin.memorize import Arguments, UpdateIdentity
+from ybs.tools.builtin.memorize import MemorizeArguments, UpdateIdentity
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
@@ -29,7 +29,7 @@ class Kept:
         self.asked: list[Question] = []
         self.hook = RecordedHook()
         tool = UpdateIdentity(Workspace(Roots(this_host(), project)), self._append, draft)
-        gate = Gate(Policy(Safety(mode=mode)), self._confirm)
+        gate = Gate(Policy(SafetySettings(mode=mode)), self._confirm)
         self.toolbox = LocalToolbox([tool], gate, hooks=[self.hook])
 
     async def call(self, text: str) -> ToolResult:
@@ -92,6 +92,6 @@ def test_its_spec_is_short():
     assert len(tool.description) <= 45
     assert tool.short_description == tool.description
     schema = '{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}'
-    assert bytes(schema_of(Arguments)).decode() == schema
+    assert bytes(schema_of(MemorizeArguments)).decode() == schema
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({}, Arguments)
+        msgspec.convert({}, MemorizeArguments)

@@ -24,7 +24,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import AssistantMessage, Text, ToolCall, UserMessage
-from ybs.transcripts.line import Line, decoded, encoded, lines_in, told
+from ybs.transcripts.line import TranscriptLine, decoded, encoded, lines_in, told
 
 AT = datetime(2026, 1, 18, 14, 30, 22, 123_999, tzinfo=UTC)
 HEADER = ("timestamp", "v", "event", "parent")
@@ -47,7 +47,9 @@ def test_every_event_comes_back_as_it_was(events: tuple[Event, ...]):
         line = written(event)
         assert line.count(b"\n") == 1
         assert line.endswith(b"\n")
-        expected = Line(event=17, parent=16, timestamp="2026-01-18T14:30:22.123Z", said=event)
+        expected = TranscriptLine(
+            event=17, parent=16, timestamp="2026-01-18T14:30:22.123Z", said=event
+        )
         assert decoded(line) == expected
 
 
@@ -193,14 +195,16 @@ def test_a_line_is_found_behind_zeros_and_before_a_carriage_return():
 
 def test_a_type_or_field_of_another_version_harms_nothing():
     line = b'{"timestamp":"t","type":"telepathy","v":2,"event":3,"parent":2,"content":[1]}'
-    assert decoded(line) == Line(event=3, parent=2, timestamp="t", said=None)
+    assert decoded(line) == TranscriptLine(event=3, parent=2, timestamp="t", said=None)
     assert said(b'{"type":"user","content":"x","mood":"good","v":9}') == UserSaid(content="x")
 
 
 def test_the_specifications_own_lines_can_be_read():
     line = b'{"timestamp":"2026-01-18T14:30:30Z","type":"user","content":"Read the README file"}\n'
     expected = UserSaid(content="Read the README file")
-    assert decoded(line) == Line(event=0, parent=0, timestamp="2026-01-18T14:30:30Z", said=expected)
+    assert decoded(line) == TranscriptLine(
+        event=0, parent=0, timestamp="2026-01-18T14:30:30Z", said=expected
+    )
 
 
 def test_numbers_below_zero_are_none():

@@ -9,7 +9,7 @@ from rows import every_row
 from saving import files_in, save
 from ybs.commands.advice import told
 from ybs.core.errors import YbsError
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 
 @every_row(
@@ -27,7 +27,7 @@ from ybs.transcripts.store import Store
     ],
 )
 def test_a_session_is_found_by_what_people_call_it(tmp_path: Path, word: str, name: str):
-    store = Store(tmp_path / "found")
+    store = SessionStore(tmp_path / "found")
     if not store.folder.exists():
         save(store, "session-20260118-143022", age_days=3)
         save(store, "session-20260119-000000", title="Fix the login", age_days=2)
@@ -50,7 +50,7 @@ def test_a_session_is_found_by_what_people_call_it(tmp_path: Path, word: str, na
     ],
 )
 def test_what_is_not_found_is_said_with_the_nearest(tmp_path: Path, word: str, message: str):
-    store = Store(tmp_path / "lost")
+    store = SessionStore(tmp_path / "lost")
     if not store.folder.exists():
         for number, name in enumerate(("login", "session-20260119-0", "session-20260118-0")):
             save(store, name, age_days=number)
@@ -65,7 +65,7 @@ def test_what_is_not_found_is_said_with_the_nearest(tmp_path: Path, word: str, m
      "a\u202eb", "x" * 201, "ä" * 101, "a\ud800", ".jsonl"],
 )  # fmt: skip
 def test_a_name_never_leads_out_of_the_folder(tmp_path: Path, name: str):
-    store = Store(tmp_path / "sessions")
+    store = SessionStore(tmp_path / "sessions")
     if not store.folder.exists():
         save(store, "real")
         (tmp_path / "x.jsonl").write_text("outside")

@@ -25,19 +25,19 @@ from ybs.transcripts import saved
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import Transcript, read
 from ybs.transcripts.searching import hits_in
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "sessions")
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "sessions")
 
 
-def names(store: Store) -> list[str]:
+def names(store: SessionStore) -> list[str]:
     return [each.name for each in store.sessions()]
 
 
-def test_sessions_are_listed_the_newest_first_with_what_a_list_shows(store: Store):
+def test_sessions_are_listed_the_newest_first_with_what_a_list_shows(store: SessionStore):
     assert store.sessions() == []
     save(store, "old", age_days=2, project="/other")
     save(store, "new")
@@ -51,7 +51,7 @@ def test_sessions_are_listed_the_newest_first_with_what_a_list_shows(store: Stor
 
 
 def test_only_the_ends_of_a_session_that_has_ended_are_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ):
     save(store, "ended")
     save(store, "crashed", UserSaid(content="Please fix the parser"), AssistantSaid(content="ok"))
@@ -71,7 +71,7 @@ def test_only_the_ends_of_a_session_that_has_ended_are_read(
     assert whole == ["crashed"]
 
 
-def test_a_session_that_was_gone_on_with_after_its_end_is_read_anew(store: Store):
+def test_a_session_that_was_gone_on_with_after_its_end_is_read_anew(store: SessionStore):
     said, titled = UserSaid(content="one two three"), Titled(title="T")
     ended = SessionEnded(reason="q", message_count=1)
     save(store, "again", said, titled, ended, started(), UserSaid(content="four"))
@@ -79,7 +79,9 @@ def test_a_session_that_was_gone_on_with_after_its_end_is_read_anew(store: Store
     assert (again.title, again.messages) == ("T", 2)
 
 
-def test_a_long_beginning_and_a_missing_one_are_no_reason_to_leave_a_session_out(store: Store):
+def test_a_long_beginning_and_a_missing_one_are_no_reason_to_leave_a_session_out(
+    store: SessionStore,
+):
     config = {"provider": "x" * 10_000, "model": "m"}
     long = SessionStarted(session="s", folder="/far", config=config)
     save(store, "headless", UserSaid(content="what is this about"))
@@ -96,7 +98,7 @@ def test_a_long_beginning_and_a_missing_one_are_no_reason_to_leave_a_session_out
     assert [each.name for each in store.sessions(project="/far")] == ["long"]
 
 
-def test_who_writes_a_session_is_seen(store: Store):
+def test_who_writes_a_session_is_seen(store: SessionStore):
     save(store, "a", UserSaid(content="x"))
     assert [each.is_open for each in store.sessions()] == [False]
     log = store.open_log("a")
@@ -107,7 +109,7 @@ def test_who_writes_a_session_is_seen(store: Store):
     assert [each.is_open for each in store.sessions()] == [False]
 
 
-def test_f02_what_is_no_session_is_not_listed(store: Store, tmp_path: Path):
+def test_f02_what_is_no_session_is_not_listed(store: SessionStore, tmp_path: Path):
     save(store, "good")
     victim = tmp_path / "victim.jsonl"
     victim.write_bytes((store.folder / "good.jsonl").read_bytes())
@@ -124,7 +126,7 @@ def test_f02_what_is_no_session_is_not_listed(store: Store, tmp_path: Path):
             store.read(name)
 
 
-def test_the_newest_of_a_project_is_one_in_which_something_was_said(store: Store):
+def test_the_newest_of_a_project_is_one_in_which_something_was_said(store: SessionStore):
     save(store, "said", age_days=1)
     save(store, "silent", Titled(title=""), SessionEnded(reason="q", message_count=0))
     save(store, "other", project="/other")
@@ -134,7 +136,7 @@ def test_the_newest_of_a_project_is_one_in_which_something_was_said(store: Store
     assert store.newest("/nowhere") is None
 
 
-def test_new_names_are_never_taken_ones_and_the_files_are_the_owners_alone(store: Store):
+def test_new_names_are_never_taken_ones_and_the_files_are_the_owners_alone(store: SessionStore):
     before = os.umask(0)
     try:
         made = [store.create() for _ in range(12)]
@@ -147,7 +149,7 @@ def test_new_names_are_never_taken_ones_and_the_files_are_the_owners_alone(store
     assert names(store) == []  # nothing was said in them
 
 
-def test_f02_a_planted_name_is_passed_over(store: Store, tmp_path: Path):
+def test_f02_a_planted_name_is_passed_over(store: SessionStore, tmp_path: Path):
     first = store.create()
     planted = store.folder / f"{first}-2.jsonl"
     planted.symlink_to(tmp_path / "not-there")
@@ -156,14 +158,14 @@ def test_f02_a_planted_name_is_passed_over(store: Store, tmp_path: Path):
     assert not (tmp_path / "not-there").exists()
 
 
-def test_a_session_that_is_not_there_is_not_made_by_asking_for_it(store: Store):
+def test_a_session_that_is_not_there_is_not_made_by_asking_for_it(store: SessionStore):
     for work in (store.read, store.open_log, store.delete):
         with pytest.raises(YbsError, match=r"(there is no session|the session file) .*nowhere"):
             work("nowhere")
     assert not store.folder.exists()
 
 
-def rewound(store: Store) -> str:
+def rewound(store: SessionStore) -> str:
     log = Log(store.folder / "long.jsonl")
     for event in (started(), UserSaid(content="a"), UserSaid(content="b")):
         log.add(event)
@@ -173,7 +175,7 @@ def rewound(store: Store) -> str:
     return "long"
 
 
-def test_a_copy_holds_the_chain_alone_and_has_its_own_title(store: Store):
+def test_a_copy_holds_the_chain_alone_and_has_its_own_title(store: SessionStore):
     rewound(store)
     assert store.copy("long", "important-bugfix", title="Important") == "important-bugfix"
     copy, original = store.read("important-bugfix"), store.read("long")
@@ -188,7 +190,7 @@ def test_a_copy_holds_the_chain_alone_and_has_its_own_title(store: Store):
     assert store.read("important-bugfix").replay.messages == original.replay.messages
 
 
-def test_a_copy_of_a_session_that_has_ended_ends_once_and_keeps_its_title(store: Store):
+def test_a_copy_of_a_session_that_has_ended_ends_once_and_keeps_its_title(store: SessionStore):
     save(store, "a")
     store.copy("a", "b")
     kinds = [type(each.event) for each in store.read("b").events]
@@ -196,7 +198,7 @@ def test_a_copy_of_a_session_that_has_ended_ends_once_and_keeps_its_title(store:
     assert store.find("b").title == "Title of a"
 
 
-def test_times_that_a_hand_has_spoiled_do_not_hinder_a_copy(store: Store):
+def test_times_that_a_hand_has_spoiled_do_not_hinder_a_copy(store: SessionStore):
     times = ("", "yesterday", "0001-01-01T00:00:00+14:00", "2026-01-18T14:30:22Z", "2026-01-18")
     store.folder.mkdir(mode=0o700)
     line = '{{"timestamp":"{}","type":"user","content":"x"}}\n'
@@ -210,7 +212,7 @@ def test_times_that_a_hand_has_spoiled_do_not_hinder_a_copy(store: Store):
 
 
 def test_a_copy_that_does_not_fit_the_disk_is_not_there_by_half(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ):
     rewound(store)
 
@@ -224,7 +226,7 @@ def test_a_copy_that_does_not_fit_the_disk_is_not_there_by_half(
     assert files_in(store.folder) == ["long.jsonl"]
 
 
-def test_a_fork_goes_its_own_way(store: Store):
+def test_a_fork_goes_its_own_way(store: SessionStore):
     transcript = store.read(rewound(store))
     name = store.fork(transcript)
     fork = store.read(name)
@@ -242,7 +244,7 @@ def test_a_fork_goes_its_own_way(store: Store):
     assert fork.replay.started == started()
 
 
-def test_what_was_said_is_found_in_all_sessions(store: Store):
+def test_what_was_said_is_found_in_all_sessions(store: SessionStore):
     words = 'Straße: the "quoted" word\nand a Second line ' + "x" * 100
     save(store, "one", UserSaid(content=words), age_days=1)
     save(store, "two", AssistantSaid(content="y" * 100 + " second thoughts " + "z" * 100))
@@ -264,7 +266,7 @@ def test_what_was_said_is_found_in_all_sessions(store: Store):
     assert store.search("  ") == store.search("nobody said this") == store.search("timestamp") == []
 
 
-def test_old_sessions_go_but_never_one_that_is_kept_or_open(store: Store):
+def test_old_sessions_go_but_never_one_that_is_kept_or_open(store: SessionStore):
     for number in range(6):
         save(store, f"s{number}", age_days=number * 10)
     log = store.open_log("s5")
@@ -278,11 +280,11 @@ def test_old_sessions_go_but_never_one_that_is_kept_or_open(store: Store):
     assert names(store) == ["s0", "s1", "s3", "s5"]
     log.close()
     assert files_in(store.folder)[:2] == ["link.jsonl", "notes.txt"]
-    assert Store(store.folder / "nowhere").clean(max_sessions=1, retention_days=1) == 0
+    assert SessionStore(store.folder / "nowhere").clean(max_sessions=1, retention_days=1) == 0
 
 
 def test_a_session_that_another_ybs_deletes_meanwhile_hides_no_other(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ):
     scandir = os.scandir
 

@@ -26,7 +26,7 @@ from ybs.transcripts.line import decoded, encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import read
 from ybs.transcripts.replay import Replay
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 AT = datetime(2026, 1, 18, tzinfo=UTC)
 CALL = ToolCall(id="call_1", name="read_file", arguments=Raw(b"{}"))
@@ -115,7 +115,7 @@ def written(path: Path) -> Log:
 
 
 def test_a_file_tells_who_said_what_and_its_copies_do_too(tmp_path: Path):
-    store = Store(tmp_path / "sessions")
+    store = SessionStore(tmp_path / "sessions")
     name = store.create()
     written(store.folder / f"{name}.jsonl").close()
     copies = store.copy(name, "copy", title="A copy"), store.fork(store.read(name))
@@ -151,7 +151,7 @@ def test_going_back_to_before_or_behind_a_sub_agents_turn_keeps_the_right_messag
 
 
 def test_what_a_sub_agent_said_is_not_found_as_said_in_the_session(tmp_path: Path):
-    store = Store(tmp_path / "sessions")
+    store = SessionStore(tmp_path / "sessions")
     written(store.folder / f"{store.create()}.jsonl").close()
     assert [hit.excerpt for hit in store.search("nothing")] == ["Nothing."]
     assert store.search("find it") == store.search("theirs") == []

@@ -7,7 +7,7 @@ import pytest
 
 from hosts import this_host
 from ybs.core.errors import ConfigError
-from ybs.trust.project_rules import ProjectRules, Record
+from ybs.trust.project_rules import ProjectRules, RulesRecord
 
 
 def only_file() -> Path:
@@ -16,7 +16,7 @@ def only_file() -> Path:
 
 
 def test_nothing_is_kept_at_first_and_no_file_is_made(project: Path):
-    assert ProjectRules(this_host(), project).record == Record(folder=str(project))
+    assert ProjectRules(this_host(), project).record == RulesRecord(folder=str(project))
     assert not this_host().state_folder.exists()
 
 

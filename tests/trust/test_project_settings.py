@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hosts import this_host
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import Config, Safety
+from ybs.config.schema import Config, SafetySettings
 from ybs.config.shape import all_names
 from ybs.config.tree import flatten
 from ybs.trust import project_settings as rules
@@ -145,7 +145,7 @@ def test_safety_lists_are_united_with_the_users(project: Path, write: Write):
     assert loaded.config.safety.blocked_commands == ("a", "b", "c")
     assert loaded.config.safety.require_confirmation == ("edit_file",)
     assert loaded.config.safety.sandbox_blocked_paths == (
-        *Safety().sandbox_blocked_paths,
+        *SafetySettings().sandbox_blocked_paths,
         "./secret",
     )
     assert loaded.origins["safety.blocked_commands"].source == str(file)

@@ -9,7 +9,7 @@ import pytest
 from rows import every_row
 from trusting import give_trust, is_trusted, put, trusted, wanting
 from ybs.core.errors import ConfigError
-from ybs.trust.reach import Reach, reach
+from ybs.trust.reach import CommandReach, reach
 from ybs.trust.wording import lines_of
 
 FILES = {
@@ -45,7 +45,7 @@ def tree(project: Path) -> Path:
     return project.resolve()
 
 
-def found(folder: Path, *words: str) -> Reach:
+def found(folder: Path, *words: str) -> CommandReach:
     return reach([word.replace("TOP", str(folder)) for word in words], folder, folder.parent)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from scripted import ScriptedServer
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, LlmSettings
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import (
     AssistantMessage,
@@ -161,7 +161,7 @@ async def ask() -> AsyncIterator[Ask]:
         ) -> AssistantMessage:
             own = Endpoint(endpoint=server.url, wire=server.wire.name, api_key=key or None)
             config = Config(
-                llm=Llm(provider="own", model="m"),
+                llm=LlmSettings(provider="own", model="m"),
                 providers={"own": own},
                 agent=AgentLimits(retry_attempts=0),
             )

@@ -23,7 +23,7 @@ from scripted import (
     html_page,
 )
 from ybs.config.host import Host
-from ybs.config.schema import AgentLimits, Config, Endpoint, Llm
+from ybs.config.schema import AgentLimits, Config, Endpoint, LlmSettings
 from ybs.core.errors import ModelError, RateLimited
 from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed
 from ybs.core.messages import UserMessage
@@ -121,7 +121,7 @@ async def test_closing_a_stream_hangs_up_so_that_the_server_stops_working(
 ):
     fault = Interrupted(how="stall", answer=SEVEN_TIMES, after_frames=4)
     async with kind([fault]) as server:
-        config = Config(llm=Llm(provider="own", model="m"), providers={"own": own(server)})
+        config = Config(llm=LlmSettings(provider="own", model="m"), providers={"own": own(server)})
         model = create_model(Host.of({}), config)
         async with aclosing(model.stream(Request("", [UserMessage.of("hi")]))) as events:
             assert isinstance(await anext(events), TextStreamed)
@@ -134,7 +134,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_anew(kind: type[ScriptedSe
     broken = Interrupted(how="break", answer=SEVEN_TIMES, after_frames=4)
     async with kind([broken, "whole"]) as server:
         config = Config(
-            llm=Llm(provider="own", model="m"),
+            llm=LlmSettings(provider="own", model="m"),
             providers={"own": own(server)},
             agent=AgentLimits(retry_attempts=3, retry_backoff_base_ms=0),
         )

@@ -18,7 +18,7 @@ from ybs.core.events import Emit, TurnFinished
 from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Toolbox
-from ybs.guards.limits import CallLimit, Deadline, DryRun, Limits, TimedModel, TimedToolbox
+from ybs.guards.limits import CallLimit, DryRun, Limits, TimedModel, TimedToolbox, TurnDeadline
 from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, shown_name
@@ -101,7 +101,9 @@ class BuiltAgent:
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
         self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
-        self._deadline = Deadline(config.agent.max_seconds) if config.agent.max_seconds else None
+        self._deadline = (
+            TurnDeadline(config.agent.max_seconds) if config.agent.max_seconds else None
+        )
         limits = Limits(
             max_steps=config.agent.max_iterations,
             max_cost_usd=config.agent.max_cost_usd,

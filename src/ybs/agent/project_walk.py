@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ybs.checkpoints.scan import MOST_PATHS, Listing, TooMuch
+from ybs.checkpoints.scan import MOST_PATHS, FolderListing, TooMuch
 from ybs.security.paths.bulk import has_bulk_mark, is_bulk_name
 from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.roots import Roots
@@ -14,7 +14,7 @@ from ybs.tools.searching.walk import Deadline, Walk
 MOST_IGNORED = 5_000
 
 
-def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
+def listings(roots: Roots, deadline: Deadline) -> Iterator[FolderListing]:
     """Yield what is in each folder. Raises TooMuch."""
     for folder in _folders(roots):
         yield _listing_of(roots, folder, deadline)
@@ -22,7 +22,7 @@ def listings(roots: Roots, deadline: Deadline) -> Iterator[Listing]:
 
 def listings_of_project(
     roots: Roots, deadline: Deadline, above: Ignore | None = None
-) -> Iterator[Listing]:
+) -> Iterator[FolderListing]:
     """Yield what is in each folder that belongs to the project. Raises TooMuch.
 
     `above` stands in for the rules of the folders above the project.
@@ -34,7 +34,7 @@ def listings_of_project(
 
 def _listing_of(
     roots: Roots, folder: Path, deadline: Deadline, above: Ignore | None = None
-) -> Listing:
+) -> FolderListing:
     """Return what is in a folder. Raises TooMuch."""
     walk = _Whole(roots, folder, deadline=deadline, above=above)
     files = walk.paths()
@@ -42,7 +42,7 @@ def _listing_of(
         raise TooMuch(f"there are more than {MOST_PATHS:,} files and folders")
     if walk.was_cut:
         raise TooMuch("looking at its files takes too long")
-    return Listing(
+    return FolderListing(
         folder=folder,
         files=files,
         folders=walk.folders,

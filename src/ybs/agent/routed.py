@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.config.sections import Cascade
+from ybs.config.sections import CascadeSettings
 from ybs.core.errors import ModelError, ToolError
 from ybs.core.events import Emit, Event, TurnFinished
 from ybs.router.classifier import Features
@@ -96,21 +96,23 @@ class RoutedTask:
 _TAIL = 4_000
 
 
-def cascade(model: RoutedModel, settings: Cascade, environment: ToolEnvironment) -> CascadeGuard:
+def cascade(
+    model: RoutedModel, settings: CascadeSettings, environment: ToolEnvironment
+) -> CascadeGuard:
     """Return the guard that checks the work of a routed model."""
     return CascadeGuard(model, settings, lambda: run_check(settings, environment))
 
 
-async def run_check(settings: Cascade, environment: ToolEnvironment) -> Checked | None:
+async def run_check(settings: CascadeSettings, environment: ToolEnvironment) -> Checked | None:
     """Run the check in an environment; None where it may not be run. Nobody is asked: the person's own settings name the command."""
-    from ybs.tools.builtin.run_shell import Arguments, RunShell
+    from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
 
     if environment.permissions.is_dry_run or environment.policy.mode == "plan":
         return None
     if environment.policy.blocked(settings.check):
         return None
     shell = RunShell(environment.workspace)
-    arguments = Arguments(command=settings.check, timeout=settings.timeout_seconds)
+    arguments = RunShellArguments(command=settings.check, timeout=settings.timeout_seconds)
     try:
         shell.preview(arguments)
         ran = await shell.run(arguments, lambda _text: None)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ybs.checkpoints.scan import Listing
+from ybs.checkpoints.scan import FolderListing
 from ybs.core.errors import Refused
 from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.roots import Roots
 
 
 def changed_bulk(
-    roots: Roots, listings: Iterable[Listing], since_ns: int, is_over: Callable[[], bool]
+    roots: Roots, listings: Iterable[FolderListing], since_ns: int, is_over: Callable[[], bool]
 ) -> Iterator[str]:
     """Yield the bulk folders with something in them that changed since then, at any depth; pure caches are left out.
 

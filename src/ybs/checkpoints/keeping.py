@@ -9,9 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ybs.checkpoints.contents import Pack, StoredContents
-from ybs.checkpoints.scan import Known, Listing, Scanner, Snapshot, TooMuch, is_newer
+from ybs.checkpoints.scan import FolderListing, KnownPaths, Scanner, Snapshot, TooMuch, is_newer
 from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, digest_of, seen_at, state_at
-from ybs.checkpoints.store import Record, Running, store_of
+from ybs.checkpoints.store import RunningTurn, TurnRecord, store_of
 from ybs.security.paths.roots import Roots
 
 #: Beyond it the contents are let go of, and all is read again.
@@ -23,7 +23,7 @@ MOST_FAILURES = 2
 SLOW_SECONDS = 0.15
 _MOST_SLOW = 2
 
-Walk = Callable[[], Iterable[Listing]]
+Walk = Callable[[], Iterable[FolderListing]]
 
 
 class Keeper:
@@ -32,11 +32,11 @@ class Keeper:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self.store = store_of(roots.host, roots.folder)
-        self._turn = Turn()
+        self._turn = TurnSegments()
         self._on_disk: set[str] = set()
         self._noted: dict[str, Change] | None = None
         self._pack: Pack | None = None
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownPaths] = {}
         self.failures = self._slow = 0
         self._is_coarse = self.has_given_up = self.was_unseen = False
         #: When the turn began that ended last; 0 where it ran no commands.
@@ -61,7 +61,7 @@ class Keeper:
 
     def begin(self) -> None:
         """Begin a turn."""
-        self._turn = Turn()
+        self._turn = TurnSegments()
         self._noted = None
 
     def note_failure(self) -> None:
@@ -140,7 +140,7 @@ class Keeper:
         states = {change.before.digest: change.before.size for change in fresh}
         new = {digest: size for digest, size in states.items() if digest not in self._on_disk}
         new.pop("", None)
-        running = Running(
+        running = RunningTurn(
             turn=turn,
             changes=tuple(map(spell, fresh)),
             open=frozenset(spell(noted[path]).path for path in now.open),
@@ -173,7 +173,7 @@ class Keeper:
         contents: StoredContents | None = None,
         beyond: str = "",
         since_ns: int = 0,
-    ) -> Record:
+    ) -> TurnRecord:
         """Keep the changes of a turn on disk; `contents` has those that this session has not seen itself.
 
         Raises YbsError and OSError.
@@ -271,7 +271,7 @@ class Segment(Struct):
         return (self.snapshot.ignored | now.ignored) - self.touched.keys()
 
 
-class Turn(Struct):
+class TurnSegments(Struct):
     """The segments of one turn: the open one, and the `changes` of those before.
 
     `fresh` are files that somebody changed after the turn began and before it changed them itself; they, and those that

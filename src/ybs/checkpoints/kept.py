@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class KeptTurn(Struct, frozen=True, kw_only=True):
     """What a turn changed and was kept under a name.
 
     `unkept` are changed paths that no undo brings back, `shared` those that somebody else changed during the turn as well.
@@ -41,5 +41,5 @@ class Restored(Struct, frozen=True, kw_only=True):
 class Recovered(Struct, frozen=True, kw_only=True):
     """What a turn that was killed had changed; `has_more` tells that commands changed more, or may have."""
 
-    kept: Kept | None
+    kept: KeptTurn | None
     has_more: bool

@@ -15,7 +15,7 @@ from ybs.security.paths.roots import Roots
 _OWN_RIGHTS = 0o700
 
 
-class Step(Struct, kw_only=True):
+class RestoreStep(Struct, kw_only=True):
     """One path: what should stand there now, and what is to stand there. `found` is what does."""
 
     expected: State
@@ -26,27 +26,27 @@ class Step(Struct, kw_only=True):
     found: State = ABSENT
 
 
-class Plan(Struct, kw_only=True):
+class RestorePlan(Struct, kw_only=True):
     """The steps that are to be done, by absolute path, and the paths that cannot be, or should not.
 
     `left` are ignored files that somebody changed since: programs do that all the time, so they stay and stop nothing.
     """
 
-    steps: dict[str, Step]
+    steps: dict[str, RestoreStep]
     conflicts: list[str]
     unkept: list[str]
     left: list[str]
 
 
-def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str, Step]:
+def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str, RestoreStep]:
     """Join the changes of turns, in the order in which they are undone or redone, to one step for each path."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, RestoreStep] = {}
     for changes in turns:
         for path, change in changes.items():
             before, after = change.before, change.after
             expected, target = (before, after) if is_redo else (after, before)
             if (step := steps.get(path)) is None:
-                step = steps[path] = Step(
+                step = steps[path] = RestoreStep(
                     expected=expected, target=target, is_ignored=change.is_ignored
                 )
             elif step.target != expected:
@@ -60,19 +60,19 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
 
 def plan(
     roots: Roots,
-    steps: dict[str, Step],
+    steps: dict[str, RestoreStep],
     look_at: Callable[[str], State],
     *,
     force: bool,
     is_resumed: bool,
-) -> Plan:
+) -> RestorePlan:
     """Look at every path. `is_resumed`: the same was begun before and broke off, so some is done already."""
     # Snapshots leave repositories out. A record that has some of them all the same is an old one.
     steps = {path: step for path, step in steps.items() if not _lies_in_repository(roots, path)}
     unkept = [path for path, step in steps.items() if not step.is_kept]
     steps = {path: step for path, step in steps.items() if step.is_kept}
     changed: list[str] = []
-    todo: dict[str, Step] = {}
+    todo: dict[str, RestoreStep] = {}
     for path, step in steps.items():
         step.found = look_at(path)
         if step.found == step.target:
@@ -86,11 +86,11 @@ def plan(
     conflicts = [path for path in changed if path in todo]
     checks = _Checks(roots, steps)
     conflicts += [path for path in todo if path not in conflicts and checks.forbid(path)]
-    return Plan(steps=todo, conflicts=sorted(conflicts), unkept=unkept, left=left)
+    return RestorePlan(steps=todo, conflicts=sorted(conflicts), unkept=unkept, left=left)
 
 
 def overwriting(
-    steps: Mapping[str, Step], earlier: Mapping[str, Change]
+    steps: Mapping[str, RestoreStep], earlier: Mapping[str, Change]
 ) -> Iterable[tuple[str, Change]]:
     """Return what a forced undo does to each path, so that it can be taken back.
 
@@ -113,7 +113,7 @@ def _is_half_way(found: State, begun: Change) -> bool:
     return found.kind == begun.after.kind == "folder" and found.mode == _OWN_RIGHTS
 
 
-def _is_fit(step: Step, *, is_resumed: bool) -> bool:
+def _is_fit(step: RestoreStep, *, is_resumed: bool) -> bool:
     """Return whether what was found is what the turn left there, or what a broken off undo did."""
     found, expected, target = step.found, step.expected, step.target
     if found == expected or (is_resumed and found == ABSENT):
@@ -133,7 +133,7 @@ def _is_fit(step: Step, *, is_resumed: bool) -> bool:
 class _Checks:
     """What no force overcomes: places where nothing may be written, and folders with foreign things in them."""
 
-    def __init__(self, roots: Roots, steps: Mapping[str, Step]) -> None:
+    def __init__(self, roots: Roots, steps: Mapping[str, RestoreStep]) -> None:
         self._roots, self._steps = roots, steps
         self._folders = [str(folder) for folder in roots.folders]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ybs.checkpoints.planning import Step, is_ours, leads_there
+from ybs.checkpoints.planning import RestoreStep, is_ours, leads_there
 from ybs.checkpoints.states import ABSENT, State, digest_of, state_at
 from ybs.core.errors import Refused
 from ybs.security.paths.names import real_name
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -26,7 +26,7 @@ class Restoring:
     """One undo or redo at work. Each path is looked at once more right before it is changed."""
 
     def __init__(
-        self, roots: Roots, steps: Mapping[str, Step], get: Callable[[str], bytes | None]
+        self, roots: Roots, steps: Mapping[str, RestoreStep], get: Callable[[str], bytes | None]
     ) -> None:
         self._roots, self._steps, self._get = roots, steps, get
         #: Folders that should go and are still there, for they are not empty.
@@ -104,7 +104,7 @@ class Restoring:
                     fresh.unlink()
                 raise
 
-    def _write(self, place: Place, old: os.stat_result | None, target: State) -> None:
+    def _write(self, place: OpenEntry, old: os.stat_result | None, target: State) -> None:
         data = self._get(target.digest)
         if data is None:
             raise Refused("a stored copy is damaged")
@@ -131,7 +131,7 @@ class Restoring:
                 place.unlink()
         step.found = ABSENT
 
-    def _remove_folder(self, path: str, place: Place, mode: int) -> None:
+    def _remove_folder(self, path: str, place: OpenEntry, mode: int) -> None:
         """Remove a folder if it is empty; what somebody else put there stays, and so does the folder."""
         try:
             os.rmdir(place.name, dir_fd=place.folder)
@@ -161,7 +161,7 @@ def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:
         act(path)
 
 
-def _set_mode(place: Place, mode: int) -> None:
+def _set_mode(place: OpenEntry, mode: int) -> None:
     """Change the mode of a file or a folder, never through a link. Raises OSError."""
     try:
         descriptor = place.open(os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -176,7 +176,7 @@ def _set_mode(place: Place, mode: int) -> None:
         os.close(descriptor)
 
 
-def _set_mode_unread(place: Place, mode: int) -> None:
+def _set_mode_unread(place: OpenEntry, mode: int) -> None:
     """Do it where we have no right to read, on Linux: by a descriptor that reads nothing."""
     descriptor = place.open(os.O_PATH)
     try:

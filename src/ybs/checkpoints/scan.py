@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import BULK, MOST_FILE_BYTES, State, Take, state_of, unkept_file
 from ybs.core.errors import Refused, YbsError
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
@@ -27,7 +27,7 @@ class TooMuch(YbsError):
     """The project is too large for a snapshot, or it takes too long."""
 
 
-class Listing(Struct, kw_only=True):
+class FolderListing(Struct, kw_only=True):
     """The paths below a folder, relative to it: files and links, folders, and what was passed over.
 
     `ignored` are those of the files and folders that git ignores, `bulk` the folders that were passed over as such.
@@ -42,7 +42,7 @@ class Listing(Struct, kw_only=True):
 
 
 #: What is known of a path: the stamp that says whether it must be read again (None: it must), and its state.
-Known = tuple[tuple[int, ...] | None, State]
+KnownPaths = tuple[tuple[int, ...] | None, State]
 
 
 class Snapshot:
@@ -54,7 +54,7 @@ class Snapshot:
     def __init__(self, since_ns: int = sys.maxsize) -> None:
         self.since_ns = since_ns
         self.fresh: set[str] = set()
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownPaths] = {}
         self.left_out: set[str] = set()
         self.ignored: set[str] = set()
         self.folders: list[str] = []
@@ -78,7 +78,7 @@ class Scanner:
         self.seconds = 0.0
 
     def scan(
-        self, listings: Iterable[Listing], known: Mapping[str, Known], snapshot: Snapshot
+        self, listings: Iterable[FolderListing], known: Mapping[str, KnownPaths], snapshot: Snapshot
     ) -> None:
         """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
         unread: list[tuple[str, list[str]]] = []
@@ -104,7 +104,7 @@ class Scanner:
         snapshot.known.update((path, (None, BULK)) for path in bulk)
 
     def _stat(
-        self, folder: str, names: list[str], known: Mapping[str, Known], snapshot: Snapshot
+        self, folder: str, names: list[str], known: Mapping[str, KnownPaths], snapshot: Snapshot
     ) -> list[str]:
         """Take over what is as it was in a folder, which ends in a slash; return the names that must be read."""
         unread: list[str] = []
@@ -145,7 +145,7 @@ class Scanner:
             if state.kind == "folder" and not _is_open(place):
                 snapshot.left_out.add(path)
 
-    def _places(self, folder: str, names: list[str]) -> Iterator[Place]:
+    def _places(self, folder: str, names: list[str]) -> Iterator[OpenEntry]:
         """Yield the places in a folder that is held open. One that has gone, or is a link by now, has none."""
         if not names:
             return
@@ -156,7 +156,7 @@ class Scanner:
                 yield place.beside(name)
 
 
-def _status(place: Place) -> os.stat_result | None:
+def _status(place: OpenEntry) -> os.stat_result | None:
     with suppress(OSError):  # no right to enter its folder
         return place.status()
     return None
@@ -173,12 +173,12 @@ def is_newer(status: os.stat_result, since_ns: int) -> bool:
     return status.st_ctime_ns > since_ns and not stat.S_ISDIR(status.st_mode)
 
 
-def _is_open(place: Place) -> bool:
+def _is_open(place: OpenEntry) -> bool:
     """Return whether what is in a folder can be listed; of one that cannot nobody knows what was in it."""
     return os.access(place.name, os.R_OK | os.X_OK, dir_fd=place.folder)
 
 
-def _by_folder(listing: Listing) -> Iterable[tuple[str, list[str]]]:
+def _by_folder(listing: FolderListing) -> Iterable[tuple[str, list[str]]]:
     """Return the names by their folder, which is empty or ends in a slash."""
     grouped: dict[str, list[str]] = {}
     for path in (*listing.files, *listing.folders):

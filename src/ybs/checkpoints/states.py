@@ -10,7 +10,7 @@ from msgspec import Struct
 from ybs.core.errors import Refused
 from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.security.paths.names import shown_name
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 
 MOST_FILE_BYTES = MOST_KEPT_BYTES
@@ -101,7 +101,7 @@ def seen_at(roots: Roots, path: str, take: Take) -> tuple[State, os.stat_result 
         return State(kind="other", mark=f"errno {error.errno}"), None
 
 
-def state_of(place: Place, status: os.stat_result, take: Take) -> State:
+def state_of(place: OpenEntry, status: os.stat_result, take: Take) -> State:
     """Return the state of an entry whose status is known."""
     mode = stat.S_IMODE(status.st_mode)
     try:
@@ -125,7 +125,7 @@ def unkept_file(status: os.stat_result) -> State:
     return State(kind="file", mode=mode, size=status.st_size, mark=_mark(status))
 
 
-def _file_state(place: Place, status: os.stat_result, take: Take) -> State:
+def _file_state(place: OpenEntry, status: os.stat_result, take: Take) -> State:
     mode, size = stat.S_IMODE(status.st_mode), status.st_size
     if size > MOST_FILE_BYTES:
         return unkept_file(status)

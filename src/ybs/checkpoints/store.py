@@ -24,7 +24,7 @@ _RECORD, _NOTE = ".record", ".running"
 _MOST_LINE = private_file.LARGEST_BYTES
 
 
-class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one turn changed. Paths are relative to the project's folder, or absolute, as `shown_name` spells them.
 
     `beyond` says why there may be more that commands changed and nothing is known of; empty: there is not.
@@ -44,7 +44,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {state.digest: state.size for state in states if state.digest}
 
 
-class Running(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunningTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a turn that has not ended did until now, at the paths that tools name: it is there after a kill too.
 
     `open` are the paths that a tool was about to change; of them only `before` counts. `has_more` tells that commands
@@ -81,15 +81,15 @@ class CheckpointStore:
         *,
         beyond: str = "",
         since_ns: int = 0,
-    ) -> Record:
+    ) -> TurnRecord:
         """Keep a record and the contents that it names. Raises YbsError and OSError."""
         self.make()
         name = f"{session}.{os.urandom(4).hex()}"
-        record = Record(name=name, changes=tuple(changes), beyond=beyond, since_ns=since_ns)
+        record = TurnRecord(name=name, changes=tuple(changes), beyond=beyond, since_ns=since_ns)
         private_file.replace(self._path(name), _written(record, record.sizes, get))
         return record
 
-    def read(self, name: str, contents: StoredContents | None = None) -> Record:
+    def read(self, name: str, contents: StoredContents | None = None) -> TurnRecord:
         """Return a record; `contents` learns where its contents are. Raises YbsError where there is none that can be read."""
         path = self._path(name)
         try:
@@ -99,14 +99,14 @@ class CheckpointStore:
                     f"The checkpoint {name} no longer exists; its files cannot be restored."
                 )
             with file:
-                record = msgspec.json.decode(file.readline(_MOST_LINE), type=Record)
+                record = msgspec.json.decode(file.readline(_MOST_LINE), type=TurnRecord)
                 if contents is not None:
                     contents.add(path, file, record.sizes)
         except (msgspec.MsgspecError, OSError, ValueError) as error:
             raise YbsError(f"The checkpoint {name} cannot be read: {error}") from error
         return record
 
-    def running(self, session: str, contents: StoredContents | None = None) -> Running | None:
+    def running(self, session: str, contents: StoredContents | None = None) -> RunningTurn | None:
         """Return what is noted of a session's turn that has not ended; None for nothing. Raises Unsafe and OSError.
 
         `contents` learns where the contents are that the note has. A line that broke off, or what stands behind it, does
@@ -120,7 +120,7 @@ class CheckpointStore:
         running, changes = None, dict[str, Change]()
         with file, suppress(msgspec.MsgspecError):  # the last line broke off
             while line := file.readline(_MOST_LINE):
-                latest = msgspec.json.decode(line, type=Running)
+                latest = msgspec.json.decode(line, type=RunningTurn)
                 is_whole = contents.add(path, file, latest.contents) and line.endswith(b"\n")
                 if not is_whole:
                     break
@@ -133,7 +133,7 @@ class CheckpointStore:
     def note(
         self,
         session: str,
-        running: Running,
+        running: RunningTurn,
         get: Callable[[str], bytes | None] = lambda _: None,
         *,
         is_first: bool,
@@ -159,7 +159,7 @@ class CheckpointStore:
         """Return whether an undo or redo that began with this record did not come to its end."""
         return self._began(name).is_file()
 
-    def overwritten(self, name: str, contents: StoredContents | None = None) -> "Record | None":
+    def overwritten(self, name: str, contents: StoredContents | None = None) -> "TurnRecord | None":
         """Return what a forced undo that did not come to its end found; None where none did, or it is gone."""
         with suppress(YbsError, OSError):
             if found := private_file.read(self._began(name)):

@@ -31,9 +31,9 @@ from ybs.config.layers import Loaded
 from ybs.config.review import PluginFolder
 from ybs.config.template import (
     Argument,
-    Arguments,
-    Command,
     Piece,
+    TemplateArguments,
+    TemplateCommand,
     arguments_in,
     parse,
 )
@@ -42,8 +42,8 @@ from ybs.core.events import Noticed
 from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall, UserMessage
 from ybs.session.injection import injection
-from ybs.session.mentions import Mention, Named, mentions_in
-from ybs.session.reply import NotAllowed, Prompt, Reply
+from ybs.session.mentions import Mention, NamedInWords, mentions_in
+from ybs.session.reply import CommandPrompt, NotAllowed, Reply
 from ybs.session.session import Session
 
 #: Of the project, once it is trusted; then the person's own, which come first where both have one name.
@@ -58,7 +58,7 @@ _PLACE = lazy("\0(\\d+)\0")
 _ids = count(1)
 
 
-class Template(Struct, frozen=True, kw_only=True):
+class _Template(Struct, frozen=True, kw_only=True):
     """A command as its file says it. `place` is the file, as it is shown. `is_own`: the person wrote it."""
 
     name: str
@@ -78,7 +78,7 @@ class Template(Struct, frozen=True, kw_only=True):
         return tuple(each for each in (self.name, *full) if each not in taken)
 
 
-def templates(loaded: Loaded, folder: Path) -> Iterator[Template]:
+def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
     """Yield the commands of the person's folders, then those of a trusted project, then those of plugins."""
     host, review = loaded.host, loaded.review
     for own in (host.config_folder / "commands", host.home / ".claude/commands"):
@@ -97,7 +97,7 @@ def templates(loaded: Loaded, folder: Path) -> Iterator[Template]:
         yield from _of_plugin(plugin)
 
 
-def _of_plugin(plugin: PluginFolder) -> Iterator[Template]:
+def _of_plugin(plugin: PluginFolder) -> Iterator[_Template]:
     """Yield the commands of a plugin, which have its name as well."""
     for path in plugin.commands:
         try:
@@ -145,19 +145,19 @@ def forget_custom(session: Session) -> None:
     _found.pop(session, None)
 
 
-def _sending(template: Template) -> Run:
+def _sending(template: _Template) -> Run:
     async def run(session: Session, argument: str) -> Reply:
         folder = template.plugin.folder if template.plugin is not None else None
         if folder is not None:  # its commands run its own programs
             session.environment.open_skill(folder)
         pieces = parse(template.text.replace("\0", ""))
-        arguments = Arguments(pieces, argument, str(folder or ""))
+        arguments = TemplateArguments(pieces, argument, str(folder or ""))
         filling = Filling(pieces, arguments, is_own=template.is_own)
         if template.fork is None:
-            return Reply(prompt=Prompt(filling.words, partial(_composed, session, filling)))
+            return Reply(prompt=CommandPrompt(filling.words, partial(_composed, session, filling)))
         line = f"/{template.name} {argument}".strip()
         make = partial(_handed_over, session, filling, line, template.fork)
-        return Reply(prompt=Prompt(line, make))
+        return Reply(prompt=CommandPrompt(line, make))
 
     return run
 
@@ -165,7 +165,9 @@ def _sending(template: Template) -> Run:
 class Filling:
     """A template with its arguments. They are put into its pieces, and nothing is looked for in what came of that."""
 
-    def __init__(self, pieces: tuple[Piece, ...], arguments: Arguments, *, is_own: bool) -> None:
+    def __init__(
+        self, pieces: tuple[Piece, ...], arguments: TemplateArguments, *, is_own: bool
+    ) -> None:
         self.pieces, self._arguments, self._is_own = pieces, arguments, is_own
         places = any(each.source != "${CLAUDE_PLUGIN_ROOT}" for each in arguments_in(pieces))
         #: What stands behind the words, as they name no place for it.
@@ -181,12 +183,12 @@ class Filling:
         match piece:
             case Argument():
                 return self._arguments.value(piece) or ""
-            case Command():
+            case TemplateCommand():
                 return f"!`{piece.source}`"
             case _:
                 return piece
 
-    def line(self, command: Command) -> str:
+    def line(self, command: TemplateCommand) -> str:
         """Return a command with its arguments, each of them one word. Raises Refused."""
         from ybs.commands.filling import Value, filled  # few templates run anything
 
@@ -197,7 +199,7 @@ class Filling:
         )
         return filled(tuple(parts))
 
-    def named(self) -> Named:
+    def named(self) -> NamedInWords:
         """Return the files that the template names. Outside of the folders of tools only the person's own words name any."""
         places = [each for each in self.pieces if isinstance(each, Argument)]
         numbers = iter(range(len(places)))
@@ -219,13 +221,15 @@ class Filling:
             meant = (replace(each, path=_PLACE().sub(value, each.path)) for each in readings)
             if meant := tuple(each for each in meant if each.path):
                 mentions.append(Mention(meant, is_confined=not is_open))
-        return Named(tuple(mentions))
+        return NamedInWords(tuple(mentions))
 
 
 async def _composed(session: Session, filling: Filling) -> UserMessage:
     """Make the message: with what the commands printed, and the files that the template names."""
     parts = [
-        await _output(session, filling, each) if isinstance(each, Command) else filling.text(each)
+        await _output(session, filling, each)
+        if isinstance(each, TemplateCommand)
+        else filling.text(each)
         for each in filling.pieces
     ]
     message = UserMessage.of("".join(parts) + filling.rest)
@@ -238,7 +242,7 @@ async def _handed_over(session: Session, filling: Filling, line: str, fork: Fork
     return forked(session, line, message.words, fork)
 
 
-async def _output(session: Session, filling: Filling, command: Command) -> str:
+async def _output(session: Session, filling: Filling, command: TemplateCommand) -> str:
     """Return what a command printed, or why it was not run. Where nobody is there to be asked, nothing is sent without it: NotAllowed."""
     from ybs.security.policy.confirm import is_attended
 
@@ -262,7 +266,7 @@ async def _run(session: Session, line: str) -> str:
     return injection(line, result.output)
 
 
-def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> Iterator[Template]:
+def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> Iterator[_Template]:
     name = stem.lower().replace(" ", "-")
     text = data.decode(errors="replace")
     if not _NAME.fullmatch(name) or not text.strip():
@@ -270,7 +274,7 @@ def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> It
     said, body = _parts(text)
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     takes = "[ARGUMENTS]"
-    yield Template(
+    yield _Template(
         name=name,
         place=place,
         summary=_shortened(text_of(said, "description") or first),

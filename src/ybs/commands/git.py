@@ -19,7 +19,7 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ybs.git.client import Change
+    from ybs.git.client import StatusLine
     from ybs.tools.builtin.git_plan import WorkTree
 
 _SECONDS = 60.0  # a model that takes longer is not waited for
@@ -38,10 +38,10 @@ _LABEL = re.compile(r"(?:git )?commit(?: title| message)?\s*[:=]\s*", re.IGNOREC
 _FILE = re.compile(r"^(?:\+\+\+ b/|--- a/)(.+?)\t?$", re.MULTILINE)
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class _Chosen(Struct, frozen=True, kw_only=True):
     """What /commit takes: the index, or these files."""
 
-    rows: "list[Change]"
+    rows: "list[StatusLine]"
     is_index: bool
 
 
@@ -70,7 +70,7 @@ async def commit(session: Session, argument: str) -> Reply:
     return Reply(text=text, terminal=TerminalActions(draft=f"/commit {message}"))
 
 
-async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
+async def _chosen(session: Session, tree: "WorkTree") -> _Chosen:
     """Return what is staged; where nothing is, all changes but new files that are not ybs's."""
     from ybs.git.committable import has_conflicts, names_within
     from ybs.security.paths.repository import under_way
@@ -82,10 +82,10 @@ async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
         raise YbsError("There are merge conflicts. Resolve them first.")
     staged = [row for row in rows if row.letters[0] not in " ?"]
     if staged:
-        return Chosen(rows=staged, is_index=True)
+        return _Chosen(rows=staged, is_index=True)
     paths = [path for turn in session.journal.replay.checkpoints for path in turn.paths]
     own = set(names_within(tree.git, session.folder, paths))
-    return Chosen(
+    return _Chosen(
         rows=[
             row
             for row in rows
@@ -96,14 +96,14 @@ async def _chosen(session: Session, tree: "WorkTree") -> Chosen:
     )
 
 
-async def _listing(tree: "WorkTree", chosen: Chosen) -> str:
+async def _listing(tree: "WorkTree", chosen: _Chosen) -> str:
     lines = (await tree.described(chosen.rows, is_staged=chosen.is_index)).splitlines()
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES:,} more"]
     return "\n".join(f"  {line}" for line in lines)
 
 
-async def _proposal(session: Session, tree: "WorkTree", chosen: Chosen) -> str:
+async def _proposal(session: Session, tree: "WorkTree", chosen: _Chosen) -> str:
     names = [row.path for row in chosen.rows]
     new = [tree.show(row.path) for row in chosen.rows if row.letters == "??"]
     diff = await tree.diff(names, is_staged=chosen.is_index)

@@ -15,18 +15,18 @@ from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.core.wording import first_words, listed, plural
 from ybs.learning.detector import Cluster
-from ybs.learning.draft import Draft, as_text, draft_of, usual_steps
+from ybs.learning.draft import CommandDraft, as_text, draft_of, usual_steps
 from ybs.learning.preferences import Preference
 from ybs.learning.schedule import (
     Rhythm,
     Scheduled,
-    Task,
+    ScheduledTask,
     cron_line,
     keep,
     rhythm_of,
     systemd_units,
 )
-from ybs.learning.store import Learned, LearningStore
+from ybs.learning.store import LearnedTasks, LearningStore
 from ybs.session.reply import Menu, MenuItem, Reply, Row, Table
 from ybs.session.session import Session
 
@@ -41,10 +41,10 @@ async def learn(session: Session, argument: str) -> Reply:
     return await asyncio.to_thread(_answered, session, argument)
 
 
-def learning_of(session: Session) -> "Learning":
+def learning_of(session: Session) -> "RecurringTasks":
     """Return what recurs in the sessions of a session's host."""
     folder = session.host.expand(session.config.session.storage_path, session.folder)
-    return Learning(session.host, folder, session.folder)
+    return RecurringTasks(session.host, folder, session.folder)
 
 
 def _answered(session: Session, argument: str) -> Reply:
@@ -61,7 +61,7 @@ def _keep(session: Session, text: str) -> Reply:
     return Reply(text=f"Saved for all projects: {session.host.short(str(path))}")
 
 
-class Learning:
+class RecurringTasks:
     """The recurring tasks of a host. `sessions` is the folder of saved sessions, `folder` the project's."""
 
     def __init__(self, host: Host, sessions: Path, folder: Path) -> None:
@@ -96,7 +96,7 @@ class Learning:
             case _:
                 return Reply(text=f"Usage: /learn [{'|'.join(ACTIONS)}] N", is_error=True)
 
-    def look(self) -> Learned:
+    def look(self) -> LearnedTasks:
         """Read the sessions that are new, and return what is known. It may take some time. Raises YbsError and OSError."""
         with self.store.changing() as learned:
             learned.update(self._sessions)
@@ -285,7 +285,7 @@ class Learning:
         result = self._results / f"{name}.md"
         result.parent.mkdir(parents=True, exist_ok=True)
         command = (program, "--print", f"/{name}", "--mode", mode)
-        task = Task(name=name, folder=folder, command=command, result=result)
+        task = ScheduledTask(name=name, folder=folder, command=command, result=result)
         return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)
 
     def _planned_runs(self, number: int) -> tuple[str, str, Rhythm]:
@@ -307,7 +307,9 @@ class Learning:
     def _own_folder(self) -> Path:
         return self._host.config_folder / "commands"
 
-    def _planned(self, learned: Learned, cluster: Cluster, folder: Path) -> tuple[Path, str, str]:
+    def _planned(
+        self, learned: LearnedTasks, cluster: Cluster, folder: Path
+    ) -> tuple[Path, str, str]:
         """Return the file of a task's command, its text now (empty: there is none) and the text that it should have."""
         offer = learned.offers.get(cluster.id)
         if offer is not None and offer.made and (path := Path(offer.made)).is_file():
@@ -316,7 +318,7 @@ class Learning:
         draft = draft_of(cluster)
         return self._free(draft, folder), "", draft.text
 
-    def _free(self, draft: Draft, folder: Path) -> Path:
+    def _free(self, draft: CommandDraft, folder: Path) -> Path:
         """Return a file for a command of a name that is not taken."""
         names = [draft.name, *(f"{draft.name}-{number}" for number in range(2, 100))]
         for name in names:
@@ -346,14 +348,14 @@ def _with_corrections(text: str, corrections: Sequence[str]) -> str:
     return "\n".join([text.rstrip(), "", "Also:", *lines, ""]) if lines else text
 
 
-def _statement(learned: Learned, word: str) -> Preference:
+def _statement(learned: LearnedTasks, word: str) -> Preference:
     for each in learned.preferences.recurring():
         if f"p{each.id}" == word:
             return each
     raise YbsError(f"there is no statement {word}; /learn lists them")
 
 
-def _state(learned: Learned, cluster: Cluster) -> str:
+def _state(learned: LearnedTasks, cluster: Cluster) -> str:
     offer = learned.offers.get(cluster.id)
     if offer is None or offer.state != "accepted":
         return learned.state_of(cluster.id)

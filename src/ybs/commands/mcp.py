@@ -11,7 +11,7 @@ from ybs.core.wording import plural
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 from ybs.tools.mcp.connection import Connection
-from ybs.tools.mcp.listed import Prompt, differences, full_name
+from ybs.tools.mcp.listed import ServerPrompt, differences, full_name
 from ybs.tools.mcp.settings import given
 
 _NONE = "There are no MCP servers. `ybs mcp add` adds one; `ybs help mcp` explains how."
@@ -160,7 +160,7 @@ def prompts_of(session: Session) -> Iterator[tuple[str, SlashCommand]]:
             )
 
 
-def _sending(each: Connection, prompt: Prompt) -> Run:
+def _sending(each: Connection, prompt: ServerPrompt) -> Run:
     async def run(session: Session, argument: str) -> Reply:
         given = _arguments(prompt, argument)
         missing = [a.name for a in prompt.arguments if a.is_required and not given.get(a.name)]
@@ -175,7 +175,7 @@ def _sending(each: Connection, prompt: Prompt) -> Run:
     return run
 
 
-def _arguments(prompt: Prompt, text: str) -> dict[str, str]:
+def _arguments(prompt: ServerPrompt, text: str) -> dict[str, str]:
     """Return the words as arguments in their order; the last one takes the rest."""
     names = [argument.name for argument in prompt.arguments]
     words = text.split(None, len(names) - 1) if names else []

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.config.key_store import find_variable, has_key, place_of
 from ybs.config.presets import PRESETS
-from ybs.config.schema import Config, Llm
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import ConfigError
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
@@ -131,7 +131,7 @@ def _served(host: Host, server: NearServer, model: NearModel, memory: int | None
         size_bytes=size,
         is_large=memory is not None and size * _MEMORY_FACTOR > memory,
         is_far=not runs_here(
-            host, "ollama", model.name, Config(llm=Llm(provider="ollama", endpoint=OLLAMA))
+            host, "ollama", model.name, Config(llm=LlmSettings(provider="ollama", endpoint=OLLAMA))
         ),
     )
 

@@ -14,7 +14,7 @@ from ybs.core.wording import first_words
 from ybs.providers.catalog import known_models
 from ybs.providers.facts import known
 from ybs.providers.http.client import host_of, port_of
-from ybs.providers.reachable import Reach, in_time, list_models, look, models_here
+from ybs.providers.reachable import Reachability, in_time, list_models, look, models_here
 from ybs.providers.registry import chosen_name, provider_names, runs_here
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
@@ -142,7 +142,7 @@ def _model_item(session: Session, name: str) -> MenuItem:
     return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
 
 
-def _provider_item(reach: Reach, session: Session) -> MenuItem:
+def _provider_item(reach: Reachability, session: Session) -> MenuItem:
     is_current = reach.provider == session.agent.provider
     detail = f"in use, {_detail(reach)}" if is_current else _detail(reach)
     if (moved := _moved_to(reach, session)) and moved not in detail:
@@ -155,7 +155,7 @@ def _provider_item(reach: Reach, session: Session) -> MenuItem:
     )
 
 
-def _moved_to(reach: Reach, session: Session) -> str:
+def _moved_to(reach: Reachability, session: Session) -> str:
     """Return the host of the address that `llm.endpoint` gives a provider, where it gives it one."""
     config = session.config
     if not (config.llm.endpoint and reach.endpoint and reach.provider == chosen_name(config)):
@@ -164,7 +164,7 @@ def _moved_to(reach: Reach, session: Session) -> str:
     return f"{host}:{port_of(reach.endpoint)}" if is_loopback(host) else host
 
 
-def _detail(reach: Reach) -> str:
+def _detail(reach: Reachability) -> str:
     """Say in a few words what is known of a provider."""
     match reach.state:
         case "stopped":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ybs.agent.user_hooks.definitions import Hook
-    from ybs.config.tree import Origin
+    from ybs.config.tree import ValueOrigin
     from ybs.security.firewall.report import Masked
 
 
@@ -77,7 +77,7 @@ def _plain(value: object) -> str:
     )
 
 
-def place_of(origin: "Origin") -> str:
+def place_of(origin: "ValueOrigin") -> str:
     """Say where a value comes from: the kind of place, and which one where there are several."""
     return " ".join(dict.fromkeys((origin.layer, origin.source)))
 

@@ -62,7 +62,7 @@ from ybs.session.reply import Reply, Row, Table
 from ybs.session.session import Session
 
 
-class Added(Struct, frozen=True):
+class _Added(Struct, frozen=True):
     """The commands of other packages, and a warning for each that cannot be used."""
 
     commands: Sequence[SlashCommand] = ()
@@ -70,7 +70,7 @@ class Added(Struct, frozen=True):
 
 
 @cache
-def added_beside(own: frozenset[str]) -> Added:
+def added_beside(own: frozenset[str]) -> _Added:
     """Load the commands of other packages, once in a process; `own` are the names that ybs has itself."""
     commands: list[SlashCommand] = []
     warnings: list[str] = []
@@ -81,7 +81,7 @@ def added_beside(own: frozenset[str]) -> Added:
                 commands.append(_command(entry, taken))
             except ConfigError as error:
                 warnings.append(f"{error}; ybs goes on without it")
-    return Added(commands, warnings)
+    return _Added(commands, warnings)
 
 
 def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
@@ -484,7 +484,7 @@ LISTED = tuple(command for group in GROUPS for command in group)
 COMMANDS = {name: command for command in LISTED for name in command.names}
 
 
-def added() -> Added:
+def added() -> _Added:
     """Return the commands of the packages that are installed beside ybs."""
     return added_beside(frozenset(COMMANDS))
 

@@ -47,13 +47,13 @@ _VOICE_OF: Final[dict[Origin, str]] = {
 }
 
 
-class Share(Struct, frozen=True, kw_only=True):
+class UsageShare(Struct, frozen=True, kw_only=True):
     """One part of what is sent; `parts` is what it is made of, `note` says where it comes from."""
 
     name: str
     tokens: int
     note: str = ""
-    parts: "tuple[Share, ...]" = ()
+    parts: "tuple[UsageShare, ...]" = ()
 
 
 class ContextUse(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class ContextUse(Struct, frozen=True, kw_only=True):
 
     tokens: int
     window: int
-    shares: tuple[Share, ...]
+    shares: tuple[UsageShare, ...]
     cached: int
     fresh: int
     is_counted: bool
@@ -89,20 +89,22 @@ def measure(session: "Session") -> ContextUse:
     sizes = [system, *known, tools, map_size, *framed, *(voices[n] for n in names)]
     parts = iter(_split(tokens, sizes))
     own = [_system_share(next(parts), [(fact.name, next(parts)) for fact in facts])]
-    own += [Share(name=name, tokens=next(parts)) for name in ("tools", MAP)]
+    own += [UsageShare(name=name, tokens=next(parts)) for name in ("tools", MAP)]
     written = tuple(
-        Share(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
+        UsageShare(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
     )
-    said = tuple(Share(name=name, tokens=next(parts)) for name in names)
+    said = tuple(UsageShare(name=name, tokens=next(parts)) for name in names)
     last = _last_usage(request.messages)
     return ContextUse(
         tokens=tokens,
         window=session.agent.model.window,
         shares=(
             *own[:2],
-            Share(name="documents", tokens=sum(each.tokens for each in written), parts=written),
+            UsageShare(
+                name="documents", tokens=sum(each.tokens for each in written), parts=written
+            ),
             own[2],
-            Share(name="messages", tokens=sum(each.tokens for each in said), parts=said),
+            UsageShare(name="messages", tokens=sum(each.tokens for each in said), parts=said),
         ),
         cached=last.cached_tokens,
         fresh=max(0, last.input_tokens - last.cached_tokens),
@@ -111,14 +113,14 @@ def measure(session: "Session") -> ContextUse:
     )
 
 
-def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> Share:
+def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> UsageShare:
     """Return the share of the system prompt without its documents: the rules, and what is known of the place."""
     rows = [(*_FACT_ROWS[name], tokens) for name, tokens in facts]
-    parts = [Share(name=name, tokens=tokens, note=note) for name, note, tokens in rows]
+    parts = [UsageShare(name=name, tokens=tokens, note=note) for name, note, tokens in rows]
     if parts:
-        parts.insert(0, Share(name="rules", tokens=rules, note="how to work, folder, day"))
+        parts.insert(0, UsageShare(name="rules", tokens=rules, note="how to work, folder, day"))
     whole = rules + sum(tokens for _, tokens in facts)
-    return Share(name="system", tokens=whole, parts=tuple(parts))
+    return UsageShare(name="system", tokens=whole, parts=tuple(parts))
 
 
 def _note_on(paper: Section) -> str:
@@ -206,7 +208,7 @@ def _head(use: ContextUse) -> str:
     return f"context {about}{amount(use.tokens)} of {amount(use.window)} tokens ({share})"
 
 
-def _rows_of(share: Share, total: int, level: int = 0) -> Iterator[Row]:
+def _rows_of(share: UsageShare, total: int, level: int = 0) -> Iterator[Row]:
     """Yield the row of a share and those of what it is made of; what is empty is left out."""
     if share.tokens:
         part = share.tokens / total if total else 0.0

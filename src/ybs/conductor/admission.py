@@ -19,7 +19,7 @@ from msgspec import Raw
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at
 from ybs.conductor.contents import lies_below, path_in, plain
 from ybs.conductor.merging import Clash
-from ybs.conductor.origin import Origin
+from ybs.conductor.origin import ParentProject
 from ybs.core.errors import Refused, YbsError
 from ybs.core.events import Emit
 from ybs.core.hooks import CallJudge
@@ -34,7 +34,7 @@ from ybs.tools.reading.files import read_if_there
 _CHANGING: Sequence[Effect] = ("write", "edit", "delete")
 
 
-class Named:
+class NamedFiles:
     """A hook that notes which files the tools of a sub-agent wrote, and what of that was in the call: that was confirmed."""
 
     name = "the copy of the project"
@@ -85,7 +85,13 @@ class Admission:
     """Judges the changes of one sub-agent, whose copy has the roots `inside`; `named` knows what its tools wrote there."""
 
     def __init__(
-        self, origin: Origin, inside: Roots, agent: str, named: Named, *, is_foreign: bool = False
+        self,
+        origin: ParentProject,
+        inside: Roots,
+        agent: str,
+        named: NamedFiles,
+        *,
+        is_foreign: bool = False,
     ) -> None:
         self._origin, self._environment, self._inside = origin, origin.environment, inside
         self._gate = origin.environment.gate.of_agent(agent)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ybs.agent.model_choice import AUTO, routed
 from ybs.agent.routed import run_check
 from ybs.conductor.home import Home
-from ybs.conductor.models import Chosen
+from ybs.conductor.models import ChosenModel
 from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
@@ -160,7 +160,7 @@ class BestOf:
             except YbsError as error:
                 attempt.report = agent.report(str(error))
                 return
-            chosen = Chosen(model.provider, model)
+            chosen = ChosenModel(model.provider, model)
             attempt.report = await self._places.run_in(overlay, agent, chosen, attempt.emit)
         if model.decision is None or agent.is_stopped:
             return  # it could not answer

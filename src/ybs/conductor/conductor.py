@@ -24,7 +24,7 @@ from ybs.conductor.best_of import (
 from ybs.conductor.budget import Budget, Purse, Used, usual
 from ybs.conductor.home import Home
 from ybs.conductor.kinds import Kind, kind_named
-from ybs.conductor.models import Chosen, Models
+from ybs.conductor.models import ChosenModel, Models
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
@@ -45,7 +45,7 @@ _SHARED_TIME = 0.9
 _BEGUN = "[{name}: is running in the background; its result follows]"
 
 
-class Work(Struct, frozen=True):
+class _Work(Struct, frozen=True):
     """A sub-agent that is to begin, and the call that starts it. `in_copy`: it works in a copy of the project, as others may change that too."""
 
     agent: SubAgent
@@ -121,7 +121,7 @@ class Conductor:
             raise ToolError("\n".join(refused.values()))
         reports: dict[str, Report] = {}
 
-        async def work(each: Work) -> None:
+        async def work(each: _Work) -> None:
             reports[each.agent.name] = await self._work(each)
 
         try:
@@ -198,7 +198,7 @@ class Conductor:
 
     def _begin(
         self, tasks: Sequence[Task], call_id: str, history: Sequence[Message] = ()
-    ) -> tuple[list[Work], dict[int, str]]:
+    ) -> tuple[list[_Work], dict[int, str]]:
         """Make the sub-agents of the tasks that can be begun; of the others say why not."""
         agents: list[SubAgent] = []
         refused: dict[int, str] = {}
@@ -230,7 +230,7 @@ class Conductor:
             self.working[agent.name] = agent
         has_several = sum(agent.kind.may_change for agent in agents) > 1
         works = [
-            Work(
+            _Work(
                 agent,
                 call_id,
                 self._purse,
@@ -271,7 +271,7 @@ class Conductor:
         settings = usual(self._home.place.environment.config.agents)
         return own.within(kind.budget).within(settings)
 
-    async def _work(self, work: Work) -> Report:
+    async def _work(self, work: _Work) -> Report:
         """Run one sub-agent to its end, and keep what came of it."""
         work.agent.wait()
         try:
@@ -286,7 +286,7 @@ class Conductor:
         self.reports.append(report)
         return report
 
-    async def _run(self, work: Work) -> Report:
+    async def _run(self, work: _Work) -> Report:
         """Run one sub-agent when there is a place for it."""
         agent = work.agent
         name, kind, task = agent.name, agent.kind, agent.task
@@ -311,7 +311,7 @@ class Conductor:
             if routed_task is not None:
                 await routed_task.end()
 
-    async def _run_with(self, work: Work, chosen: Chosen | None, emit: Emit) -> Report:
+    async def _run_with(self, work: _Work, chosen: ChosenModel | None, emit: Emit) -> Report:
         """Run one sub-agent with its model when there is a place for it."""
         agent = work.agent
         async with self._room:
@@ -324,15 +324,15 @@ class Conductor:
             return await self._places.run(agent, chosen, emit)
 
     @staticmethod
-    def _routed_task(chosen: Chosen) -> RoutedTask | None:
+    def _routed_task(chosen: ChosenModel) -> RoutedTask | None:
         model = routed(AUTO, chosen.model)
         return None if model is None else RoutedTask(model)
 
-    def _close(self, work: Work) -> None:
+    def _close(self, work: _Work) -> None:
         if self.working.pop(work.agent.name, None) is not None:
             work.purse.settle(work.agent.name, work.agent.used)
 
-    def _start_in_background(self, work: Work) -> None:
+    def _start_in_background(self, work: _Work) -> None:
         async def run() -> None:
             try:
                 report = await self._work(work)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings_of_project
-from ybs.checkpoints.scan import Known, Scanner, Snapshot
+from ybs.checkpoints.scan import KnownPaths, Scanner, Snapshot
 from ybs.checkpoints.states import BULK, State, Take
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
@@ -27,14 +27,14 @@ class Contents(Struct, kw_only=True):
     ignored: set[str]
     bulk: list[str]
     #: What another look at the same folder need not read again.
-    known: Mapping[str, Known] = {}
+    known: Mapping[str, KnownPaths] = {}
 
 
 def look(
     roots: Roots,
     take: Take,
     deadline: Deadline,
-    known: Mapping[str, Known] | None = None,
+    known: Mapping[str, KnownPaths] | None = None,
     above: Ignore | None = None,
 ) -> Contents:
     """Look at all of a project; `take` keeps what its files hold. Raises TooMuch and NoRoom.

@@ -16,7 +16,7 @@ from ybs.core.hooks import CallHook
 from ybs.core.ports import Guard, Model, Tool, Toolbox
 
 
-class Place(Struct, frozen=True):
+class Workplace(Struct, frozen=True):
     """Where an agent works: the project or a copy of it, what looks before and after each change there, and its tools that are not built in."""
 
     environment: ToolEnvironment
@@ -28,7 +28,7 @@ class Place(Struct, frozen=True):
 class Home(Protocol):
     """The main agent, as its sub-agents see it. `own_model` is one that a program has handed in."""
 
-    place: Place
+    place: Workplace
     context: PromptContext
     conversation: Conversation
     call_ids: CallIds
@@ -54,7 +54,7 @@ class Home(Protocol):
         """Take an event of a sub-agent, and the call that started it."""
         ...
 
-    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Place:
+    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Workplace:
         """Return the place of an agent that works in a copy of the project, with `hook` before all others."""
         ...
 

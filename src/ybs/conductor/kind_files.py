@@ -58,7 +58,7 @@ class BadKind(Exception):
     """A file that cannot be used; the text says why."""
 
 
-class Problem(Struct, frozen=True):
+class _Problem(Struct, frozen=True):
     """What is wrong with a file. One that `is_fatal` is not used."""
 
     place: str
@@ -70,7 +70,7 @@ class Kinds(Struct, frozen=True):
     """The kinds there are by name, the built-in ones first, and what is wrong with files."""
 
     by_name: dict[str, Kind]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[_Problem, ...] = ()
 
     @property
     def told(self) -> str:
@@ -93,41 +93,43 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
     Those of plugins are called `PLUGIN:NAME`. Of two with one name the first is used. The person's own take the place of built-in ones;
     a project's do not.
     """
-    problems: list[Problem] = []
+    problems: list[_Problem] = []
     found = dict(_of_settings(loaded, problems))
     for file in _files(loaded, folder, problems):
         place = file.place
         try:
             kind = read_kind(file.data, place, is_own=file.is_own, plugin=file.plugin)
         except BadKind as error:
-            problems.append(Problem(place, str(error)))
+            problems.append(_Problem(place, str(error)))
             continue
-        problems += [Problem(place, remark, is_fatal=False) for remark in remarks_on(file.data)]
+        problems += [_Problem(place, remark, is_fatal=False) for remark in remarks_on(file.data)]
         if kind.name in found:
             problems.append(
-                Problem(place, f"{found[kind.name].place} has the same name, and is used")
+                _Problem(place, f"{found[kind.name].place} has the same name, and is used")
             )
         elif kind.name in BUILT_IN and not file.is_own:
-            problems.append(Problem(place, f"{kind.name} is built in, and that one is used"))
+            problems.append(_Problem(place, f"{kind.name} is built in, and that one is used"))
         else:
             found[kind.name] = kind
     return Kinds({**BUILT_IN, **found}, tuple(problems))
 
 
-def _of_settings(loaded: Loaded, problems: list[Problem]) -> Iterator[tuple[str, Kind]]:
+def _of_settings(loaded: Loaded, problems: list[_Problem]) -> Iterator[tuple[str, Kind]]:
     """Yield the kinds that are other agents. Only the person's own settings name them: `ybs.trust` leaves out those of a project."""
     for name, agent in loaded.config.agents.acp.items():
         place = f"{ACP_PLACE}.{name}"
         if not _NAME.fullmatch(name):
-            problems.append(Problem(place, "its name may have lower-case letters, digits, - and _"))
+            problems.append(
+                _Problem(place, "its name may have lower-case letters, digits, - and _")
+            )
             continue
         try:
             yield name, kind_of(name, agent, place)
         except ConfigError as error:
-            problems.append(Problem(place, str(error)))
+            problems.append(_Problem(place, str(error)))
 
 
-def _files(loaded: Loaded, folder: Path, problems: list[Problem]) -> Iterator[_File]:
+def _files(loaded: Loaded, folder: Path, problems: list[_Problem]) -> Iterator[_File]:
     """Yield the files in the order in which they count. Folders within the folders are for order only."""
     host = loaded.host
     for each in (host.config_folder / "agents", host.home / ".claude/agents"):
@@ -139,11 +141,11 @@ def _files(loaded: Loaded, folder: Path, problems: list[Problem]) -> Iterator[_F
         yield from _read_all(files, host, problems, plugin.name)
 
 
-def _of_project(review: Review | None, folder: Path, problems: list[Problem]) -> Iterator[_File]:
+def _of_project(review: Review | None, folder: Path, problems: list[_Problem]) -> Iterator[_File]:
     for name in PROJECT_AGENTS:
         if review is None or not review.is_trusted:
             if any((folder / name).rglob("*.md")):
-                problems.append(Problem(name, "this project is not trusted"))
+                problems.append(_Problem(name, "this project is not trusted"))
             continue
         for path in review.paths(name):
             if path.endswith(".md") and Path(path).name != _README:
@@ -151,7 +153,7 @@ def _of_project(review: Review | None, folder: Path, problems: list[Problem]) ->
 
 
 def _read_all(
-    files: Iterable[Path], host: Host, problems: list[Problem], plugin: str = ""
+    files: Iterable[Path], host: Host, problems: list[_Problem], plugin: str = ""
 ) -> Iterator[_File]:
     for file in files:
         place = host.short(str(file))
@@ -159,10 +161,10 @@ def _read_all(
             with open_regular(file) as opened:
                 data = opened.read(MOST_BYTES + 1)
         except OSError as error:
-            problems.append(Problem(place, f"it cannot be read: {error.strerror or error}"))
+            problems.append(_Problem(place, f"it cannot be read: {error.strerror or error}"))
             continue
         if len(data) > MOST_BYTES:
-            problems.append(Problem(place, f"it has more than {MOST_BYTES // 1000} kB"))
+            problems.append(_Problem(place, f"it has more than {MOST_BYTES // 1000} kB"))
         else:
             yield _File(place=place, data=data, is_own=not plugin, plugin=plugin)
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.checkpoints.planning import Step, plan
+from ybs.checkpoints.planning import RestoreStep, plan
 from ybs.checkpoints.states import ABSENT, Change, State
 from ybs.conductor.contents import Contents, lies_below, path_in, plain
 from ybs.core.wording import listed, plural
@@ -117,7 +117,7 @@ def steps_to(
     fates: Mapping[str, State],
     found: Mapping[str, State],
     clashes: dict[str, Clash],
-) -> dict[str, Step]:
+) -> dict[str, RestoreStep]:
     """Return what is to be done to bring the project's paths to their fates, by absolute path.
 
     A path that cannot be brought there becomes a clash, and so does what lies below one.
@@ -125,7 +125,7 @@ def steps_to(
     while True:
         spread_clashes(fates, clashes)
         steps = {
-            path_in(roots.folder, path): Step(
+            path_in(roots.folder, path): RestoreStep(
                 expected=found[path], target=_keeping_rights(fate, found[path])
             )
             for path, fate in fates.items()

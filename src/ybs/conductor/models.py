@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
 
 
-class Chosen(Struct, frozen=True):
+class ChosenModel(Struct, frozen=True):
     """A model and its provider's name."""
 
     provider: str
@@ -42,7 +42,7 @@ class Models:
         self._asked: list[ProviderModel] = []
         self._asking = asyncio.Lock()
 
-    async def find(self, name: str, *, is_persons: bool) -> Chosen:
+    async def find(self, name: str, *, is_persons: bool) -> ChosenModel:
         """Return the model of a name: `MODEL`, `PROVIDER` or `PROVIDER/MODEL`; without one the main agent's.
 
         `is_persons`: the person has named it in their own settings or files. One that a model names, or a file of a project, must not
@@ -52,13 +52,13 @@ class Models:
         is_routed = routed(AUTO, main.model) is not None
         if name == AUTO or (is_routed and name in _INHERITED):
             model = self._routed(is_persons=is_persons)
-            return Chosen(model.provider, model)
+            return ChosenModel(model.provider, model)
         if name in _INHERITED:
-            return Chosen(main.provider, main.model)
+            return ChosenModel(main.provider, main.model)
         config = self._environment.config
         provider, model = split(name, config, main.provider)
         if (provider, model) == (main.provider, main.model.name) and not is_routed:
-            return Chosen(main.provider, main.model)
+            return ChosenModel(main.provider, main.model)
         made = self._made.get((provider, model))
         if made is None:
             host = self._environment.host
@@ -73,7 +73,7 @@ class Models:
             if made not in self._asked:
                 self._asked.append(made)
                 await made.detect_window()
-        return Chosen(provider, made)
+        return ChosenModel(provider, made)
 
     async def several(
         self, count: int, features: "Features", *, is_persons: bool

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.contents import Pack
-from ybs.checkpoints.scan import Known
+from ybs.checkpoints.scan import KnownPaths
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.hooks import CallHook
@@ -24,7 +24,7 @@ _Value = TypeVar("_Value")
 LOOK_SECONDS = 30.0
 
 
-class Origin:
+class ParentProject:
     """The project of an `environment`; `hooks` look before and after what changes in it."""
 
     def __init__(self, environment: ToolEnvironment, hooks: Sequence[CallHook]) -> None:
@@ -35,7 +35,7 @@ class Origin:
         self._working = asyncio.Lock()
         self._taking = Lock()  # a merge takes contents while another copy is made
         self._pack: Pack | None = None
-        self._known: Mapping[str, Known] = {}
+        self._known: Mapping[str, KnownPaths] = {}
 
     @property
     def roots(self) -> Roots:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.restore import Restoring
 from ybs.checkpoints.states import Change, State, state_at
-from ybs.conductor.admission import Admission, Named
+from ybs.conductor.admission import Admission, NamedFiles
 from ybs.conductor.contents import look, moved_link, path_in, plain
 from ybs.conductor.copying import Copied
 from ybs.conductor.merging import (
@@ -25,7 +25,7 @@ from ybs.conductor.merging import (
     steps_to,
     with_lines,
 )
-from ybs.conductor.origin import Origin
+from ybs.conductor.origin import ParentProject
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit
 from ybs.core.messages import ToolCall
@@ -45,7 +45,7 @@ class TakingOver:
     """One sub-agent's `changes` on their way into the project; `clashes` are those that stay out, and why."""
 
     def __init__(
-        self, origin: Origin, changes: Sequence[Change], clashes: Mapping[str, Clash]
+        self, origin: ParentProject, changes: Sequence[Change], clashes: Mapping[str, Clash]
     ) -> None:
         self._origin, self._changes, self._refused = origin, changes, clashes
         self.clashes = dict(clashes)
@@ -140,7 +140,7 @@ class Overlay:
     def __init__(
         self,
         agent: str,
-        origin: Origin,
+        origin: ParentProject,
         environment: ToolEnvironment,
         copied: Copied,
         *,
@@ -148,7 +148,7 @@ class Overlay:
     ) -> None:
         self.agent, self.environment = agent, environment
         self._origin, self._copied, self._is_foreign = origin, copied, is_foreign
-        self.hook = Named(environment.roots)
+        self.hook = NamedFiles(environment.roots)
         self._conflicts = Conflicts(origin, environment)
         self.is_closed = False
 
@@ -258,7 +258,7 @@ _USUAL_LINE = 40
 class Conflicts:
     """Keeps what cannot be merged of the copy that `inside` is."""
 
-    def __init__(self, origin: Origin, inside: ToolEnvironment) -> None:
+    def __init__(self, origin: ParentProject, inside: ToolEnvironment) -> None:
         self._origin, self._inside = origin, inside
         #: Whether something is in the copy alone, so that it stays as long as the session.
         self.need_copy = False

@@ -16,9 +16,9 @@ from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet
 from ybs.conductor.budget import Budget, Used
 from ybs.conductor.contents import moved_text
-from ybs.conductor.home import Home, Place
+from ybs.conductor.home import Home, Workplace
 from ybs.conductor.kinds import BUILT_IN, Kind
-from ybs.conductor.models import Chosen
+from ybs.conductor.models import ChosenModel
 from ybs.conductor.result import Progress, Report, problem_of
 from ybs.context.prompt import system_prompt
 from ybs.core.conversation import Conversation
@@ -87,7 +87,9 @@ class SubAgent:
         """Stop its clock, as long as the person is asked."""
         return nullcontext() if self._agent is None else self._agent.paused()
 
-    async def run(self, home: Home, place: Place, chosen: Chosen | None, emit: Emit) -> Report:
+    async def run(
+        self, home: Home, place: Workplace, chosen: ChosenModel | None, emit: Emit
+    ) -> Report:
         """Work until the task is done or the budget ends. Whatever goes wrong is in the report; only cancellation passes."""
         self.started_at = monotonic()
         self._running = asyncio.current_task()
@@ -110,7 +112,9 @@ class SubAgent:
             self._running = None
         return self.report(self._problem())
 
-    async def _work(self, home: Home, place: Place, chosen: Chosen | None, tell: Emit) -> None:
+    async def _work(
+        self, home: Home, place: Workplace, chosen: ChosenModel | None, tell: Emit
+    ) -> None:
         assert chosen is not None  # noqa: S101 - only another agent has none
         own = narrowed(place.environment, self.kind, self.task, self.budget)
         agent = self._agent = self._built(home, replace(place, environment=own), chosen, tell)
@@ -121,7 +125,7 @@ class SubAgent:
             self._agent = None
             await to_its_end(_close(agent, own))
 
-    def _built(self, home: Home, place: Place, chosen: Chosen, tell: Emit) -> BuiltAgent:
+    def _built(self, home: Home, place: Workplace, chosen: ChosenModel, tell: Emit) -> BuiltAgent:
         own = place.environment
         is_short = is_small(own.host, chosen.provider, chosen.model, own.config)
 

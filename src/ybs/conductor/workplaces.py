@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.contents import moved_text
 from ybs.conductor.copying import Copied, Copying
-from ybs.conductor.home import Home, Place
+from ybs.conductor.home import Home, Workplace
 from ybs.conductor.merging import Merged
-from ybs.conductor.models import Chosen
-from ybs.conductor.origin import Origin
+from ybs.conductor.models import ChosenModel
+from ybs.conductor.origin import ParentProject
 from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
@@ -39,7 +39,7 @@ class Workplaces:
         self._changing = asyncio.Lock()
         self._isolation: Isolation | None = None
 
-    async def run(self, agent: SubAgent, chosen: Chosen | None, emit: Emit) -> Report:
+    async def run(self, agent: SubAgent, chosen: ChosenModel | None, emit: Emit) -> Report:
         """Run a sub-agent in the project."""
         async with AsyncExitStack() as stack:
             if agent.kind.may_change:
@@ -47,7 +47,7 @@ class Workplaces:
             return await agent.run(self._home, self._home.place, chosen, emit)
 
     async def run_in_copy(
-        self, agent: SubAgent, chosen: Chosen | None, emit: Emit, call_id: str
+        self, agent: SubAgent, chosen: ChosenModel | None, emit: Emit, call_id: str
     ) -> Report:
         """Run a sub-agent in a copy of the project, and merge what it has changed, unless it was stopped."""
         try:
@@ -71,7 +71,7 @@ class Workplaces:
         return await self._isolation.open(agent.name, is_foreign=agent.kind.acp is not None)
 
     async def run_in(
-        self, overlay: Overlay, agent: SubAgent, chosen: Chosen | None, emit: Emit
+        self, overlay: Overlay, agent: SubAgent, chosen: ChosenModel | None, emit: Emit
     ) -> Report:
         """Run a sub-agent in its copy; nothing is merged."""
         place = self._home.place_in(overlay.environment, overlay.hook)
@@ -124,9 +124,9 @@ _CANNOT = (
 class Isolation:
     """Makes copies of the project that a main agent works in, one for each sub-agent."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Workplace) -> None:
         self._environment = place.environment
-        self._origin = Origin(place.environment, place.hooks)
+        self._origin = ParentProject(place.environment, place.hooks)
         self._overlays: list[Overlay] = []
 
     async def open(self, agent: str, *, is_foreign: bool = False) -> Overlay:

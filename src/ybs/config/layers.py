@@ -43,8 +43,8 @@ from ybs.config.tree import (
     DEFAULT,
     Layer,
     Leaf,
-    Origin,
     Tree,
+    ValueOrigin,
     find,
     flatten,
     is_object,
@@ -110,7 +110,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
     host: Host
     config: Config
-    origins: dict[str, Origin]
+    origins: dict[str, ValueOrigin]
     warnings: tuple[str, ...] = ()
     #: The name of the profile in use; empty for none.
     profile: str = ""
@@ -186,7 +186,7 @@ class _Loading:
             return
         self.own_documents.append(document)
         values = Fitting(document.warn, self.environ).section(document.tree, Config)
-        self._lay(label(values, Origin(layer, document.source)))
+        self._lay(label(values, ValueOrigin(layer, document.source)))
         self.warnings += document.all_warnings()
 
     def _add_project(self, file: Path) -> None:
@@ -238,7 +238,7 @@ class _Loading:
     def _add_from_profile(self, document: SettingsDocument, name: str) -> None:
         view = profile_in(document, name)
         values = Fitting(view.warn, self.environ).section(view.tree, Config)
-        self._lay(label(values, Origin("profile", f"{document.source}: profiles.{name}")))
+        self._lay(label(values, ValueOrigin("profile", f"{document.source}: profiles.{name}")))
         self.warnings += view.all_warnings()
 
     def add_environment(self) -> None:
@@ -247,7 +247,7 @@ class _Loading:
         for variable in variables_of(self.environ):
             path = path_of(variable)
             if path is not None:
-                origin = Origin("environment", variable)
+                origin = ValueOrigin("environment", variable)
                 _add_text(layer, path, self.environ[variable], origin, self._warn, name=variable)
             elif right := meant_by(variable):
                 self.warnings.append(f"{variable}: is not read; use {right}")
@@ -263,7 +263,7 @@ class _Loading:
         layer: Tree = {}
         for key, value in overrides.items():
             if value is not None:
-                origin = Origin("option", "option")
+                origin = ValueOrigin("option", "option")
                 _add_text(layer, split_key(key), value, origin, _refuse, name=key)
         self._lay(layer)
 
@@ -329,7 +329,7 @@ def _add_text(
     layer: Tree,
     path: tuple[str, ...],
     value: Any,
-    origin: Origin,
+    origin: ValueOrigin,
     tell: Callable[[str], None],
     *,
     name: str,

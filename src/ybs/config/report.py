@@ -20,7 +20,7 @@ from ybs.config.document import (
 from ybs.config.key_store import mask
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
-from ybs.config.tree import KeyPath, Layer, Origin, find, flatten, is_list, is_object
+from ybs.config.tree import KeyPath, Layer, ValueOrigin, find, flatten, is_list, is_object
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -38,7 +38,7 @@ class SettingRow(Struct, frozen=True, kw_only=True):
 
     key: str
     value: Any
-    origin: Origin
+    origin: ValueOrigin
 
 
 def show(loaded: Loaded) -> list[SettingRow]:
@@ -216,9 +216,9 @@ def _documents(loaded: Loaded, key: str) -> Iterator[tuple[Layer, _Opened]]:
     origins = [loaded.origins[key]] if key in loaded.origins else []
     origins += list(loaded.origins.values())
     origins += [
-        Origin("system", str(paths.SYSTEM_FILE)),
-        Origin("user", str(loaded.host.user_config_file)),
-        Origin("home", str(loaded.host.home_config_file)),
+        ValueOrigin("system", str(paths.SYSTEM_FILE)),
+        ValueOrigin("user", str(loaded.host.user_config_file)),
+        ValueOrigin("home", str(loaded.host.home_config_file)),
     ]
     for origin in dict.fromkeys(origins):
         if origin.layer not in _IN_FILES:

@@ -12,7 +12,7 @@ from ybs.config.sections import (
     ModelEntry,
     Network,
     NotEmpty,
-    Router,
+    RouterSettings,
     Tokens,
 )
 
@@ -44,7 +44,7 @@ class ToolNeeds(Struct, frozen=True, kw_only=True):
 Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 
 
-class Local(Struct, frozen=True, kw_only=True):
+class LocalSettings(Struct, frozen=True, kw_only=True):
     """Models that run on this machine, in a server that ybs starts."""
 
     server: NotEmpty | None = None
@@ -73,7 +73,7 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class Llm(Struct, frozen=True, kw_only=True):
+class LlmSettings(Struct, frozen=True, kw_only=True):
     """Which model answers, and how it is asked."""
 
     provider: NotEmpty | None = None
@@ -106,7 +106,7 @@ class Llm(Struct, frozen=True, kw_only=True):
         return f"Llm(provider={self.provider!r}, model={self.model!r})"
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class ContextSettings(Struct, frozen=True, kw_only=True):
     """How much the model gets to see."""
 
     max_tokens: Tokens | None = None
@@ -139,7 +139,7 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     """The longest that one turn may take. Unset: no limit."""
 
 
-class Safety(Struct, frozen=True, kw_only=True):
+class SafetySettings(Struct, frozen=True, kw_only=True):
     """What is allowed, what is asked about, and what is refused."""
 
     mode: Mode = "ask"
@@ -177,7 +177,7 @@ class Safety(Struct, frozen=True, kw_only=True):
     """Rules for what is refused in every mode."""
 
 
-class BuiltinTool(Struct, frozen=True, kw_only=True):
+class BuiltinToolSettings(Struct, frozen=True, kw_only=True):
     """One built-in tool."""
 
     enabled: bool = True
@@ -186,7 +186,7 @@ class BuiltinTool(Struct, frozen=True, kw_only=True):
     """How long a call may take. Unset: as shipped."""
 
 
-class ExternalTool(Struct, frozen=True, kw_only=True):
+class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     """A program of yours that the model may call."""
 
     name: Annotated[str, Meta(min_length=1)]
@@ -211,12 +211,12 @@ class ExternalTool(Struct, frozen=True, kw_only=True):
     """Offer the tool to the model."""
 
 
-class Tools(Struct, frozen=True, kw_only=True):
+class ToolsSettings(Struct, frozen=True, kw_only=True):
     """The tools that the model gets."""
 
-    builtin: dict[str, BuiltinTool] = {}
+    builtin: dict[str, BuiltinToolSettings] = {}
     """Built-in tools, by name."""
-    external: tuple[ExternalTool, ...] = ()
+    external: tuple[ExternalToolSettings, ...] = ()
     """Programs of yours, as tools."""
     search_paths: tuple[str, ...] = (
         "~/.config/ybs/tools",
@@ -227,7 +227,7 @@ class Tools(Struct, frozen=True, kw_only=True):
     """Folders in which tools are looked for; those of a project once it is trusted."""
 
 
-class Skills(Struct, frozen=True, kw_only=True):
+class SkillsSettings(Struct, frozen=True, kw_only=True):
     """The skills that the model gets."""
 
     search_paths: tuple[str, ...] = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
@@ -236,7 +236,7 @@ class Skills(Struct, frozen=True, kw_only=True):
     """The names of the skills to use; with none, all."""
 
 
-class Git(Struct, frozen=True, kw_only=True):
+class GitSettings(Struct, frozen=True, kw_only=True):
     """What ybs does with git by itself."""
 
     auto_commit: bool = True
@@ -245,7 +245,7 @@ class Git(Struct, frozen=True, kw_only=True):
     """What such a commit's title begins with."""
 
 
-class Ui(Struct, frozen=True, kw_only=True):
+class UiSettings(Struct, frozen=True, kw_only=True):
     """What the terminal shows."""
 
     color: bool = True
@@ -270,7 +270,7 @@ class Ui(Struct, frozen=True, kw_only=True):
     """Whole sentences, no colour, nothing that moves."""
 
 
-class SessionStore(Struct, frozen=True, kw_only=True):
+class SessionStoreSettings(Struct, frozen=True, kw_only=True):
     """Where sessions are kept, and for how long."""
 
     storage_path: Annotated[str, Meta(min_length=1)] = "~/.config/ybs/sessions"
@@ -283,7 +283,7 @@ class SessionStore(Struct, frozen=True, kw_only=True):
     """Delete what is older. 0 keeps it for ever."""
 
 
-class Serve(Struct, frozen=True, kw_only=True):
+class ServeSettings(Struct, frozen=True, kw_only=True):
     """The server of `ybs serve`, which `ybs attach` and `ybs --background` start where none runs."""
 
     keep_minutes: Minutes | None = 30.0
@@ -291,7 +291,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     long. `null`: never. A question that waits for you counts as work."""
 
 
-class Incognito(Struct, frozen=True, kw_only=True):
+class IncognitoSettings(Struct, frozen=True, kw_only=True):
     """Sessions of which nothing is written down."""
 
     enabled: bool = False
@@ -300,7 +300,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
     """In incognito, use only models that run on this machine."""
 
 
-class Firewall(Struct, frozen=True, kw_only=True):
+class FirewallSettings(Struct, frozen=True, kw_only=True):
     """What is taken for a secret on its way to a model."""
 
     sensitivity: Literal["low", "normal", "high"] = "normal"
@@ -310,7 +310,7 @@ class Firewall(Struct, frozen=True, kw_only=True):
     """What is not a secret: the SHA-256 of a value, or a regular expression that matches all of it."""
 
 
-class Learning(Struct, frozen=True, kw_only=True):
+class LearningSettings(Struct, frozen=True, kw_only=True):
     """Whether ybs notices what is asked for again and again. All of it stays on this machine, and no model is asked."""
 
     enabled: bool = True
@@ -328,7 +328,7 @@ class Clone(Struct, frozen=True, forbid_unknown_fields=True):
     """What `git clone` takes."""
 
 
-class Gateway(Struct, frozen=True, kw_only=True):
+class GatewaySettings(Struct, frozen=True, kw_only=True):
     """Chats, of `ybs gateway`. A project's settings have no say in it."""
 
     channels: dict[str, Section] = {}
@@ -360,23 +360,23 @@ class Config(Struct, frozen=True, kw_only=True):
 
     version: str = "1.0"
     """The version of this format."""
-    llm: Llm = Llm()
-    local: Local = Local()
+    llm: LlmSettings = LlmSettings()
+    local: LocalSettings = LocalSettings()
     network: Network = Network()
-    context: Context = Context()
+    context: ContextSettings = ContextSettings()
     agent: AgentLimits = AgentLimits()
     agents: Agents = Agents()
-    safety: Safety = Safety()
-    tools: Tools = Tools()
-    skills: Skills = Skills()
-    git: Git = Git()
-    ui: Ui = Ui()
-    session: SessionStore = SessionStore()
-    serve: Serve = Serve()
-    incognito: Incognito = Incognito()
-    firewall: Firewall = Firewall()
-    learning: Learning = Learning()
-    gateway: Gateway = Gateway()
+    safety: SafetySettings = SafetySettings()
+    tools: ToolsSettings = ToolsSettings()
+    skills: SkillsSettings = SkillsSettings()
+    git: GitSettings = GitSettings()
+    ui: UiSettings = UiSettings()
+    session: SessionStoreSettings = SessionStoreSettings()
+    serve: ServeSettings = ServeSettings()
+    incognito: IncognitoSettings = IncognitoSettings()
+    firewall: FirewallSettings = FirewallSettings()
+    learning: LearningSettings = LearningSettings()
+    gateway: GatewaySettings = GatewaySettings()
     providers: dict[str, Endpoint] = {}
     """Providers of your own, by name."""
     cli_agents: dict[str, CliAgent] = {}
@@ -385,7 +385,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """What you state of models, by name: `MODEL`, or `PROVIDER/MODEL` for one provider's."""
     profiles: Section = {}
     """Named sets of settings, one of which a start may choose."""
-    router: Router = Router()
+    router: RouterSettings = RouterSettings()
     mcpServers: Section = {}
     """MCP servers, by name."""
     hooks: Section = {}

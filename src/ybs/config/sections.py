@@ -121,7 +121,7 @@ class PoolLimits(Struct, frozen=True, kw_only=True):
     """US dollars within one day (UTC). Unset: no limit."""
 
 
-class Cascade(Struct, frozen=True, kw_only=True):
+class CascadeSettings(Struct, frozen=True, kw_only=True):
     """What is done where the cheap model's work does not pass a check: a stronger one goes on."""
 
     check: str = ""
@@ -136,7 +136,7 @@ class Cascade(Struct, frozen=True, kw_only=True):
     times this is more than its price."""
 
 
-class Router(Struct, frozen=True, kw_only=True):
+class RouterSettings(Struct, frozen=True, kw_only=True):
     """How a model is picked for each turn. `/model auto` and `--model auto` ask for it."""
 
     enabled: bool = False
@@ -152,7 +152,7 @@ class Router(Struct, frozen=True, kw_only=True):
     machine; where it fails or takes over 2 seconds, the words decide. Empty: the words decide."""
     pools: dict[str, PoolLimits] = {}
     """What models may use together, by the name of the provider or of your own."""
-    cascade: Cascade = Cascade()
+    cascade: CascadeSettings = CascadeSettings()
     seed: int | None = None
     """Makes choices repeatable. Unset: every session draws its own."""
 

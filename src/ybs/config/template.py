@@ -31,7 +31,7 @@ class Argument(Struct, frozen=True):
     source: str
 
 
-class Command(Struct, frozen=True):
+class TemplateCommand(Struct, frozen=True):
     """A shell command, of which the output is put in its place."""
 
     parts: tuple[str | Argument, ...]
@@ -42,10 +42,10 @@ class Command(Struct, frozen=True):
         return "".join(each if isinstance(each, str) else each.source for each in self.parts)
 
 
-Piece: TypeAlias = str | Argument | Command
+Piece: TypeAlias = str | Argument | TemplateCommand
 
 
-class Arguments:
+class TemplateArguments:
     """What the person gave with a command, by the places that its template names.
 
     `$ARGUMENTS` is all of it, `$ARGUMENTS[0]` its first word. `$1` is the first word too, or the second one where
@@ -76,7 +76,7 @@ def parse(text: str) -> tuple[Piece, ...]:
         command = (found["block"] if found["inline"] is None else found["inline"]).strip()
         pieces += _with_arguments(text[at : found.start()])
         if command:
-            pieces.append(Command(tuple(_with_arguments(command))))
+            pieces.append(TemplateCommand(tuple(_with_arguments(command))))
         at = found.end()
     return (*pieces, *_with_arguments(text[at:]))
 
@@ -91,7 +91,7 @@ def body_of(text: str) -> str:
 
 def commands_in(text: str) -> list[str]:
     """Return the shell commands that a template runs, as they stand in it."""
-    return [each.source for each in parse(body_of(text)) if isinstance(each, Command)]
+    return [each.source for each in parse(body_of(text)) if isinstance(each, TemplateCommand)]
 
 
 def arguments_in(pieces: Sequence[Piece]) -> Iterator[Argument]:
@@ -99,7 +99,7 @@ def arguments_in(pieces: Sequence[Piece]) -> Iterator[Argument]:
     for piece in pieces:
         if isinstance(piece, Argument):
             yield piece
-        elif isinstance(piece, Command):
+        elif isinstance(piece, TemplateCommand):
             yield from (each for each in piece.parts if isinstance(each, Argument))
 
 

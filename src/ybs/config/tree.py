@@ -18,14 +18,14 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 DEEPEST = 40
 
 
-class Origin(Struct, frozen=True):
+class ValueOrigin(Struct, frozen=True):
     """Where a value came from: the layer, and the file, variable or option in it."""
 
     layer: Layer
     source: str = ""
 
 
-DEFAULT = Origin("default")
+DEFAULT = ValueOrigin("default")
 
 
 class Leaf:
@@ -33,7 +33,7 @@ class Leaf:
 
     __slots__ = ("origin", "value")
 
-    def __init__(self, value: Any, origin: Origin) -> None:
+    def __init__(self, value: Any, origin: ValueOrigin) -> None:
         self.value, self.origin = value, origin
 
 
@@ -51,7 +51,7 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def label(values: Mapping[str, Any], origin: Origin) -> Tree:
+def label(values: Mapping[str, Any], origin: ValueOrigin) -> Tree:
     """Make a tree of plain values, all of one origin."""
     return {
         name: label(value, origin) if is_object(value) else Leaf(value, origin)

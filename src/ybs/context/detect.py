@@ -35,7 +35,7 @@ _NAMES: Final = {
 Commands = dict[str, str]
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class _Kind(Struct, frozen=True, kw_only=True):
     """A language and the tool that its project is managed with, which the members of a workspace share."""
 
     name: str
@@ -134,7 +134,7 @@ class Part(Struct, frozen=True, kw_only=True):
     """
 
     folder: str = ""
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[_Kind, ...] = ()
     commands: dict[str, tuple[str, ...]] = {}
 
     def told(self, verbs: Sequence[str]) -> str:
@@ -285,7 +285,7 @@ def _run_by(folder: _Folder) -> Commands:
     return found
 
 
-def _tabled(folder: _Folder) -> Iterator[Kind]:
+def _tabled(folder: _Folder) -> Iterator[_Kind]:
     """Yield the kinds that a file shows; of two tools for one language the first."""
     names = set[str]()
     for row in _ROWS:
@@ -307,10 +307,10 @@ def _tabled(folder: _Folder) -> Iterator[Kind]:
             commands = {}  # from the folder of a workspace `./...` reaches no module
         elif row.name == "PHP" and (package := _package_of(folder.text("composer.json"))):
             commands |= _picked(package.scripts, lambda name: f"composer {name}")
-        yield Kind(name=row.name, tool=row.tool, commands=commands, is_workspace=is_workspace)
+        yield _Kind(name=row.name, tool=row.tool, commands=commands, is_workspace=is_workspace)
 
 
-def _python(folder: _Folder) -> Kind | None:
+def _python(folder: _Folder) -> _Kind | None:
     if not any(map(folder.has, _SETTINGS)):
         return None
     text = folder.text("pyproject.toml")
@@ -329,7 +329,7 @@ def _python(folder: _Folder) -> Kind | None:
         if name in said or folder.has(f"{name}.toml") or folder.has(f"{name}.ini"):
             commands.setdefault(verb, f"{run}{command}")
     is_workspace = "[tool.uv.workspace]" in text
-    return Kind(name="Python", tool=tool or "pip", commands=commands, is_workspace=is_workspace)
+    return _Kind(name="Python", tool=tool or "pip", commands=commands, is_workspace=is_workspace)
 
 
 class _Package(msgspec.Struct, rename="camel"):
@@ -349,7 +349,7 @@ def _package_of(text: str) -> _Package | None:
         return None
 
 
-def _node(folder: _Folder) -> Kind | None:
+def _node(folder: _Folder) -> _Kind | None:
     if (package := _package_of(folder.text("package.json"))) is None:
         return None
     named = package.package_manager.partition("@")[0]
@@ -364,7 +364,7 @@ def _node(folder: _Folder) -> Kind | None:
     is_typed |= "typescript" in package.dependencies or "typescript" in package.dev_dependencies
     is_workspace = bool(package.workspaces) or is_of_pnpm
     name = "TypeScript" if is_typed else "JavaScript"
-    return Kind(name=name, tool=tool, commands=commands, is_workspace=is_workspace)
+    return _Kind(name=name, tool=tool, commands=commands, is_workspace=is_workspace)
 
 
 def _script(tool: str, name: str) -> str:

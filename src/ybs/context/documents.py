@@ -130,7 +130,7 @@ class _Reader:
 
         try:
             return preferences_in(texts.decoded(beginning.data), is_whole=beginning.is_whole)
-        except Unfit as error:
+        except _Unfit as error:
             self._tell(f"{source} is not used: {error}.")
             return ""
 
@@ -186,7 +186,7 @@ def _section(found: _Found, tokens: int, *, keeps_end: bool) -> Section:
 _Plain: TypeAlias = str | int | float | bool | None
 
 
-class Unfit(ConfigError):
+class _Unfit(ConfigError):
     """The file holds no preferences; the text says why."""
 
 
@@ -195,15 +195,15 @@ def preferences_in(text: str, *, is_whole: bool) -> str:
     if not text.strip():
         return ""
     if not is_whole:
-        raise Unfit("it is too large")
+        raise _Unfit("it is too large")
     try:
         values = msgspec.json.decode(text, type=dict[str, _Plain | list[_Plain]])
     except msgspec.ValidationError as error:
-        raise Unfit(
+        raise _Unfit(
             "it must be a JSON object of texts, numbers, true, false and lists of them"
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Unfit(f"it is not valid JSON ({error})") from error
+        raise _Unfit(f"it is not valid JSON ({error})") from error
     return legible("\n".join(f"{_line(name)}: {_shown(value)}" for name, value in values.items()))
 
 

@@ -12,7 +12,7 @@ from ybs.context.document_places import read_in_project, top_of
 from ybs.core.errors import YbsError
 
 if TYPE_CHECKING:
-    from ybs.security.paths.opening import Place
+    from ybs.security.paths.opening import OpenEntry
 
 FOCUS_FILE = ".ybs/FOCUS.md"
 LONGEST_FOCUS = 1_000  # characters
@@ -70,7 +70,7 @@ def _keep_untracked(file: Path) -> None:
 
 
 @contextmanager
-def _place(folder: Path, *, makes: bool) -> "Generator[Place]":
+def _place(folder: Path, *, makes: bool) -> "Generator[OpenEntry]":
     """Hold `.ybs` open; a link in its place is not followed. Raises YbsError, FileNotFoundError where it may be missing."""
     from ybs.security.paths.opening import held  # rarely needed
 

@@ -12,7 +12,7 @@ from ybs.config.tree import is_object
 MOST_BYTES: Final = 32_000_000
 
 
-class Lines:
+class LineReader:
     """Cuts what comes in into lines. Of one that is too long nothing is kept."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:

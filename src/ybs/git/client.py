@@ -40,7 +40,7 @@ from ybs.security.paths.repository import (
     has_attributes,
 )
 from ybs.security.sandbox.confined import cannot_be_had, launches, takes_scripts
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
@@ -51,7 +51,7 @@ _MOST_ERROR_CHARS = 2000
 _PERSONAL = r"^(user\.(name|email)|core\.(excludesfile|hookspath)|commit\.gpgsign)$"
 
 
-class Change(Struct, frozen=True):
+class StatusLine(Struct, frozen=True):
     """One line of a status: the two letters of git (index, work tree), and the path."""
 
     letters: str
@@ -129,11 +129,11 @@ class Git:
         except GitError:
             return ""
 
-    async def look(self, *paths: str) -> tuple[str, list[Change]]:
+    async def look(self, *paths: str) -> tuple[str, list[StatusLine]]:
         """Return what git says of the branch, and what differs; a file of another name is one gone and one new."""
         words = ("--porcelain=v1", "-z", "--branch", "--no-renames", "--untracked-files=all")
         rows = _text(await self.run("status", *words, "--", *paths)).split("\0")
-        branch, *changes = (Change(row[:2], row[3:]) for row in rows if row)
+        branch, *changes = (StatusLine(row[:2], row[3:]) for row in rows if row)
         return branch.path, changes
 
     async def add(self, *paths: str) -> None:
@@ -337,7 +337,7 @@ class Git:
         words: Sequence[str],
         environ: Mapping[str, str],
         stdin: bytes | None,
-        view: View | None,
+        view: SandboxView | None,
         *,
         script: str = "",
     ) -> bytes:

@@ -35,7 +35,7 @@ _MOST_STATUS = 50_000  # characters that one variable of a process holds anywher
 Named: TypeAlias = Mapping[str, str | Path]
 
 
-class Seen(Struct, frozen=True):
+class WorkTreeStatus(Struct, frozen=True):
     """A look at the work tree: the letters of each path that differs, and why nothing can be committed.
 
     `shared` are paths that somebody else has changed since, `made` are files that commands made, `branch` is what git says of the branch.
@@ -48,24 +48,24 @@ class Seen(Struct, frozen=True):
     branch: str = ""
 
 
-async def look(git: "Git") -> Seen:
+async def look(git: "Git") -> WorkTreeStatus:
     """Look at the work tree, with one run of git where all is well."""
     try:
         branch, rows = await git.look()
         is_bare = await git.is_bare()
         what = under_way(git.repository())
     except GitError as error:
-        return Seen({}, str(error))
+        return WorkTreeStatus({}, str(error))
     changes = {row.path: row.letters for row in rows}
     if is_bare:
-        return Seen({})
+        return WorkTreeStatus({})
     if what:
-        return Seen(changes, f"{what} is under way")
+        return WorkTreeStatus(changes, f"{what} is under way")
     if branch == "HEAD (no branch)":
-        return Seen(changes, "HEAD is on no branch")
+        return WorkTreeStatus(changes, "HEAD is on no branch")
     if has_conflicts(changes.values()):
-        return Seen(changes, "there are conflicts")
-    return Seen(changes, branch=branch)
+        return WorkTreeStatus(changes, "there are conflicts")
+    return WorkTreeStatus(changes, branch=branch)
 
 
 def has_conflicts(letters: Iterable[str]) -> bool:
@@ -100,7 +100,7 @@ def is_as_head(git: "Git", letters: Mapping[str, str]) -> bool:
     return not has_submodules and all(each[0] in " ?" for each in letters.values())
 
 
-async def status_after(git: "Git", before: Seen, names: Sequence[str]) -> str:
+async def status_after(git: "Git", before: WorkTreeStatus, names: Sequence[str]) -> str:
     """Return what git says where these files alone were edited since, and may be committed; empty where that is not certain."""
     from ybs.security.paths.repository import elsewhere
 
@@ -127,7 +127,7 @@ async def sorted_out(
     git: "Git",
     names: Sequence[str],
     changed: Sequence[str],
-    before: Seen,
+    before: WorkTreeStatus,
     letters: Mapping[str, str],
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return which files may be committed, and those that may not with the reason."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.schema import Git as Settings
+from ybs.config.schema import GitSettings as Settings
 from ybs.core.wording import listed
 from ybs.git.client import Git
 from ybs.git.committable import (
     MADE,
     Named,
-    Seen,
+    WorkTreeStatus,
     is_as_head,
     is_build_product,
     look,
@@ -92,7 +92,7 @@ class Committer:
         # One that a command makes later on may still be open to a job of it, while git trusts it.
         self._was_there = is_in_repository(folder)
         self._git: Git | None = None
-        self._before: Seen | None = None
+        self._before: WorkTreeStatus | None = None
         self._beginning = Lock()
         self._has_begun = False  # this turn; where there can be no commit, nothing was noted
         self._has_committed = False
@@ -192,7 +192,7 @@ class Committer:
         return git if owners == {os.getuid()} and not is_of_home else None
 
     async def _commit_edits(
-        self, git: Git, before: Seen, paths: Named, describe: Describe
+        self, git: Git, before: WorkTreeStatus, paths: Named, describe: Describe
     ) -> Commit | None:
         """Commit in one run of git, where nothing else has changed since the turn began; None where it may have."""
         names = list(paths)
@@ -206,7 +206,7 @@ class Committer:
     async def _commit(
         self,
         git: Git,
-        before: Seen,
+        before: WorkTreeStatus,
         paths: Named,
         describe: Describe,
         hooks: Sequence[Path],

@@ -13,10 +13,10 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 
 #: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
-Asked: TypeAlias = "Callable[[Wish], Awaitable[bool | None]]"
+Asked: TypeAlias = "Callable[[CommitWish], Awaitable[bool | None]]"
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class _Answer(Struct, frozen=True, kw_only=True):
     """The person's answer for one repository, whose git folder it names."""
 
     repository: str
@@ -25,7 +25,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     version: int = 1
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class CommitWish(Struct, frozen=True, kw_only=True):
     """What the person is asked: to commit in a repository, and to have these hooks run before each commit."""
 
     repository: Path
@@ -59,7 +59,7 @@ class Consent:
     async def given(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
         """Return whether the person wants commits there, asked where that is not known yet."""
         if not self.is_known(repository) and self._may_ask:
-            await self._asked(Wish(repository=repository, hooks=hooks), digest)
+            await self._asked(CommitWish(repository=repository, hooks=hooks), digest)
         return self._known(repository)
 
     async def given_to_hooks(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
@@ -69,7 +69,7 @@ class Consent:
             return True
         if not self._may_ask:
             return False
-        await self._asked(Wish(repository=repository, hooks=hooks, are_new=True), digest)
+        await self._asked(CommitWish(repository=repository, hooks=hooks, are_new=True), digest)
         answer = recall(self.host, repository)
         return answer is not None and answer.hooks == digest
 
@@ -88,7 +88,7 @@ class Consent:
     def _may_ask(self) -> bool:
         return self._ask is not None and not self._was_asked
 
-    async def _asked(self, wish: Wish, digest: str) -> None:
+    async def _asked(self, wish: CommitWish, digest: str) -> None:
         assert self._ask is not None  # noqa: S101 - whoever calls has looked
         self._was_asked = True
         said = await self._ask(wish)
@@ -99,11 +99,11 @@ class Consent:
         keep(self.host, wish.repository, may_commit=said or wish.are_new, hooks=hooks)
 
 
-def recall(host: Host, repository: Path) -> Answer | None:
+def recall(host: Host, repository: Path) -> _Answer | None:
     """Return what the person said of a repository, given its git folder; None where nothing, or it is of no use."""
     try:
         data = private_file.read(_file(host, repository))
-        answer = msgspec.json.decode(data, type=Answer) if data is not None else None
+        answer = msgspec.json.decode(data, type=_Answer) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.
@@ -112,7 +112,7 @@ def recall(host: Host, repository: Path) -> Answer | None:
 
 def keep(host: Host, repository: Path, *, may_commit: bool, hooks: str = "") -> None:
     """Keep the person's answer. Raises ConfigError and OSError."""
-    answer = Answer(repository=str(repository), may_commit=may_commit, hooks=hooks)
+    answer = _Answer(repository=str(repository), may_commit=may_commit, hooks=hooks)
     private_file.replace(_file(host, repository), msgspec.json.encode(answer))
 
 
@@ -121,13 +121,13 @@ def forget(host: Host, repository: Path) -> bool:
     return private_file.remove(_file(host, repository))
 
 
-def answers(host: Host) -> list[Answer]:
+def answers(host: Host) -> list[_Answer]:
     """Return all answers, in the order of their repositories."""
-    found: list[Answer] = []
+    found: list[_Answer] = []
     for path in (host.state_folder / "commits").glob("*.json"):
         try:
             data = private_file.read(path)
-            found += [msgspec.json.decode(data, type=Answer)] if data is not None else []
+            found += [msgspec.json.decode(data, type=_Answer)] if data is not None else []
         except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
             continue
     return sorted(found, key=lambda answer: answer.repository)

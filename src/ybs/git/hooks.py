@@ -28,7 +28,7 @@ _MOST_BYTES = 1_000_000
 CONFINED = "It ran in the sandbox: no network, an empty home folder, the project read-only."
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class HookRun(Struct, frozen=True, kw_only=True):
     """How a shell command in the sandbox ended; `exit_code` is None where its time was over."""
 
     exit_code: int | None
@@ -37,7 +37,7 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 
 #: Runs a shell command in the sandbox with the project read-only. Raises ToolError where it cannot be run.
-RunScript: TypeAlias = Callable[[str], Awaitable[Ran]]
+RunScript: TypeAlias = Callable[[str], Awaitable[HookRun]]
 
 
 class HookFailed(Exception):
@@ -110,7 +110,7 @@ def _script(hook: Path, top: Path, index: str, message: str) -> str:
     )
 
 
-def _failure(hook: Path, ran: Ran) -> str:
+def _failure(hook: Path, ran: HookRun) -> str:
     how = "took too long" if ran.exit_code is None else f"failed (exit code {ran.exit_code})"
     printed = f"{ran.stdout}\n{ran.stderr}".strip().splitlines()
     shown = [f"  {line}" for line in printed[-_MOST_LINES:]]

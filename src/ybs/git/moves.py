@@ -14,13 +14,13 @@ from msgspec import Struct
 from ybs.core.errors import Refused
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
-from ybs.security.paths.opening import Place, held
+from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.repository import Repository, under_way
 
 _REPOSITORY = "160000"  # the mode of a repository within this one
 
 
-class Side(Struct, frozen=True):
+class TreeSide(Struct, frozen=True):
     """A file of a tree: its mode (0 where there is none) and its content's name."""
 
     mode: str
@@ -38,19 +38,21 @@ def is_on_branch(repository: Repository) -> bool:
     return head.startswith(b"ref: refs/heads/")
 
 
-async def differences(git: Git, old: str, new: str, *paths: str) -> dict[str, tuple[Side, Side]]:
+async def differences(
+    git: Git, old: str, new: str, *paths: str
+) -> dict[str, tuple[TreeSide, TreeSide]]:
     """Return the files that differ between two trees, with both their sides."""
     words = ("--raw", "-z", "--no-renames", "--no-abbrev")
     printed = os.fsdecode(await git.run("diff", *words, old, new, "--", *paths))
     fields = printed.split("\0")
-    found: dict[str, tuple[Side, Side]] = {}
+    found: dict[str, tuple[TreeSide, TreeSide]] = {}
     for facts, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old_content, new_content, _ = facts.removeprefix(":").split(" ")
-        found[path] = (Side(old_mode, old_content), Side(new_mode, new_content))
+        found[path] = (TreeSide(old_mode, old_content), TreeSide(new_mode, new_content))
     return found
 
 
-async def set_entries(git: Git, entries: dict[str, Side]) -> None:
+async def set_entries(git: Git, entries: dict[str, TreeSide]) -> None:
     """Put files as a tree has them into the index; those that it has not go out first."""
     ordered = sorted(entries.items(), key=lambda row: row[1].is_there)
     lines = (f"{side.mode} {side.content}\t{path}\0" for path, side in ordered)
@@ -62,11 +64,11 @@ async def restore(git: Git, paths: list[str]) -> None:
     """Put files, in the work tree and in the index, back to the last commit. Raises GitError."""
     await git.refuse_unfit(paths)
     printed = await git.run("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *paths)
-    entries: dict[str, Side] = {}
+    entries: dict[str, TreeSide] = {}
     for line in filter(None, os.fsdecode(printed).split("\0")):
         facts, _, path = line.partition("\t")
         mode, _, content = facts.split(" ")
-        entries[path] = Side(mode, content)
+        entries[path] = TreeSide(mode, content)
     for path in paths:
         if path not in entries or entries[path].mode == _REPOSITORY:
             raise GitError(f"{path!r} is not a file of the last commit")
@@ -88,7 +90,7 @@ async def make_branch(git: Git, name: str) -> None:
     await _go_to(git, name)
 
 
-async def switch_branch(git: Git, name: str, changed: dict[str, tuple[Side, Side]]) -> None:
+async def switch_branch(git: Git, name: str, changed: dict[str, tuple[TreeSide, TreeSide]]) -> None:
     """Put the files as another branch has them, and go on on it; `changed` is what differs from HEAD there.
 
     Changes that are not committed go along. Raises GitError, with nothing changed, where one would be overwritten.
@@ -125,7 +127,7 @@ async def _refresh(git: Git) -> None:
         await git.run("update-index", "-q", "--refresh")
 
 
-def _refuse_in_the_way(top: Path, changed: Mapping[str, tuple[Side, Side]]) -> None:
+def _refuse_in_the_way(top: Path, changed: Mapping[str, tuple[TreeSide, TreeSide]]) -> None:
     """Refuse to overwrite a file that git ignores: it would not mind."""
     for path, (here, there) in changed.items():
         if there.is_there and not here.is_there and os.path.lexists(top / path):
@@ -193,7 +195,7 @@ def _change(top: Path, made: Path, names: Iterable[str], gone: Iterable[str]) ->
             _move(source, place)
 
 
-def _move(source: Place, place: Place) -> None:
+def _move(source: OpenEntry, place: OpenEntry) -> None:
     """Give what git made the other's place, in one step. Raises OSError."""
     with suppress(OSError):  # a folder in its place goes if it is empty
         os.rmdir(place.name, dir_fd=place.folder)
@@ -205,7 +207,7 @@ def _move(source: Place, place: Place) -> None:
         _copy(source, place)
 
 
-def _copy(source: Place, place: Place) -> None:
+def _copy(source: OpenEntry, place: OpenEntry) -> None:
     """Do it where the git folder lies on another disk."""
     fresh = place.beside(f".ybs-{os.urandom(8).hex()}.tmp")
     try:

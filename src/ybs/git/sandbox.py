@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ybs.git.hardening import LOOKS_AT_FILES, WRITE
 from ybs.security.paths.repository import Repository
 from ybs.security.sandbox.places import lies_in
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
@@ -31,7 +31,7 @@ class GitSandbox:
 
     def view(
         self, repository: Repository, folder: Path, command: str, also: Sequence[str] = ()
-    ) -> View | None:
+    ) -> SandboxView | None:
         """Return what a command of git sees, started for a folder; `also` are more files. None: all that there is.
 
         Of the work tree that is what tools may work in: only those folders, without blocked paths, and the lists of
@@ -44,7 +44,7 @@ class GitSandbox:
         shown: list[str] = []
         if command in LOOKS_AT_FILES:
             shown = [path for root in self._folders(folder) for path in _shown(root, top)]
-        return View(
+        return SandboxView(
             folder=top,
             git_folders=tuple(
                 path

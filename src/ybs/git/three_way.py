@@ -7,7 +7,7 @@ from pathlib import Path
 from ybs.git.client import Git
 from ybs.git.hardening import GitError, environment
 from ybs.security.sandbox.child import Failed
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 _NAMES = ("ours", "base", "theirs")
 #: It counts the conflicts, up to here; beyond it something went wrong, such as a file that is not text.
@@ -28,7 +28,11 @@ async def merged_text(
     `folder` is an empty one of our own, for the three files. Raises GitError where it is not text or there is no git, and OSError.
     """
     files = [folder / name for name in _NAMES]
-    view = View(folder=str(folder), git_folders=(), shown=(str(folder),)) if has_sandbox else None
+    view = (
+        SandboxView(folder=str(folder), git_folders=(), shown=(str(folder),))
+        if has_sandbox
+        else None
+    )
     try:
         for file, data in zip(files, (ours, base, theirs), strict=True):
             file.write_bytes(data)

@@ -22,7 +22,7 @@ _FAR_ENOUGH = 50  # commits that are looked through for one of ybs's
 _NAME = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-class Known(Struct, frozen=True):
+class _Known(Struct, frozen=True):
     """A commit among the latest: its tree, its first parent (empty: none) and that one's tree, its title."""
 
     name: str
@@ -79,11 +79,11 @@ def _can_move(git: Git, commit: str) -> bool:
     return is_name and not under_way(repository) and is_on_branch(repository)
 
 
-def _revert_of(commit: Known) -> str:
+def _revert_of(commit: _Known) -> str:
     return f'Revert "{commit.title}"'
 
 
-async def _latest(git: Git, start: str = "HEAD", *, count: int = _FAR_ENOUGH) -> Sequence[Known]:
+async def _latest(git: Git, start: str = "HEAD", *, count: int = _FAR_ENOUGH) -> Sequence[_Known]:
     """Return the latest commits of one line, the newest first."""
     words = ("--first-parent", "-n", str(count + 1), "--format=%H %T %P%x09%s")
     printed = await git.run("log", *words, start)
@@ -94,7 +94,7 @@ async def _latest(git: Git, start: str = "HEAD", *, count: int = _FAR_ENOUGH) ->
         rows.append((name, tree, parent, title))
     trees = [*(tree for _, tree, _, _ in rows[1:]), ""]
     known = [
-        Known(name, tree, parent, older if parent else _EMPTY_TREE[len(name)], title)
+        _Known(name, tree, parent, older if parent else _EMPTY_TREE[len(name)], title)
         for (name, tree, parent, title), older in zip(rows, trees, strict=True)
     ]
     return known[:count]
@@ -105,13 +105,13 @@ async def _is_on_remote(git: Git, commit: str) -> bool:
     return bool((await git.run("branch", "--remotes", "--contains", commit)).strip())
 
 
-async def _move(git: Git, head: Known, name: str, tree: str, word: str) -> None:
+async def _move(git: Git, head: _Known, name: str, tree: str, word: str) -> None:
     """Have the branch and the index be at another commit; both are as they were where that fails half-way."""
     await _put_into_index(git, head.tree, tree)
     await git.run("update-ref", "--create-reflog", "-m", f"ybs: {word}", "HEAD", name, head.name)
 
 
-async def _add(git: Git, head: Known, tree: str, message: str) -> None:
+async def _add(git: Git, head: _Known, tree: str, message: str) -> None:
     words = ("commit-tree", "-p", head.name, tree)
     name = (await git.run(*words, stdin=message.encode(errors="replace"))).decode().strip()
     await _put_into_index(git, head.tree, tree)

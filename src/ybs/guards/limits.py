@@ -58,7 +58,7 @@ class Limits(Guard):
             turn.emit(Noticed(level="warning", text=text))
 
 
-class Deadline(Guard):
+class TurnDeadline(Guard):
     """The moment at which a turn must be over. It waits while the person is asked; between turns there is none.
 
     As a guard it ends a turn before another request is sent, whose answer nobody would read.
@@ -127,7 +127,7 @@ class Deadline(Guard):
 class TimedModel(ModelWrapper):
     """A Model that is cut off when the turn's time is up."""
 
-    def __init__(self, model: Model, deadline: Deadline) -> None:
+    def __init__(self, model: Model, deadline: TurnDeadline) -> None:
         super().__init__(model)
         self._deadline = deadline
 
@@ -148,7 +148,7 @@ class TimedModel(ModelWrapper):
 class TimedToolbox(ToolboxWrapper):
     """A Toolbox whose calls are stopped when the turn's time is up."""
 
-    def __init__(self, toolbox: Toolbox, deadline: Deadline) -> None:
+    def __init__(self, toolbox: Toolbox, deadline: TurnDeadline) -> None:
         super().__init__(toolbox)
         self._deadline = deadline
 

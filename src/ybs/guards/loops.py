@@ -54,7 +54,7 @@ class Loops(Guard):
 
     def _begin(self, turn: Turn | None) -> None:
         self._turn = turn
-        self._steps: list[Step] = []
+        self._steps: list[_Step] = []
         self._read: Message | None = None
         self._mark: str | None = None
         self._since = 0
@@ -110,14 +110,14 @@ def said_since(read: Message | None, messages: Sequence[Message]) -> Sequence[Me
     return None
 
 
-class Step(Struct, frozen=True):
+class _Step(Struct, frozen=True):
     """The calls of a step with their results, as a number: equal ones have equal numbers. `waits`: one of them does."""
 
     number: int
     waits: bool
 
 
-def steps_of(messages: Sequence[Message]) -> list[Step]:
+def steps_of(messages: Sequence[Message]) -> list[_Step]:
     """Describe each step."""
     results = {m.call_id: m.output for m in messages if isinstance(m, ToolResult)}
 
@@ -126,7 +126,7 @@ def steps_of(messages: Sequence[Message]) -> list[Step]:
         return call.name, call.invalid or bytes(call.arguments), output
 
     return [
-        Step(hash(tuple(map(described, message.calls))), any(map(_waits, message.calls)))
+        _Step(hash(tuple(map(described, message.calls))), any(map(_waits, message.calls)))
         for message in messages
         if isinstance(message, AssistantMessage) and message.calls
     ]

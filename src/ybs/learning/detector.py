@@ -48,7 +48,7 @@ _NAMED: Final = "what was named"
 _HARDLY: Final = 0.08
 
 
-class Request(Struct, frozen=True):
+class PastRequest(Struct, frozen=True):
     """One request: its words, what was done for it ("edit CHANGELOG.md", "run pytest"), when (seconds since 1970), and where.
 
     `corrections` is what the person said while it was done; `is_undone`: they took back what it had changed.
@@ -71,7 +71,7 @@ class Cluster(Struct, kw_only=True):
     done: Vector = field(default_factory=dict[str, float])
     count: int = 0
     days: list[int] = field(default_factory=list[int])
-    last: list[Request] = field(default_factory=list[Request])
+    last: list[PastRequest] = field(default_factory=list[PastRequest])
 
     @property
     def at(self) -> float:
@@ -85,7 +85,7 @@ class Cluster(Struct, kw_only=True):
         needed = _SHARED_BY * len(self.last)
         return [word for word, count in counts.most_common() if count >= needed]
 
-    def join(self, request: Request, words: Vector, done: Vector) -> None:
+    def join(self, request: PastRequest, words: Vector, done: Vector) -> None:
         """Take one more request."""
         self.words = _mean(self.words, self.count, words, 1)
         self.done = _mean(self.done, self.count, done, 1)
@@ -102,7 +102,7 @@ class Cluster(Struct, kw_only=True):
         self.last = sorted([*self.last, *other.last], key=lambda each: each.at)[-_KEPT:]
 
 
-class Known(Struct, kw_only=True):
+class DetectorState(Struct, kw_only=True):
     """What a detector knows: all of it is saved. `rarity` counts in how many requests a feature stood."""
 
     requests: int = 0
@@ -114,7 +114,7 @@ class Known(Struct, kw_only=True):
 class Detector:
     """Puts requests into clusters, and says which of them recur."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: DetectorState) -> None:
         self.known = known
         #: The clusters that have a word.
         self._holders: dict[str, set[int]] = {}
@@ -124,7 +124,7 @@ class Detector:
         for cluster in known.clusters.values():
             self._index(cluster)
 
-    def add(self, request: Request) -> Cluster | None:
+    def add(self, request: PastRequest) -> Cluster | None:
         """Take a request; return the cluster that it is of. None: its words say too little."""
         words, done = features(request.text), _done(request)
         if not words:
@@ -295,7 +295,7 @@ def _marked(vectors: Iterable[Vector], mark: str) -> list[Vector]:
     return [{name: value for name, value in each.items() if name[0] == mark} for each in vectors]
 
 
-def _done(request: Request) -> Vector:
+def _done(request: PastRequest) -> Vector:
     """Return what was done as a vector: each step itself (`=`) and its kind (`~`). What only looks counts little.
 
     A file that the request names is the same step as another one that another request names.

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.learning.detector import Cluster, Request
+from ybs.learning.detector import Cluster, PastRequest
 from ybs.learning.normal import words_of
 
 #: What may vary from one time to the next, by what a hint calls it.
@@ -31,14 +31,14 @@ _SPECIAL: Final = re.compile(r"\$|!(?=`)|(?<=```)!")
 _MENTION: Final = re.compile(r"(?<!\w)@+(?=\S)")
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class CommandDraft(Struct, frozen=True, kw_only=True):
     """A command that was not written yet: its name and the text of its file."""
 
     name: str
     text: str
 
 
-def draft_of(cluster: Cluster) -> Draft:
+def draft_of(cluster: Cluster) -> CommandDraft:
     """Make a command of a recurring task."""
     request = _typical(cluster.last)
     text, hints = _with_places(as_text(request.text.strip()), cluster.last)
@@ -53,7 +53,7 @@ def draft_of(cluster: Cluster) -> Draft:
     if usual := usual_steps(cluster.last):
         lines += ["What was done for this in earlier sessions, in this order:", ""]
         lines += [f"- {step}" for step in usual]
-    return Draft(name=_name(request, cluster), text="\n".join(lines).rstrip() + "\n")
+    return CommandDraft(name=_name(request, cluster), text="\n".join(lines).rstrip() + "\n")
 
 
 def as_text(words: str) -> str:
@@ -61,7 +61,7 @@ def as_text(words: str) -> str:
     return _SPECIAL.sub(_escaped, _MENTION.sub("", words))
 
 
-def usual_steps(requests: Sequence[Request]) -> list[str]:
+def usual_steps(requests: Sequence[PastRequest]) -> list[str]:
     """Return the steps that most of the requests took, in their usual order; a file that varies is "the file"."""
     needed = _USUAL_IN * len(requests)
     files = Counter(
@@ -78,7 +78,7 @@ def usual_steps(requests: Sequence[Request]) -> list[str]:
     return usual[:_MOST_USUAL]
 
 
-def _plain(step: str, request: Request, usual: Collection[str]) -> str:
+def _plain(step: str, request: PastRequest, usual: Collection[str]) -> str:
     """Return a step as it may be shown and sent to a model: a name that reads like a sentence is left out; `usual` files keep theirs."""
     verb, _, what = step.partition(" ")
     if (
@@ -91,23 +91,23 @@ def _plain(step: str, request: Request, usual: Collection[str]) -> str:
     return step if _PLAIN_STEP.fullmatch(step) or step.isalpha() else ""
 
 
-def _typical(requests: Sequence[Request]) -> Request:
+def _typical(requests: Sequence[PastRequest]) -> PastRequest:
     """Return the request whose words most others share; of those the shortest."""
     counts = Counter(word for each in requests for word in _said(each))
 
-    def score(request: Request) -> tuple[float, int]:
+    def score(request: PastRequest) -> tuple[float, int]:
         words = _said(request)
         return sum(counts[word] for word in words) / (len(words) + 2), -len(request.text)
 
     return max(requests, key=score)
 
 
-def _said(request: Request) -> set[str]:
+def _said(request: PastRequest) -> set[str]:
     """Return the words of a request as they were written: a misspelt one is another word."""
     return {word for word in _WRITTEN.findall(request.text.casefold()) if words_of(word)}
 
 
-def _with_places(text: str, requests: Sequence[Request]) -> tuple[str, list[str]]:
+def _with_places(text: str, requests: Sequence[PastRequest]) -> tuple[str, list[str]]:
     """Put places for arguments where requests differ; return the text and what each place is."""
     found = sorted(_varying(text, requests), key=lambda each: (each[0], -each[1]))
     hints: list[str] = []
@@ -125,7 +125,7 @@ def _with_places(text: str, requests: Sequence[Request]) -> tuple[str, list[str]
     return "".join([*pieces, text[end:]]), hints
 
 
-def _varying(text: str, requests: Sequence[Request]) -> Iterator[tuple[int, int, str]]:
+def _varying(text: str, requests: Sequence[PastRequest]) -> Iterator[tuple[int, int, str]]:
     needed = _SAME_IN * len(requests)
     for kind, pattern in _VARYING:
         for match in pattern.finditer(text):
@@ -133,7 +133,7 @@ def _varying(text: str, requests: Sequence[Request]) -> Iterator[tuple[int, int,
                 yield *match.span(), kind
 
 
-def _name(request: Request, cluster: Cluster) -> str:
+def _name(request: PastRequest, cluster: Cluster) -> str:
     """Return a name of the words that recur, in the order in which they were said; never one word, as ybs's own commands have."""
     shared = set(map(_plain_letters, cluster.shared[:6]))
     said = re.findall(r"[a-z][a-z0-9]+", _plain_letters(request.text))

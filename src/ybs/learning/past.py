@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
-from ybs.learning.detector import Request
+from ybs.learning.detector import PastRequest
 from ybs.transcripts.line import lines_in
 
 #: No line but these is decoded; they stand at this place of it, behind the time.
@@ -88,7 +88,7 @@ class _Line(Struct):
 class Read(Struct, frozen=True):
     """What was found in a session. `end` is the number of the last line that belongs to a turn that ended."""
 
-    requests: tuple[Request, ...]
+    requests: tuple[PastRequest, ...]
     end: int
 
 
@@ -114,7 +114,7 @@ class _Reading:
 
     def __init__(self, session: str, after: int) -> None:
         self.folder, self.end = "", after
-        self.found: list[Request] = []
+        self.found: list[PastRequest] = []
         self._session = session
         self._asked: _Line | None = None
         self._steps, self._said = list[str](), list[str]()
@@ -144,7 +144,7 @@ class _Reading:
         except ValueError:
             return
         self.found.append(
-            Request(
+            PastRequest(
                 text=text[:_MOST_TEXT],
                 steps=tuple(self._steps[:_MOST_STEPS]),
                 at=at,

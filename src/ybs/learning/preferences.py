@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from ybs.learning.detector import DAY_SECONDS, Request
+from ybs.learning.detector import DAY_SECONDS, PastRequest
 from ybs.learning.normal import words_of
 
 #: A sentence that states how things are to be done, in the languages whose small words are known.
@@ -41,7 +41,7 @@ class Preferences(Struct, kw_only=True):
     next_id: int = 1
     stated: list[Preference] = field(default_factory=list[Preference])
 
-    def add(self, request: Request) -> None:
+    def add(self, request: PastRequest) -> None:
         """Take what a request states."""
         for text in _statements(request.text):
             words = set(words_of(text))

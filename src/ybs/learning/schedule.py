@@ -117,7 +117,7 @@ def keep(folder: Path, scheduled: Scheduled) -> None:
     private_file.replace(folder / f"{scheduled.name}.json", msgspec.json.encode(scheduled))
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class ScheduledTask(Struct, frozen=True, kw_only=True):
     """A command line that is to run by the clock, in a folder; what it prints is kept in the file `result`."""
 
     name: str
@@ -126,7 +126,7 @@ class Task(Struct, frozen=True, kw_only=True):
     result: Path
 
 
-def systemd_units(task: Task, rhythm: Rhythm) -> dict[str, str]:
+def systemd_units(task: ScheduledTask, rhythm: Rhythm) -> dict[str, str]:
     """Return the timer and the service by their file names, for `~/.config/systemd/user`."""
     service = f"""\
 [Unit]
@@ -153,7 +153,7 @@ WantedBy=timers.target
     return {f"ybs-{task.name}.service": service, f"ybs-{task.name}.timer": timer}
 
 
-def cron_line(task: Task, rhythm: Rhythm) -> str:
+def cron_line(task: ScheduledTask, rhythm: Rhythm) -> str:
     """Return the line for `crontab -e`."""
     day, weekday = "*", "*"
     if rhythm.weekdays:

@@ -15,7 +15,7 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
-from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, Known, Request
+from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, DetectorState, PastRequest
 from ybs.learning.past import requests_in
 from ybs.learning.preferences import Preference, Preferences
 from ybs.transcripts.saved import SUFFIX
@@ -30,7 +30,7 @@ _NEWEST: Final = 100
 State: TypeAlias = Literal["waiting", "offered", "dismissed", "accepted"]
 
 
-class Offer(Struct, kw_only=True):
+class TaskOffer(Struct, kw_only=True):
     """What the person was told of a recurring task. `made` is the file that accepting it wrote.
 
     `used_at` is when they asked for it last since then; `corrections` is what they said while it was done, `undone` how often they took it back.
@@ -43,24 +43,24 @@ class Offer(Struct, kw_only=True):
     corrections: list[str] = field(default_factory=list[str])
     undone: int = 0
 
-    def note(self, request: Request) -> None:
+    def note(self, request: PastRequest) -> None:
         """Note that the task was asked for again."""
         self.used_at = request.at
         self.corrections = [*self.corrections, *request.corrections][-_MOST_CORRECTIONS:]
         self.undone += request.is_undone
 
 
-class Learned(Struct, kw_only=True):
+class LearnedTasks(Struct, kw_only=True):
     """All of the file. `read` says how long each session was and up to which line it was read; `since` is when all was forgotten.
 
     `looked_at` is when all sessions were looked at last, and not only the newest.
     """
 
     version: int = VERSION
-    known: Known = field(default_factory=Known)
+    known: DetectorState = field(default_factory=DetectorState)
     preferences: Preferences = field(default_factory=Preferences)
     read: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    offers: dict[int, Offer] = field(default_factory=dict[int, Offer])
+    offers: dict[int, TaskOffer] = field(default_factory=dict[int, TaskOffer])
     since: float = 0.0
     looked_at: float = 0.0
 
@@ -95,7 +95,7 @@ class Learned(Struct, kw_only=True):
         if sum(at > now - 7 * DAY_SECONDS for at in told_at) >= PER_WEEK:
             return None
         for cluster in self.waiting():
-            self.offers[cluster.id] = Offer(at=now)
+            self.offers[cluster.id] = TaskOffer(at=now)
             return cluster
         for preference in said:
             if not preference.offered_at:
@@ -131,7 +131,7 @@ class Learned(Struct, kw_only=True):
     def settle(self, cluster: int, state: State, *, made: str = "") -> None:
         """Note what the person said to a task; it is not offered again."""
         at = self.offers[cluster].at if cluster in self.offers else 0.0
-        self.offers[cluster] = Offer(at=at, state=state, made=made)
+        self.offers[cluster] = TaskOffer(at=at, state=state, made=made)
 
     def forget_session(self, name: str) -> None:
         """Delete the words of a session that the person deletes; that a task recurs stays known from the others."""
@@ -156,22 +156,22 @@ class LearningStore:
     def __init__(self, host: Host) -> None:
         self.path = host.state_folder / "learning.json"
 
-    def load(self) -> Learned:
+    def load(self) -> LearnedTasks:
         """Return what was learned; nothing where there is no file. Raises YbsError where it cannot be read, and OSError."""
         data = private_file.read(self.path)
         if data is None:
-            return Learned()
+            return LearnedTasks()
         try:
-            learned = msgspec.json.decode(data, type=Learned)
+            learned = msgspec.json.decode(data, type=LearnedTasks)
         except msgspec.DecodeError as error:
             raise YbsError(
                 f"{self.path} cannot be read: {error}",
                 remedies=(Remedy("do", "delete it: what recurs is then noticed anew"),),
             ) from error
-        return learned if learned.version == VERSION else Learned(since=learned.since)
+        return learned if learned.version == VERSION else LearnedTasks(since=learned.since)
 
     @contextmanager
-    def changing(self) -> Generator[Learned]:
+    def changing(self) -> Generator[LearnedTasks]:
         """Load it, and save it at the end; one process at a time. Raises Busy, YbsError and OSError."""
         handle = private_file.open_locked(self.path.with_suffix(".lock"))
         try:
@@ -185,7 +185,7 @@ class LearningStore:
         """Delete all of it, and learn from later requests only. Raises Busy and OSError."""
         handle = private_file.open_locked(self.path.with_suffix(".lock"))
         try:
-            data = msgspec.json.encode(Learned(since=time.time()))
+            data = msgspec.json.encode(LearnedTasks(since=time.time()))
             private_file.replace(self.path, data, waits=False)
         finally:
             os.close(handle)

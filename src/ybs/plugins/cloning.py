@@ -13,7 +13,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.document import visible
-from ybs.plugins.content import MOST_BYTES, MOST_FILES, BadPlugin, Content
+from ybs.plugins.content import MOST_BYTES, MOST_FILES, BadPlugin, PluginFiles
 from ybs.security.launcher import environ_away, persons_program, start
 from ybs.security.sandbox.launch import Launch
 
@@ -36,7 +36,7 @@ _SETTINGS = (
 _KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
 
 
-def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path]) -> Content:
+def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path]) -> PluginFiles:
     """Fetch the newest commit of a repository and return its files. Raises BadPlugin and OSError.
 
     `away_from` are the roots, whose programs are not run.
@@ -102,9 +102,9 @@ def _read(process: "Popen[bytes]") -> bytes:
     return data
 
 
-def of_tar(data: bytes) -> Content:
+def of_tar(data: bytes) -> PluginFiles:
     """Read a tar file. Raises BadPlugin and tarfile.TarError."""
-    content = Content()
+    content = PluginFiles()
     with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
         for count, member in enumerate(archive):
             if count > 4 * MOST_FILES:

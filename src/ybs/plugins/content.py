@@ -33,7 +33,7 @@ class PluginFile(Struct, frozen=True):
     is_executable: bool = False
 
 
-class Content:
+class PluginFiles:
     """The files of a plugin by their paths. Whatever would lead out of its folder is refused. Raises BadPlugin."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Content:
         """How many bytes may still come."""
         return MOST_BYTES - self._bytes
 
-    def settled(self) -> "Content":
+    def settled(self) -> "PluginFiles":
         """Put files in the places of links. Raises BadPlugin for one that leads out or to no file."""
         for path, target in self._links.items():
             inside = os.path.normpath(str(PurePosixPath(path).parent / target))
@@ -82,16 +82,16 @@ class Content:
             raise BadPlugin(f"it is larger than {MOST_BYTES // 1_000_000} MB")
         return self
 
-    def copy(self) -> "Content":
+    def copy(self) -> "PluginFiles":
         """Return another one with the same files."""
-        other = Content()
+        other = PluginFiles()
         other.files.update(self.files)
         return other
 
-    def below(self, folder: str) -> "Content":
+    def below(self, folder: str) -> "PluginFiles":
         """Return what lies in one folder of it. Raises BadPlugin where there is none."""
         start = f"{checked_path(folder)}/"
-        inner = Content()
+        inner = PluginFiles()
         for path, file in self.files.items():
             if path.startswith(start):
                 inner.files[path.removeprefix(start)] = file
@@ -120,9 +120,9 @@ def checked_path(path: str) -> str:
     return str(plain)
 
 
-def read_folder(folder: Path) -> Content:
+def read_folder(folder: Path) -> PluginFiles:
     """Read all files below a folder. Raises BadPlugin and OSError."""
-    content = Content()
+    content = PluginFiles()
     for path, name, facts in _entries(folder, ""):
         if stat.S_ISLNK(facts.st_mode):
             content.add_link(name, str(path.readlink()))

@@ -10,7 +10,7 @@ from ybs.config.front_matter import BadFrontMatter, fields, split, without_effec
 from ybs.config.paths import sidecar_of
 from ybs.config.template import commands_in
 from ybs.core.wording import listed, plural
-from ybs.plugins.content import Content
+from ybs.plugins.content import PluginFiles
 from ybs.plugins.in_settings import server_needs
 from ybs.plugins.parts import Parts
 from ybs.tools.external.definition import BadDefinition, defined
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"!`([^`\n]+)`")
 _USED_OF_AGENTS = ("model",)
 
 
-def needs_of(content: Content, parts: Parts) -> Iterator[str]:
+def needs_of(content: PluginFiles, parts: Parts) -> Iterator[str]:
     """Yield a line for each thing that the plugin brings, with what it runs and what it needs."""
     if parts.commands:
         names = listed(
@@ -55,14 +55,14 @@ def _full(parts: Parts, path: str) -> str:
     return f"{parts.name}:{path.rpartition('/')[2].removesuffix('.md')}"
 
 
-def _programs_in_commands(content: Content, parts: Parts) -> Iterator[str]:
+def _programs_in_commands(content: PluginFiles, parts: Parts) -> Iterator[str]:
     for path in parts.commands:
         for command in commands_in(content.files[path].data.decode(errors="replace")):
             shown = visible(command, _LONGEST_COMMAND)
             yield f"runs when you type the command of {path}, where the mode allows it: {shown}"
 
 
-def _idle(content: Content, parts: Parts) -> Iterator[str]:
+def _idle(content: PluginFiles, parts: Parts) -> Iterator[str]:
     """Yield a line about the front matter that cannot be read, and one about what has no effect."""
     counts: Counter[str] = Counter()
     for path in (*parts.commands, *parts.skill_files, *parts.agents):
@@ -81,7 +81,7 @@ def _idle(content: Content, parts: Parts) -> Iterator[str]:
         yield f"without effect in ybs: {', '.join(each)}"
 
 
-def _tool(content: Content, path: str) -> str:
+def _tool(content: PluginFiles, path: str) -> str:
     described = content.files.get(sidecar_of(path, content.files.__contains__))
     if described is None:
         return f"lets the model run {path}; its needs are asked about before it runs"

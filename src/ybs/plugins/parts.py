@@ -11,7 +11,7 @@ from msgspec import Struct
 from ybs.config.document import visible
 from ybs.config.paths import sidecar_of
 from ybs.config.tree import is_list, is_object
-from ybs.plugins.content import BadPlugin, Content, PluginFile, checked_path
+from ybs.plugins.content import BadPlugin, PluginFile, PluginFiles, checked_path
 
 #: Where a plugin says what it is called; that of other agents counts as well.
 MANIFESTS: Final = (".ybs-plugin/plugin.json", ".claude-plugin/plugin.json")
@@ -72,17 +72,17 @@ class Parts(Struct, frozen=True, kw_only=True):
         return not (any(used) or self.unused)
 
 
-def parts_of(content: Content, name: str = "") -> Parts:
+def parts_of(content: PluginFiles, name: str = "") -> Parts:
     """Return what is in a plugin. `name` stands in for the one of a manifest. Raises BadPlugin."""
     return _Inspection(content).parts(name)
 
 
-def named_plugins(content: Content) -> list[tuple[str, str]]:
+def named_plugins(content: PluginFiles) -> list[tuple[str, str]]:
     """Return name and folder of each plugin that a collection of them has here."""
     return [(str(each.get("name", "")), folder) for each, folder in _offered(content)]
 
 
-def plugin_in(content: Content, name: str) -> Content:
+def plugin_in(content: PluginFiles, name: str) -> PluginFiles:
     """Return a plugin of a collection, by its name or folder; what the collection says of it stands in its manifest. Raises BadPlugin."""
     offered = (each for each in _offered(content) if each[0].get("name") == name)
     nothing: Mapping[str, Any] = {}
@@ -99,7 +99,7 @@ def plugin_in(content: Content, name: str) -> Content:
     return inner
 
 
-def _offered(content: Content) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _offered(content: PluginFiles) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield the entry and the folder of each plugin that a collection has here."""
     for entry in _entries(content):
         source: Any = entry.get("source")
@@ -107,7 +107,7 @@ def _offered(content: Content) -> Iterator[tuple[Mapping[str, Any], str]]:
             yield entry, source.removeprefix(".").strip("/")
 
 
-def _elsewhere(content: Content, name: str) -> Iterator[str]:
+def _elsewhere(content: PluginFiles, name: str) -> Iterator[str]:
     """Yield where a plugin of a collection lies that is not here: an address, and the folder there."""
     for entry in _entries(content):
         source: Any = entry.get("source")
@@ -118,7 +118,7 @@ def _elsewhere(content: Content, name: str) -> Iterator[str]:
             yield visible(" ".join(each for each in words if isinstance(each, str)))
 
 
-def _entries(content: Content) -> Iterator[Mapping[str, Any]]:
+def _entries(content: PluginFiles) -> Iterator[Mapping[str, Any]]:
     """Yield what a collection says of each of its plugins."""
     for path in MARKETS:
         file = content.files.get(path)
@@ -128,7 +128,7 @@ def _entries(content: Content) -> Iterator[Mapping[str, Any]]:
 
 
 class _Inspection:
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: PluginFiles) -> None:
         self._files = content.files
         self._problems: list[str] = []
         self._manifest: Mapping[str, Any] = {}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
-from ybs.plugins.content import BadPlugin, Content, read_folder, write_folder
+from ybs.plugins.content import BadPlugin, PluginFiles, read_folder, write_folder
 from ybs.plugins.parts import Parts, parts_of
 
 
@@ -76,7 +76,7 @@ class PluginStore:
         problem = "" if digest == added.digest else "its files are not those that you agreed to"
         return replace(plugin, parts=parts, digest=digest, problem=problem)
 
-    def add(self, content: Content, parts: Parts, source: str) -> Path:
+    def add(self, content: PluginFiles, parts: Parts, source: str) -> Path:
         """Keep a plugin, in the place of one of the same name, and return its folder."""
         folder = self.folder / parts.name
         write_folder(content.files, folder)

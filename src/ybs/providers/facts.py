@@ -22,7 +22,7 @@ from ybs.providers.catalog import (
     over,
 )
 from ybs.providers.http.client import HttpClient, host_of
-from ybs.providers.wire.adapter import Listing
+from ybs.providers.wire.adapter import ModelListing
 from ybs.providers.wire.loose_json import as_list, as_object, as_text, at, count_at
 from ybs.providers.wire.quirks import Quirks
 
@@ -194,25 +194,25 @@ def _is_count(word: str) -> bool:
     return word.isdecimal() and len(word) < 10 and int(word) > 0
 
 
-async def find_models(client: HttpClient, listing: Listing) -> list[str]:
+async def find_models(client: HttpClient, listing: ModelListing) -> list[str]:
     """Return the names of the models that a server offers, sorted. Raises ModelError."""
     return sorted(rows_by_name(await find_rows(client, listing) or [], listing))
 
 
-async def find_rows(client: HttpClient, listing: Listing) -> list[dict[str, Any]] | None:
+async def find_rows(client: HttpClient, listing: ModelListing) -> list[dict[str, Any]] | None:
     """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
     rows = (await client.fetch("GET", listing.path, bare=listing.field)).get(listing.field)
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
 
-def rows_by_name(rows: list[dict[str, Any]], listing: Listing) -> dict[str, dict[str, Any]]:
+def rows_by_name(rows: list[dict[str, Any]], listing: ModelListing) -> dict[str, dict[str, Any]]:
     """Return the rows by the names of their models."""
     named = ((as_text(row.get(listing.name)).removeprefix("models/"), row) for row in rows)
     return {name: row for name, row in named if name}
 
 
 async def find_facts(
-    client: HttpClient, wire: str, listing: Listing, model: str, most: int = LOCAL_WINDOW
+    client: HttpClient, wire: str, listing: ModelListing, model: str, most: int = LOCAL_WINDOW
 ) -> ModelFacts:
     """Return what a server tells of a model; nothing where it fails. Of Ollama's window no more than `most` is taken."""
     if wire == "ollama":
@@ -234,7 +234,7 @@ async def _find_loaded(client: HttpClient, model: str) -> ModelFacts:
     """
     if not is_local(host_of(client.site.endpoint)):
         return ModelFacts()
-    listing = Listing(f"{client.site.endpoint.removesuffix('/v1')}/api/v0/models")
+    listing = ModelListing(f"{client.site.endpoint.removesuffix('/v1')}/api/v0/models")
     try:
         row = rows_by_name(await find_rows(client, listing) or [], listing).get(model, {})
     except ModelError:

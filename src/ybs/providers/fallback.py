@@ -32,7 +32,7 @@ _LONGEST_REASON: Final = 200
 _NOT_YET: Final = (Noticed, PromptRead, RequestRetried, RequestStarted)
 
 
-class Link:
+class _Link:
     """A model of the chain, made when it is needed. `place` is its address, which several may share."""
 
     def __init__(self, title: str, place: str, make: Callable[[], ProviderModel]) -> None:
@@ -83,12 +83,12 @@ class FallbackModel(ProviderModel):
         first: ProviderModel,
         title: str,
         place: str,
-        others: Sequence[Link],
+        others: Sequence[_Link],
         *,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self._first, self._now = first, now
-        link = Link(title, place, lambda: first)
+        link = _Link(title, place, lambda: first)
         link.model = first
         self._links = [link, *others]
         self._last = link  # the one that the person knows to be asked
@@ -133,7 +133,7 @@ class FallbackModel(ProviderModel):
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Answer a request with the first model that can. See `core.ports.Model`."""
         failure: ModelError | None = None
-        before: Link | None = None
+        before: _Link | None = None
         left = self._order()
         while left:
             link = left[0]
@@ -155,7 +155,7 @@ class FallbackModel(ProviderModel):
             raise failure
 
     async def _ask(
-        self, link: Link, before: Link | None, request: Request, *, is_last: bool
+        self, link: _Link, before: _Link | None, request: Request, *, is_last: bool
     ) -> AsyncGenerator[Event, None]:
         """Ask one model. Raises _Passed where another one may be asked; `is_last`: none stands ready."""
         model = await self._open(link)
@@ -178,7 +178,7 @@ class FallbackModel(ProviderModel):
             self._rest(link, error)
             raise _Passed(error, was_asked=True) from error
 
-    async def _open(self, link: Link) -> ProviderModel:
+    async def _open(self, link: _Link) -> ProviderModel:
         try:
             return await link.open()
         except YbsError as error:
@@ -186,12 +186,12 @@ class FallbackModel(ProviderModel):
             passed = ModelError(str(error), remedies=error.remedies)
             raise _Passed(passed, was_asked=False) from error
 
-    def _order(self) -> list[Link]:
+    def _order(self) -> list[_Link]:
         """Return all links in the order in which they are asked: those that rest come last."""
         now = self._now()
         return sorted(self._links, key=lambda link: link.rests_until > now)
 
-    def _rest(self, link: Link, error: YbsError) -> None:
+    def _rest(self, link: _Link, error: YbsError) -> None:
         """Have a model rest, and where nobody answers at its address all that are there."""
         asked = getattr(error, "retry_after_seconds", None) or 0.0
         link.failure = _reason(error)
@@ -200,7 +200,7 @@ class FallbackModel(ProviderModel):
             if each is link or (is_silent and each.place == link.place):
                 each.rests_until = self._now() + max(COOL_DOWN_SECONDS, asked)
 
-    def _announce(self, link: Link, model: ProviderModel, before: Link | None) -> Iterator[Event]:
+    def _announce(self, link: _Link, model: ProviderModel, before: _Link | None) -> Iterator[Event]:
         """Name the model that is asked, and why it is that one the first time."""
         first = self._links[0]
         if before is not None or link is not first:
@@ -210,7 +210,7 @@ class FallbackModel(ProviderModel):
             text = f"{(before or first).failure} {link.title} is asked instead."
             yield Noticed(level="warning", text=text)
 
-    def _return_to(self, link: Link) -> Iterator[Event]:
+    def _return_to(self, link: _Link) -> Iterator[Event]:
         """Say that the first model answers again, where another one did before."""
         if link is not self._last:
             self._last = link
@@ -278,10 +278,10 @@ def _set(config: Config, provider: str) -> bool:
     return bool(config.llm.model) and provider == chosen_name(config)
 
 
-def _link(host: Host, config: Config, provider: str, model: str) -> Link:
+def _link(host: Host, config: Config, provider: str, model: str) -> _Link:
     found = chosen_provider(host, config, provider)
     shown = model or (config.llm.model if _set(config, provider) else "") or found.model
-    return Link(
+    return _Link(
         f"{shown} ({provider})",
         found.endpoint,
         lambda: create_model(host, config, provider=provider, model=model or None),

@@ -16,7 +16,7 @@ from ybs.providers.facts import find_models, find_rows
 from ybs.providers.http.client import HttpClient, Patience, host_of, port_of
 from ybs.providers.http.failures import Site
 from ybs.providers.registry import Provider, client_of
-from ybs.providers.wire.adapter import Listing
+from ybs.providers.wire.adapter import ModelListing
 from ybs.providers.wire.loose_json import as_count, as_text
 from ybs.providers.wire.ollama import endpoint_in
 from ybs.providers.wire.quirks import Quirks
@@ -146,7 +146,7 @@ async def knock(endpoint: str, key: str = "") -> Knock:
         headers=known if key else {},
         secret=key or None,
     )
-    return await _listed(client, Listing())
+    return await _listed(client, ModelListing())
 
 
 async def try_key(host: Host, provider: Provider, key: str) -> Knock:
@@ -155,7 +155,7 @@ async def try_key(host: Host, provider: Provider, key: str) -> Knock:
     return await _listed(client, adapter_of(provider.wire).listing)
 
 
-async def _listed(client: HttpClient, listing: Listing) -> Knock:
+async def _listed(client: HttpClient, listing: ModelListing) -> Knock:
     try:
         async with asyncio.timeout(KNOCK_SECONDS):
             found = await find_models(client, listing)

@@ -61,7 +61,7 @@ State: TypeAlias = Literal[
 ModelState: TypeAlias = Literal["listed", "unlisted", "unsaid", "unasked", "embedded"]
 
 
-class Reach(Struct, frozen=True, kw_only=True):
+class Reachability(Struct, frozen=True, kw_only=True):
     """What is known of a provider without asking anybody beyond this machine.
 
     `variable` holds the key (empty: the settings do), or would; `advice` says, within a sentence, how its server is started.
@@ -96,13 +96,13 @@ class ModelReach(Struct, frozen=True, kw_only=True):
     complaint: str = ""
 
 
-async def look(host: Host, name: str, config: Config) -> Reach:
+async def look(host: Host, name: str, config: Config) -> Reachability:
     """Say whether a provider could be used now, and what it lacks if not. Never fails."""
     try:
         provider = chosen_provider(host, config, name)
         is_here = is_loopback(host_of(provider.endpoint))
     except (ConfigError, ImportError) as error:
-        return Reach(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
+        return Reachability(provider=name, state="unusable", complaint=str(error).split("\n", 1)[0])
     if provider.is_installed is not None:
         return _reach(provider, "installed" if provider.is_installed(host) else "absent")
     if provider.make is not None:
@@ -113,7 +113,7 @@ async def look(host: Host, name: str, config: Config) -> Reach:
     return _look_afar(host, provider)
 
 
-def is_unused(found: Reach, config: Config) -> bool:
+def is_unused(found: Reachability, config: Config) -> bool:
     """Return whether this is a preset that nobody has set up, chosen or started."""
     name = found.provider
     is_preset = name in PRESETS and name not in config.providers
@@ -190,19 +190,19 @@ async def listens(endpoint: str) -> bool:
     return True
 
 
-async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reach:
+async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> Reachability:
     """Look at the server that ybs starts by itself."""
     if (server := await find_running(host)) is not None:
-        return Reach(provider=provider.name, state="running", endpoint=server.socket)
+        return Reachability(provider=provider.name, state="running", endpoint=server.socket)
     chosen = config.llm.model if provider.name == chosen_name(config) else None
     try:
         find_model(host, chosen or provider.model, provider.model)
     except ConfigError:
-        return Reach(provider=provider.name, state="empty")
-    return Reach(provider=provider.name, state="startable")
+        return Reachability(provider=provider.name, state="empty")
+    return Reachability(provider=provider.name, state="startable")
 
 
-def _look_afar(host: Host, provider: Provider) -> Reach:
+def _look_afar(host: Host, provider: Provider) -> Reachability:
     if provider.api_key:
         return _reach(provider, "keyed")
     if variable := find_variable(provider.key_variables, host.environ):
@@ -214,8 +214,8 @@ def _look_afar(host: Host, provider: Provider) -> Reach:
     return _reach(provider, "unasked")
 
 
-def _reach(provider: Provider, state: State, variable: str = "") -> Reach:
-    return Reach(
+def _reach(provider: Provider, state: State, variable: str = "") -> Reachability:
+    return Reachability(
         provider=provider.name,
         state=state,
         endpoint=_shown(provider.endpoint),
@@ -264,7 +264,7 @@ class ReachedModel(Struct, frozen=True, kw_only=True):
 class Reached(Struct, frozen=True, kw_only=True):
     """A provider with its models, or with the reason why it has none: `reach` says what it lacks, `why` what it answered."""
 
-    reach: Reach
+    reach: Reachability
     models: tuple[ReachedModel, ...] = ()
     why: str = ""
 

@@ -331,7 +331,7 @@ _ENOUGH: Final = 3
 _MOST_MARKS: Final = 16
 
 
-class Mark(Struct, frozen=True):
+class _Mark(Struct, frozen=True):
     """A request whose size is known: what it was estimated to have, and what the provider counted."""
 
     system: str
@@ -354,14 +354,14 @@ class Correction:
         self.ratio = 1.0
         self.answers = 0
         self._doubt = _PRIOR
-        self._marks: list[Mark] = []
+        self._marks: list[_Mark] = []
         self._refused = 0
 
     def corrected(self, request: Request, estimate: float) -> float:
         """Return the likely true size of a request."""
         return self._expected(self.known(request), estimate)
 
-    def known(self, request: Request) -> Mark | None:
+    def known(self, request: Request) -> _Mark | None:
         """Return the longest beginning whose size is known; else the shortest request: its hidden part is the same."""
         marks = [mark for mark in self._marks if mark.system == request.system]
         for mark in reversed(marks):
@@ -384,11 +384,11 @@ class Correction:
             self._learn_ratio(estimate - mark.estimate, counted - mark.counted, _FEW_SEEN)
         messages = request.messages
         last = messages[-1] if messages else None
-        self._marks.append(Mark(request.system, len(messages), last, estimate, counted))
+        self._marks.append(_Mark(request.system, len(messages), last, estimate, counted))
         del self._marks[1:-_MOST_MARKS]
         self.answers += 1
 
-    def _expected(self, mark: Mark | None, estimate: float) -> float:
+    def _expected(self, mark: _Mark | None, estimate: float) -> float:
         if mark is None:
             return self.ratio * estimate
         return max(0.0, mark.counted + self.ratio * (estimate - mark.estimate))
@@ -404,7 +404,7 @@ class Correction:
         self._doubt = (1 - gain) * self._doubt + _DRIFT
 
     def _is_likely(
-        self, request: Request, mark: Mark | None, estimate: float, counted: int
+        self, request: Request, mark: _Mark | None, estimate: float, counted: int
     ) -> bool:
         """Return whether a number can be that of the whole request."""
         if mark is not None and mark.begins(request.messages):

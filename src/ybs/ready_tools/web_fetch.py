@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from typing import Annotated, Any
 
 from ybs import tool
-from ybs.tools.web import Page, fetch
+from ybs.tools.web import WebPage, fetch
 
 MOST_CHARS = 40_000
 
@@ -26,7 +26,7 @@ def web_fetch(
     return "\n".join([notes[0], shown.strip() or "[nothing to read]", *notes[1:]])
 
 
-def as_text(page: Page) -> str:
+def as_text(page: WebPage) -> str:
     """Return a page as Markdown, other text as it is. Raises ValueError where it is not text."""
     if page.content_type in ("text/html", "application/xhtml+xml"):
         return markdown(page.text)

@@ -31,7 +31,7 @@ class TermFacts(Struct, frozen=True, gc=False):
     length: float
 
 
-class Reader(dict[bytes, tuple[str, ...]]):
+class FactReader(dict[bytes, tuple[str, ...]]):
     """Reads facts; it remembers the stems of every identifier, since the same ones come again and again."""
 
     def __missing__(self, word: bytes) -> tuple[str, ...]:

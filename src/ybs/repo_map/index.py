@@ -14,7 +14,7 @@ from typing import Self
 from msgspec import msgpack, structs
 
 from ybs.repo_map import facts
-from ybs.repo_map.facts import DEFINES, MOST_STEPS, STEPS, WEIGHT_BITS, Reader
+from ybs.repo_map.facts import DEFINES, MOST_STEPS, STEPS, WEIGHT_BITS, FactReader
 from ybs.repo_map.languages import language_of
 from ybs.repo_map.reading import Looks, Tree, is_plain
 from ybs.repo_map.store import (
@@ -103,7 +103,7 @@ class Documents:
         #: The segment of documents that could not be written.
         self.memory: Postings = {}
         self._tree, self._store, self._may_write = tree, store, may_write
-        self._reader = Reader()
+        self._reader = FactReader()
         self._generation = -1
         self._lowest = (
             _MOST_NUMBERS  # what is not written is numbered downwards, so that no two meet

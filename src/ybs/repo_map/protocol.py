@@ -40,7 +40,7 @@ class MapRequest(Struct, frozen=True, kw_only=True):
         )
 
 
-class Ready(Struct, frozen=True, kw_only=True):
+class MapReady(Struct, frozen=True, kw_only=True):
     """The first line back: the index is as new as the files, so many of which are source."""
 
     sources: int

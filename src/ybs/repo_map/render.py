@@ -41,7 +41,7 @@ LONG = 0.2
 MOST_NAME_CHARS, MOST_SIGNATURE_CHARS = 60, 110
 
 
-class Named(Struct, frozen=True):
+class _Named(Struct, frozen=True):
     """A definition, and what it is worth for this request."""
 
     tag: Tag
@@ -50,11 +50,11 @@ class Named(Struct, frozen=True):
 
 def by_worth(
     tags: Tags | None, wanted: Mapping[str, float], linked: Mapping[str, float]
-) -> list[Named]:
+) -> list[_Named]:
     """Return the definitions of a file, the best first, each name (with its parent) once."""
     most_wanted = sum(sorted(wanted.values(), reverse=True)[:3]) or 1.0
     most_linked = max(linked.values(), default=0.0) or 1.0
-    best: dict[tuple[str, str], Named] = {}
+    best: dict[tuple[str, str], _Named] = {}
     for tag in tags.definitions if tags else ():
         match = match_of(tag.name, wanted) / most_wanted
         worth = (
@@ -62,7 +62,7 @@ def by_worth(
         )
         known = best.get((tag.parent, tag.name))
         if known is None or known.worth < worth:
-            best[tag.parent, tag.name] = Named(tag, worth)
+            best[tag.parent, tag.name] = _Named(tag, worth)
     return sorted(best.values(), key=lambda each: -each.worth)
 
 
@@ -115,9 +115,9 @@ def holder_of(tag: Tag) -> str:
     return "" if tag.kind in CLASSES else tag.parent
 
 
-def signed(named: Sequence[Named], room: float) -> tuple[list[Named], float]:
+def signed(named: Sequence[_Named], room: float) -> tuple[list[_Named], float]:
     """Return the best definitions whose signatures fit into the room, and what they take of it."""
-    taken: list[Named] = []
+    taken: list[_Named] = []
     spent = 0.0
     for each in named:
         cost = 1 + cost_of(shown_signature(each.tag))
@@ -128,9 +128,9 @@ def signed(named: Sequence[Named], room: float) -> tuple[list[Named], float]:
     return taken, spent
 
 
-def worded(named: Iterable[Named], room: float) -> tuple[list[Named], float]:
+def worded(named: Iterable[_Named], room: float) -> tuple[list[_Named], float]:
     """Return the best definitions whose names fit into the room, and what they take of it."""
-    taken: list[Named] = []
+    taken: list[_Named] = []
     holders: set[str] = set()
     spent = 0.0
     for each in named:
@@ -148,7 +148,7 @@ def worded(named: Iterable[Named], room: float) -> tuple[list[Named], float]:
     return taken, spent
 
 
-def signature_lines(taken: Iterable[Named], all_of_file: Iterable[Named]) -> Iterator[str]:
+def signature_lines(taken: Iterable[_Named], all_of_file: Iterable[_Named]) -> Iterator[str]:
     """Write signatures in the order of the text, methods under their class."""
     classes: dict[str, Tag] = {}
     for tag in sorted((each.tag for each in all_of_file if each.tag.kind in CLASSES), key=_line):
@@ -168,7 +168,7 @@ def signature_lines(taken: Iterable[Named], all_of_file: Iterable[Named]) -> Ite
         above = holder or tag.name
 
 
-def word_line(path: str, taken: Iterable[Named]) -> str:
+def word_line(path: str, taken: Iterable[_Named]) -> str:
     """Write a file's path with names, those of a class in braces behind its own."""
     groups: dict[str, list[str]] = {}
     for tag in sorted((each.tag for each in taken), key=_line):
@@ -230,7 +230,7 @@ NAMED_LEAST = 120.0
 SIGNED_SHARE = 0.2
 
 
-class Share(Struct, frozen=True):
+class _Share(Struct, frozen=True):
     """What a file gets of the room that is left: a part of it, more where few files are left, in tokens."""
 
     part: float
@@ -242,8 +242,8 @@ class Share(Struct, frozen=True):
         return max(min(left * self.part, self.most), left / files_left, self.least)
 
 
-SIGNED = Share(part=0.5, least=0.0, most=120.0)
-WORDED = Share(part=0.1, least=12.0, most=100.0)
+SIGNED = _Share(part=0.5, least=0.0, most=120.0)
+WORDED = _Share(part=0.1, least=12.0, most=100.0)
 #: Of so many files that come first, those of one name (`mod.rs`) stand in full there: a path can be searched for.
 REPEATED_AMONG = 150
 #: So many paths that do not fit are passed over for shorter ones.
@@ -252,7 +252,7 @@ MOST_MISSES = 100
 _ROUNDS, _FULL = 6, 0.97
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class RankedFile(Struct, frozen=True, kw_only=True):
     """A file in its place of the order. `wanted` are the stems of the request with their weights.
 
     `tags` is there for files that were parsed. `linked` is the worth of names that other files use
@@ -265,7 +265,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     linked: Mapping[str, float] = {}
 
 
-class Rendered(Struct, frozen=True, kw_only=True):
+class RenderedMap(Struct, frozen=True, kw_only=True):
     """The text, the paths that stand in it (as they are on the disk, the best first), and its tokens.
 
     `named` is how many of them stand with names.
@@ -277,9 +277,9 @@ class Rendered(Struct, frozen=True, kw_only=True):
     named: int = 0
 
 
-def render(ranked: Sequence[Candidate], budget: int, count: Callable[[str], int]) -> Rendered:
+def render(ranked: Sequence[RankedFile], budget: int, count: Callable[[str], int]) -> RenderedMap:
     """Write as much of the map as fits into `budget` tokens as `count` counts them; the first files come first."""
-    best = Rendered(text="", files=[], tokens=0)
+    best = RenderedMap(text="", files=[], tokens=0)
     if budget < 1 or not ranked:
         return best
     sheet = _Sheet(ranked[: budget + MOST_MISSES])
@@ -288,7 +288,7 @@ def render(ranked: Sequence[Candidate], budget: int, count: Callable[[str], int]
         text, files, named = sheet.write(room)
         tokens = count(text) if text else 0
         if best.tokens < tokens <= budget:
-            best = Rendered(text=text, files=files, tokens=tokens, named=named)
+            best = RenderedMap(text=text, files=files, tokens=tokens, named=named)
         if tokens <= budget and (sheet.is_whole or tokens >= budget * _FULL):
             break
         # A guess that was too high is mended with a little to spare.
@@ -299,10 +299,10 @@ def render(ranked: Sequence[Candidate], budget: int, count: Callable[[str], int]
 class _Sheet:
     """Writes the map into different rooms; what a file's names are worth is worked out once."""
 
-    def __init__(self, ranked: Sequence[Candidate]) -> None:
+    def __init__(self, ranked: Sequence[RankedFile]) -> None:
         self._ranked = ranked
         self._paths = [each.path for each in ranked]
-        self._names: dict[int, list[Named]] = {}
+        self._names: dict[int, list[_Named]] = {}
         counts = Counter(map(_name_of, self._paths[:REPEATED_AMONG]))
         self._repeated = {name for name, count in counts.items() if count > 1}
         listed = PathLines(self._repeated)
@@ -365,7 +365,7 @@ class _Sheet:
                 break
         return shown
 
-    def _names_of(self, place: int) -> list[Named]:
+    def _names_of(self, place: int) -> list[_Named]:
         if place not in self._names:
             each = self._ranked[place]
             self._names[place] = by_worth(each.tags, each.wanted, each.linked)

@@ -12,7 +12,7 @@ from ybs.repo_map.index import Index
 from ybs.repo_map.languages import is_source
 from ybs.repo_map.query import read_query
 from ybs.repo_map.rank import rank
-from ybs.repo_map.render import Candidate, render
+from ybs.repo_map.render import RankedFile, render
 from ybs.security.paths.names import shown_name
 
 _HISTORY = "history"
@@ -73,7 +73,7 @@ class RepoMap:
         """Make the map for a query ("": an overview) of at most so many tokens."""
         read = read_query(query)
         ranked = [
-            Candidate(path=each.path, tags=each.tags, wanted=read.terms, linked=each.linked)
+            RankedFile(path=each.path, tags=each.tags, wanted=read.terms, linked=each.linked)
             for each in rank(self._index, self._history, read)[:_MOST_SHOWN]
         ]
         made = render(ranked, tokens, self._count)

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 import msgspec
 
-from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapRequest, Ready, plain
+from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapReady, MapRequest, plain
 from ybs.security.launcher import environ_away, python, spawn
 
 #: How much less than others it asks of the processor.
@@ -56,7 +56,7 @@ class MapChild:
         self._send(MapQuery(query=plain(query[:MOST_QUERY_CHARS]), tokens=tokens))
         try:
             if not self._has_begun:
-                msgspec.json.decode(await self._line(), type=Ready)
+                msgspec.json.decode(await self._line(), type=MapReady)
                 self._has_begun = True
             return msgspec.json.decode(await self._line(), type=MapAnswer)
         except msgspec.DecodeError as error:

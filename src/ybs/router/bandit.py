@@ -42,7 +42,7 @@ class Increment(Struct, frozen=True, kw_only=True):
     tv: float = 0.0
 
 
-class Learned(Struct, kw_only=True):
+class LearnerState(Struct, kw_only=True):
     """All that a learner knows. A step is one result of full weight: `steps` counts all, `kind_steps` those of a kind."""
 
     gamma: float = 0.995
@@ -128,7 +128,7 @@ class Thompson(Learner, ABC):
     """
 
     def __init__(self, *, gamma: float = 0.995, temper: float = 4.0) -> None:
-        self.state = Learned(gamma=gamma)
+        self.state = LearnerState(gamma=gamma)
         self._temper = temper
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from ybs.config.sections import Cascade
+from ybs.config.sections import CascadeSettings
 from ybs.core.events import Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Guard, Turn
@@ -27,7 +27,10 @@ class CascadeGuard(Guard):
     """Runs the check when the model is done, and lets a stronger one go on where it fails. Each is credited for what its own work showed."""
 
     def __init__(
-        self, model: RoutedModel, settings: Cascade, check: Callable[[], Awaitable[Checked | None]]
+        self,
+        model: RoutedModel,
+        settings: CascadeSettings,
+        check: Callable[[], Awaitable[Checked | None]],
     ) -> None:
         self._model, self._settings, self._check = model, settings, check
         self._turn: Turn | None = None

@@ -51,7 +51,7 @@ _SAME_SHARE: Final = 0.6
 _FEWEST_WORDS: Final = 3
 
 
-class Outcome(Struct, kw_only=True):
+class TurnSignals(Struct, kw_only=True):
     """What was seen of one turn. `check` is how the last test, build or linter after the last edit ended.
 
     `is_of_command`: it is one of the person's commands, which went well before; `is_corrected`: they said more while it ran.
@@ -84,8 +84,8 @@ class Feedback:
     """Watches the events of a session's main agent. What it has seen is taken with `take`."""
 
     def __init__(self) -> None:
-        self._now: Outcome | None = None
-        self._past: list[Outcome] = []
+        self._now: TurnSignals | None = None
+        self._past: list[TurnSignals] = []
         self._labels: list[Label] = []
         self._words = ""
         self._commands: dict[str, str] = {}
@@ -182,11 +182,11 @@ class Feedback:
             case _:
                 pass
 
-    def _continued(self, decision: str) -> Outcome:
+    def _continued(self, decision: str) -> TurnSignals:
         """Return the outcome of another decision in the same turn: what came before it was not its work."""
         if self._now is not None and self._now.decision == decision:
             return self._now
-        return Outcome(decision=decision, words=self._words, is_of_command=self._is_of_command)
+        return TurnSignals(decision=decision, words=self._words, is_of_command=self._is_of_command)
 
     def _look_at(self, event: ToolFinished) -> None:
         now, command = self._now, self._commands.pop(event.id, "")
@@ -203,7 +203,7 @@ class Feedback:
         if command and now.edits and not event.is_refused and _CHECK.search(command):
             now.check = event.success
 
-    def _conclude(self, now: Outcome) -> None:
+    def _conclude(self, now: TurnSignals) -> None:
         ended = self._ended
         if ended is None or ended.reason in ("error", "dry_run"):
             self._labels.append(Label(now.decision, None, void="the turn came to no end"))
@@ -213,21 +213,21 @@ class Feedback:
         if now.check is not None:
             self._labels.append(Label(now.decision, None, settles=True))
 
-    def _take_back(self, outcome: Outcome, *, is_undone: bool = True) -> None:
+    def _take_back(self, outcome: TurnSignals, *, is_undone: bool = True) -> None:
         outcome.was_taken_back = is_undone
         self._say(outcome, Signal(name="kept", reward=float(not is_undone), weight=KEPT))
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: TurnSignals) -> None:
         self._past.remove(outcome)
         if outcome.checkpoints and not outcome.was_taken_back:
             self._say(outcome, Signal(name="kept", reward=1.0, weight=KEPT))
         self._labels.append(Label(outcome.decision, None, settles=True))
 
-    def _say(self, outcome: Outcome, signal: Signal) -> None:
+    def _say(self, outcome: TurnSignals, signal: Signal) -> None:
         self._labels.append(Label(outcome.decision, signal))
 
 
-def _signals(now: Outcome, ended: TurnFinished) -> Iterator[Signal]:
+def _signals(now: TurnSignals, ended: TurnFinished) -> Iterator[Signal]:
     if now.check is not None:
         yield Signal(name="checked", reward=float(now.check), weight=CHECKED)
     if now.invalid:

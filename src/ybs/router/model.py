@@ -45,7 +45,7 @@ class _Passed(Exception):
         return self.cause.reason if isinstance(self.cause, Shortage) else str(self.cause)
 
 
-class Turn(Struct):
+class _Turn(Struct):
     """What holds for one turn: the choice, whether it was told, which arms were given up in it, and which work beside it."""
 
     features: Features
@@ -63,7 +63,7 @@ class RoutedModel(ProviderModel):
     """
 
     def __init__(
-        self, routing: Routing, *, closes_routing: bool = True, turn: Turn | None = None
+        self, routing: Routing, *, closes_routing: bool = True, turn: _Turn | None = None
     ) -> None:
         self.routing, self._closes_routing = routing, closes_routing
         self.arm: Arm
@@ -128,7 +128,7 @@ class RoutedModel(ProviderModel):
 
     async def for_attempt(self, features: Features, beside: frozenset[str]) -> "RoutedModel | None":
         """Return a model that has the best arm which is not one of those that work `beside` it, and keeps that; None where there is none."""
-        turn = Turn(features=features, beside=beside)
+        turn = _Turn(features=features, beside=beside)
         model = RoutedModel(self.routing, closes_routing=False, turn=turn)
         try:
             return model if await model._choose(turn) else None
@@ -139,7 +139,7 @@ class RoutedModel(ProviderModel):
         """Pick the model for a turn with these features. Raises ModelError where none can be used."""
         self._has_begun = True
         self._turns += 1
-        self._turn = turn = Turn(features=features)
+        self._turn = turn = _Turn(features=features)
         await self._choose(turn)
 
     def end(self) -> Decision | None:
@@ -149,7 +149,7 @@ class RoutedModel(ProviderModel):
 
     async def escalate(self, excluded: frozenset[str]) -> bool:
         """Go on with another arm than these, where one is suitable; return whether there is."""
-        turn = self._turn or Turn(features=Features())
+        turn = self._turn or _Turn(features=Features())
         before = self.arm.name
         decision = await self.routing.choose(
             turn.features, current=before, excluded=turn.given_up | excluded
@@ -190,7 +190,7 @@ class RoutedModel(ProviderModel):
 
     # Choosing
 
-    async def _choose(self, turn: Turn, excluded: frozenset[str] = frozenset()) -> bool:
+    async def _choose(self, turn: _Turn, excluded: frozenset[str] = frozenset()) -> bool:
         """Pick an arm for a turn; return whether there was one. Raises ModelError where there never is."""
         routing = self.routing
         decision = await routing.choose(
@@ -220,7 +220,7 @@ class RoutedModel(ProviderModel):
             await self._model.detect_window()
         return True
 
-    def _take(self, turn: Turn, decision: Decision) -> None:
+    def _take(self, turn: _Turn, decision: Decision) -> None:
         arm = self.routing.arms[decision.arm or ""]
         model = self.routing.model_of(arm)
         if arm.name != self.arm.name:
@@ -277,7 +277,7 @@ class RoutedModel(ProviderModel):
         lease = await routing.reserve(arm, tokens)
         if isinstance(lease, Shortage):
             raise _Passed(lease)
-        seen, began, seconds = Seen(), routing.clocks.steady(), 0.0
+        seen, began, seconds = _Seen(), routing.clocks.steady(), 0.0
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -299,12 +299,12 @@ class RoutedModel(ProviderModel):
 
     async def _after(self, request: Request, passed: "_Passed") -> float:
         """Go on with the next best arm; return how long to wait before it is asked."""
-        turn = self._turn or Turn(features=features_of(request, self._turns))
+        turn = self._turn or _Turn(features=features_of(request, self._turns))
         if isinstance(passed.cause, Shortage):
             return await self._after_shortage(turn, passed.cause)
         return await self._after_failure(turn, passed.cause)
 
-    async def _after_failure(self, turn: Turn, error: ModelError) -> float:
+    async def _after_failure(self, turn: _Turn, error: ModelError) -> float:
         """Let the arm rest and go on with another; return how long that one rests, where all of them do."""
         if turn.decision is not None:
             await self.routing.void(turn.decision.id, "it failed on the way")
@@ -321,7 +321,7 @@ class RoutedModel(ProviderModel):
             return _LOOK_SECONDS
         return self.routing.breaker.rest_of(self.arm.name)
 
-    async def _after_shortage(self, turn: Turn, shortage: Shortage) -> float:
+    async def _after_shortage(self, turn: _Turn, shortage: Shortage) -> float:
         """Go on with an arm whose pool has room; return how long to wait where none has."""
         before = turn.decision
         if not self._keeps_arm and await self._choose(turn):
@@ -373,7 +373,7 @@ class Waits:
         return RequestRetried(attempt=self._count, wait_seconds=seconds, message=why)
 
 
-class Seen:
+class _Seen:
     """What of an answer has come."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from ybs.router.arms import Arm
 from ybs.router.classifier import TASK_KINDS
 from ybs.router.pools import NO_LIMITS, Estimate
 from ybs.router.routing import Routing
-from ybs.router.store import Told, Use
+from ybs.router.store import DayUse, Told
 
 #: So many days of spending are shown.
 DAYS = 14
@@ -55,7 +55,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     settled: int
     arms: tuple[ArmState, ...]
     pools: tuple[PoolState, ...]
-    spending: tuple[Use, ...]
+    spending: tuple[DayUse, ...]
     last: Told | None = None
     warnings: tuple[str, ...] = ()
 

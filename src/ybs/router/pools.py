@@ -18,7 +18,7 @@ NEWEST_SHARE: Final = 0.1
 ALL: Final = ""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ArmAnswer(Struct, frozen=True, kw_only=True):
     """One whole answer of an arm at a kind of task: so many tokens, in so many seconds."""
 
     arm: str
@@ -34,7 +34,7 @@ class Typical(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def note(at: Connection, answer: Answer) -> None:
+def note(at: Connection, answer: ArmAnswer) -> None:
     """Move the estimates of an arm towards an answer: that of its kind, and that for all kinds."""
     step = "max(?, 1.0 / (count + 1))"
     for kind in {answer.kind, ALL}:
@@ -95,7 +95,7 @@ class Shortage(Struct, frozen=True, kw_only=True):
     wait_seconds: float
 
 
-class Lease(Struct, frozen=True, kw_only=True):
+class Reservation(Struct, frozen=True, kw_only=True):
     """A reservation, to be settled once the request is over."""
 
     id: int
@@ -121,7 +121,7 @@ class Pools:
         with self._database.reading() as at:
             return [self._shortage(at, pool, estimate) for pool, estimate in wanted]
 
-    def reserve(self, pool: str, arm: str, estimate: Estimate) -> Lease | Shortage:
+    def reserve(self, pool: str, arm: str, estimate: Estimate) -> Reservation | Shortage:
         """Take the room for a request, or say why there is none: looked at and taken in one step, whoever else does."""
         with self._database.writing() as at:
             if (shortage := self._shortage(at, pool, estimate)) is not None:
@@ -132,10 +132,10 @@ class Pools:
                 "INSERT INTO uses (pool, arm, at, tokens, usd, holds_until) VALUES (?, ?, ?, ?, ?, ?)",
                 row,
             )
-            return Lease(id=done.lastrowid or 0, pool=pool)
+            return Reservation(id=done.lastrowid or 0, pool=pool)
 
     def settle(
-        self, lease: Lease, *, tokens: int, usd: float, answer: Answer | None = None
+        self, lease: Reservation, *, tokens: int, usd: float, answer: ArmAnswer | None = None
     ) -> None:
         """Put what was really used in place of the estimate, and note the answer, if a whole one came. A second time changes nothing."""
         with self._database.writing() as at:

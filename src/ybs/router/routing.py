@@ -28,10 +28,10 @@ from ybs.router.classifier import (
 )
 from ybs.router.database import Database
 from ybs.router.feedback import CHECKED, Feedback
-from ybs.router.pools import Answer, Estimate, Lease, Pools, Shortage, Typical
+from ybs.router.pools import ArmAnswer, Estimate, Pools, Reservation, Shortage, Typical
 from ybs.router.roster import Roster
 from ybs.router.selection import Breaker, Decision, Router, Situation
-from ybs.router.store import Made, Settled, Signal, Store, Told
+from ybs.router.store import DecisionStore, Settled, Signal, StoredDecision, Told
 
 #: The file, in the state folder.
 FILE: Final = "router.sqlite3"
@@ -209,7 +209,7 @@ class Routing:
 
     async def _write_down(self, decision: Decision) -> None:
         arm = self.arms[decision.arm or ""]
-        made = Made(
+        made = StoredDecision(
             id=decision.id,
             arm=arm.name,
             kind=decision.kind,
@@ -228,7 +228,7 @@ class Routing:
 
     # Pools
 
-    async def reserve(self, arm: Arm, tokens: int) -> Lease | Shortage:
+    async def reserve(self, arm: Arm, tokens: int) -> Reservation | Shortage:
         """Take room in the arm's pool for one request. Who is cancelled meanwhile leaves nothing reserved. Raises YbsError."""
         pools, _ = await self.opened()
         pool, estimate = self.roster.pools[arm.name], self.estimate(arm, tokens)
@@ -239,11 +239,11 @@ class Routing:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             lease = await work  # a moment
-            if isinstance(lease, Lease):
+            if isinstance(lease, Reservation):
                 await asyncio.to_thread(lambda: pools.settle(lease, tokens=0, usd=0.0))
             raise
 
-    async def settle(self, lease: Lease, usage: Usage, answered: Answered) -> None:
+    async def settle(self, lease: Reservation, usage: Usage, answered: Answered) -> None:
         """Put what a request used in place of what was reserved for it, and learn how long whole answers are and take."""
         arm, tokens = answered.arm, usage.input_tokens + usage.output_tokens
         fresh = usage.input_tokens - usage.cached_tokens
@@ -252,7 +252,7 @@ class Routing:
             usd = arm.cost_usd(fresh, usage.cached_tokens, usage.output_tokens) or 0.0
         answer = None
         if answered.seconds and answered.kind and usage.output_tokens:
-            answer = Answer(
+            answer = ArmAnswer(
                 arm=arm.name,
                 kind=answered.kind,
                 tokens=usage.output_tokens,
@@ -335,7 +335,7 @@ class Routing:
 
     # The file
 
-    async def opened(self) -> tuple[Pools, Store]:
+    async def opened(self) -> tuple[Pools, DecisionStore]:
         """Return the pools and the store, whose file is opened once."""
         async with self._opening:
             if self._database is None:
@@ -350,7 +350,7 @@ class Routing:
                 if self._database.warning:
                     self.warnings.append(self._database.warning)
                 self._pools = Pools(self._database, self.config.router.pools, self.clocks.now)
-                self._store = Store(self._database, self._profile, self.clocks.now)
+                self._store = DecisionStore(self._database, self._profile, self.clocks.now)
                 await asyncio.to_thread(self._store.tidy)
         return self._pools, self._store
 

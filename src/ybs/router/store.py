@@ -26,7 +26,7 @@ MOST_READ: Final = 2_000
 MOST_KEPT: Final = 20_000
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class StoredDecision(Struct, frozen=True, kw_only=True):
     """A decision as it is written down: by whom it is answered, what for, and what else was considered."""
 
     id: str
@@ -60,14 +60,14 @@ class Settled(Struct, frozen=True, kw_only=True):
 class Told(Struct, frozen=True, kw_only=True):
     """A decision and all that is known of it, for who asks why. `at` is seconds since 1970."""
 
-    made: Made
+    made: StoredDecision
     at: float
     reward: float | None
     weight: float | None
     signals: tuple[Signal, ...]
 
 
-class Use(Struct, frozen=True, kw_only=True):
+class DayUse(Struct, frozen=True, kw_only=True):
     """What one pool spent on one day (UTC, as a number of days since 1970) by one arm."""
 
     day: int
@@ -78,13 +78,13 @@ class Use(Struct, frozen=True, kw_only=True):
     usd: float
 
 
-class Store:
+class DecisionStore:
     """The decisions of one profile. The methods block, and may be called from any thread. They raise YbsError."""
 
     def __init__(self, database: Database, profile: str, now: Callable[[], float] = time) -> None:
         self._database, self._profile, self._now = database, profile, now
 
-    def add(self, made: Made) -> None:
+    def add(self, made: StoredDecision) -> None:
         """Write a decision down, and forget the oldest beyond those that are kept."""
         considered = msgspec.json.encode(made.considered).decode()
         row = (made.id, self._profile, self._now(), made.arm, made.model_version, made.kind)
@@ -189,7 +189,7 @@ class Store:
         if row is None:
             return None
         considered = msgspec.json.decode(row[5], type=tuple[tuple[str, float], ...])
-        made = Made(
+        made = StoredDecision(
             id=row[0],
             arm=row[1],
             kind=row[2],
@@ -206,7 +206,7 @@ class Store:
             made, settled = at.execute(query, (self._profile,)).fetchone()
         return made, settled
 
-    def spending(self, days: int) -> list[Use]:
+    def spending(self, days: int) -> list[DayUse]:
         """Return what was used on each of the last days, oldest first; of all profiles, which share the pools."""
         first = self._now() // DAY - days + 1
         query = (
@@ -216,7 +216,7 @@ class Store:
         with self._database.reading() as at:
             rows = at.execute(query, (DAY, first * DAY)).fetchall()
         return [
-            Use(day=row[0], pool=row[1], arm=row[2], requests=row[3], tokens=row[4], usd=row[5])
+            DayUse(day=row[0], pool=row[1], arm=row[2], requests=row[3], tokens=row[4], usd=row[5])
             for row in rows
         ]
 

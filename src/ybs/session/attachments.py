@@ -25,8 +25,8 @@ from ybs.security.policy.policy import Deny, Policy, Subject
 from ybs.session.mentions import (
     MOST_MENTIONS,
     Mention,
-    Named,
-    Reading,
+    MentionReading,
+    NamedInWords,
     is_picture_name,
     looks_like_path,
 )
@@ -80,7 +80,7 @@ class ServerResources:
         found = (self._named(each.readings) for each in mentions if not each.is_confined)
         return list(dict.fromkeys(each for each in found if each))[:MOST_MENTIONS]
 
-    def _named(self, readings: Sequence[Reading]) -> tuple[str, str] | None:
+    def _named(self, readings: Sequence[MentionReading]) -> tuple[str, str] | None:
         """Return what a mention means: a resource that is known, or else the shortest way to read it."""
         meant = None
         for reading in readings:
@@ -115,13 +115,13 @@ class Attacher:
         self._workspace, self._policy, self._resources = workspace, policy, resources
         self._firewall, self._tell, self._ask = firewall, tell, ask
 
-    async def parts(self, named: Named) -> list[UserPart]:
+    async def parts(self, named: NamedInWords) -> list[UserPart]:
         """Return what to send behind words that name this; the person is told what was attached.
 
         Raises NotSent where something was not, and they do not want to send their words without it.
         """
         servers = () if self._resources is None else self._resources.servers
-        finder = Finder(self._workspace.roots, servers)
+        finder = _Finder(self._workspace.roots, servers)
         targets = await asyncio.to_thread(finder.targets, named)
         parts, names, problems = await self._attached(targets)
         if self._resources is not None:
@@ -167,7 +167,7 @@ class Attacher:
     async def _attach_resources(
         self,
         resources: ServerResources,
-        named: Named,
+        named: NamedInWords,
         parts: list[UserPart],
         names: list[str],
         problems: list[Failure],
@@ -217,12 +217,14 @@ class Attacher:
         if target.is_folder:
             from ybs.tools.builtin import list_files  # not needed before the first folder
 
-            look = list_files.Arguments(pattern="*", path=path, max_results=_FOLDER_ENTRIES)
+            look = list_files.ListFilesArguments(
+                pattern="*", path=path, max_results=_FOLDER_ENTRIES
+            )
             return await list_files.ListFiles(workspace).run(look, _nothing)
         from ybs.tools.builtin import read_file
 
         last = target.last or _FAR
-        asked = read_file.Arguments(
+        asked = read_file.ReadFileArguments(
             path=path, offset=target.first or 1, limit=last - (target.first or 1) + 1
         )
         return await read_file.ReadFile(workspace).run(asked, _nothing)
@@ -269,7 +271,7 @@ class Attacher:
         self._tell(Noticed(level=level, text=text, remedies=tuple(remedies)))
 
 
-class Finder:
+class _Finder:
     """Finds what words name. It looks at the disk: call it in a thread."""
 
     def __init__(self, roots: Roots, servers: Collection[str] = ()) -> None:
@@ -278,7 +280,7 @@ class Finder:
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
 
-    def targets(self, named: Named) -> list[Target]:
+    def targets(self, named: NamedInWords) -> list[Target]:
         """Return what exists and may be read, each once; `problems` says what exists and may not."""
         targets = [self._mentioned(mention) for mention in named.mentions]
         targets += [self._pictured(path) for path in named.pictures]

@@ -8,8 +8,8 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.config.layers import Loaded
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
-from ybs.git.consent import Asked, Consent, Wish
-from ybs.git.hooks import Ran, RunScript
+from ybs.git.consent import Asked, CommitWish, Consent
+from ybs.git.hooks import HookRun, RunScript
 from ybs.security.sandbox.sandbox import WALLED
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def consent_of(environment: ToolEnvironment, ask: Asked) -> Consent:
     )
 
 
-def question_of(wish: Wish) -> Question:
+def question_of(wish: CommitWish) -> Question:
     """Return the question to the person."""
     title = "commit what each turn changes in this repository"
     body = _ALWAYS
@@ -71,14 +71,14 @@ def hook_runner(environment: ToolEnvironment) -> RunScript | None:
     if environment.sandbox.state not in WALLED:
         return None
 
-    async def run(script: str) -> Ran:
-        from ybs.tools.builtin.run_shell import Arguments, RunShell
+    async def run(script: str) -> HookRun:
+        from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
 
         shell = RunShell(environment.workspace)
-        arguments = Arguments(command=script)
+        arguments = RunShellArguments(command=script)
         shell.preview(arguments)
         ran: dict[str, Any] = (await shell.run_read_only(arguments, lambda _: None)).output.display
         code = None if ran["timed_out"] else ran["exit_code"]
-        return Ran(exit_code=code, stdout=ran["stdout"], stderr=ran["stderr"])
+        return HookRun(exit_code=code, stdout=ran["stdout"], stderr=ran["stderr"])
 
     return run

@@ -13,7 +13,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, Text, UserMessage
 from ybs.guards.steering import Steering
-from ybs.session.mentions import NOTHING, Named, named_in
+from ybs.session.mentions import NOTHING, NamedInWords, named_in
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Composer:
         named = named_in(words if typed is None else typed)
         return await self.compose_naming(UserMessage.of(words, *images), named)
 
-    async def compose_naming(self, message: UserMessage, named: Named) -> UserMessage:
+    async def compose_naming(self, message: UserMessage, named: NamedInWords) -> UserMessage:
         """Make a message of words in which nothing is looked for; `named` is what goes with them."""
         message = await self._with_files(message, named, self._tell)
         message = replace(message, content=(*message.content, *self.waiting))
@@ -96,7 +96,9 @@ class Composer:
             self._tell(event)
         self._news.clear()
 
-    async def _with_files(self, message: UserMessage, named: Named, tell: Emit) -> UserMessage:
+    async def _with_files(
+        self, message: UserMessage, named: NamedInWords, tell: Emit
+    ) -> UserMessage:
         if named == NOTHING:
             return message
         parts = await self._attacher(tell).parts(named)

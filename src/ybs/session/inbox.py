@@ -72,10 +72,10 @@ class Sender:
         """The frontend that it sends for: itself, unless it stands for one line alone."""
         return self
 
-    def take(self, line: "Line") -> None:
+    def take(self, line: "InboxLine") -> None:
         """Hear that a line is taken now."""
 
-    async def done(self, line: "Line", result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: "InboxLine", result: Reply | Outcome | YbsError) -> None:
         """Hear what came of it. The next line waits for this."""
 
     def read(self, text: str) -> None:
@@ -84,20 +84,20 @@ class Sender:
     def give_back(self, lines: list[str]) -> None:
         """Take back what nobody has read."""
 
-    def taken_back(self, line: "Line") -> None:
+    def taken_back(self, line: "InboxLine") -> None:
         """Hear that a line was taken back while it waited, by whichever frontend."""
 
     def hear_line(self, text: str, what: Literal["taken", "read"]) -> None:
         """Hear what became of a line that another frontend sent."""
 
-    def hear_reply(self, line: "Line", reply: Reply) -> None:
+    def hear_reply(self, line: "InboxLine", reply: Reply) -> None:
         """Hear what a command of another frontend answered, where it is for all."""
 
     def changed(self) -> None:
         """Hear that other lines wait than before, or another one is being worked on."""
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class InboxLine(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
     `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
@@ -124,11 +124,11 @@ class _Waiting(Sender):
         """Whoever waits."""
         return self._frontend or self
 
-    def take(self, line: Line) -> None:
+    def take(self, line: InboxLine) -> None:
         """Note that something comes of it, also where its words go back."""
         self._is_taken = True
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Hand on what came of it."""
         if not self.result.done():
             self.result.set_result(result)
@@ -145,13 +145,13 @@ class Inbox:
     def __init__(self, session: Taking, changed: Callable[[], None]) -> None:
         self._session, self._changed = session, changed
         self._is_listening = False
-        self._lines: deque[Line] = deque()
-        self._steering: deque[Line] = deque()
-        self._beside: dict[asyncio.Task[None], Line] = {}
+        self._lines: deque[InboxLine] = deque()
+        self._steering: deque[InboxLine] = deque()
+        self._beside: dict[asyncio.Task[None], InboxLine] = {}
         self._senders: list[Sender] = []
         self._task: asyncio.Task[None] | None = None
         #: The line that is being worked on.
-        self.now: Line | None = None
+        self.now: InboxLine | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -188,7 +188,7 @@ class Inbox:
         """The commands that run beside a turn."""
         return [line.text for line in self._beside.values()]
 
-    def submit(self, line: Line) -> None:
+    def submit(self, line: InboxLine) -> None:
         """Take a line now: a command at once if it can, words at the running turn's next step, all else behind what runs."""
         if self.is_busy and self._runs_beside(line):
             task = asyncio.create_task(self._take(line))
@@ -205,7 +205,7 @@ class Inbox:
             return
         self.queue(line)
 
-    def queue(self, line: Line) -> None:
+    def queue(self, line: InboxLine) -> None:
         """Take a line now, or when the running turn has ended."""
         if not self._is_listening:  # behind whoever draws
             self._is_listening = True
@@ -232,7 +232,7 @@ class Inbox:
         Raises the YbsError that came of it, and Stopped where it was given back.
         """
         waiting = _Waiting(frontend)
-        line = Line(
+        line = InboxLine(
             text=text, sender=waiting, typed=typed, is_for_model=is_for_model, images=images
         )
         (self.submit if self._runs_beside(line) else self.queue)(line)
@@ -263,7 +263,7 @@ class Inbox:
         self._tell()
         return line.text if line else ""
 
-    def give_ahead(self, line: Line) -> None:
+    def give_ahead(self, line: InboxLine) -> None:
         """Put a line before all that wait."""
         self._lines.appendleft(line)
         self._tell(line.sender)
@@ -302,13 +302,13 @@ class Inbox:
             self.stop()
             await asyncio.wait((task,), timeout=5)
 
-    def _runs_beside(self, line: Line) -> bool:
+    def _runs_beside(self, line: InboxLine) -> bool:
         commands = self._session.commands
         if commands is None or line.is_for_model:
             return False
         return commands.runs_beside(self._session, line.text)
 
-    def _is_order(self, line: Line) -> bool:
+    def _is_order(self, line: InboxLine) -> bool:
         """Return whether a line is a command, and no words for the model."""
         commands = self._session.commands
         is_command = commands is not None and commands.is_command(line.text)
@@ -330,7 +330,7 @@ class Inbox:
                 self._give_back()
             self._tell()
 
-    async def _take(self, line: Line) -> None:
+    async def _take(self, line: InboxLine) -> None:
         line.sender.take(line)
         self._tell_others(line, "taken")
         try:
@@ -344,7 +344,7 @@ class Inbox:
             if done.finished.reason == "done":
                 self._send_unread(line.sender)
             elif done.unsent:
-                self._give_back_unread(unsent=[Line(text=done.unsent, sender=line.sender)])
+                self._give_back_unread(unsent=[InboxLine(text=done.unsent, sender=line.sender)])
             else:
                 self._give_back_unread()
         if isinstance(done, Reply) and done.is_for_all:
@@ -352,7 +352,7 @@ class Inbox:
                 each.hear_reply(line, done)
         await line.sender.done(line, done)
 
-    async def _sent(self, line: Line) -> Reply | Outcome:
+    async def _sent(self, line: InboxLine) -> Reply | Outcome:
         if line.is_for_model or (line.typed is not None and not self._is_order(line)):
             return await self._session.send(line.text, line.images, typed=line.typed)
         return await self._session.handle(line.text, line.images)
@@ -379,7 +379,7 @@ class Inbox:
         """Send what the turn did not come to read as the next line."""
         self._steering.clear()
         if words := self._session.unread():
-            self._lines.appendleft(Line(text="\n".join(words), sender=sender))
+            self._lines.appendleft(InboxLine(text="\n".join(words), sender=sender))
 
     def _give_back(self) -> None:
         """Give back what was not sent and what waited behind a stopped turn: it may no longer be wanted."""
@@ -388,24 +388,24 @@ class Inbox:
         self._give_back_unread(behind=waiting)
 
     def _give_back_unread(
-        self, *, unsent: "list[Line] | None" = None, behind: "list[Line] | None" = None
+        self, *, unsent: "list[InboxLine] | None" = None, behind: "list[InboxLine] | None" = None
     ) -> None:
         """Give back the words that no turn has read, between lines before and behind them, each to its sender."""
         steering = [*self._steering]
         self._steering.clear()
         words = self._session.unread()
         senders = [line.sender for line in steering[-len(words) :]] if words else []
-        read = [Line(text=text, sender=who) for text, who in zip(words, senders, strict=False)]
+        read = [InboxLine(text=text, sender=who) for text, who in zip(words, senders, strict=False)]
         back = [*(unsent or []), *read, *(behind or [])]
         for sender in {id(line.sender): line.sender for line in back}.values():
             sender.give_back([line.text for line in back if line.sender is sender])
         self._tell()
 
-    def _tell_others(self, line: Line, what: Literal["taken", "read"]) -> None:
+    def _tell_others(self, line: InboxLine, what: Literal["taken", "read"]) -> None:
         for each in self._others_than(line):
             each.hear_line(line.text, what)
 
-    def _others_than(self, line: Line) -> list[Sender]:
+    def _others_than(self, line: InboxLine) -> list[Sender]:
         return [each for each in self._senders if each is not line.sender.frontend]
 
     def _tell(self, sender: Sender | None = None) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ybs.security.firewall.masking import Firewall
     from ybs.transcripts.log import Log
-    from ybs.transcripts.store import Store
+    from ybs.transcripts.store import SessionStore
 
 PLACEHOLDER_START = b"[ybs:secret:"
 #: Pieces for the screen, and what says nothing of how it went on.
@@ -59,7 +59,7 @@ class Journal:
 
     def __init__(
         self,
-        store: "Callable[[], Store]",
+        store: "Callable[[], SessionStore]",
         firewall: "Callable[[], Firewall]",
         tell: Emit,
         *,
@@ -229,7 +229,7 @@ class Syncing(Guard):
         self._journal.sync_soon()
 
 
-def named(store: "Store", folder: Path, word: str) -> str:
+def named(store: "SessionStore", folder: Path, word: str) -> str:
     """Return the name of the session that a word means; no word means the newest of the folder.
 
     It is empty where nothing was said in any of them (ybs was killed at once, or all was taken back), and where there is

@@ -14,7 +14,7 @@ from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet, own_tools
 from ybs.compaction.compaction import BeforeCompaction
 from ybs.conductor.delegating import Delegating
-from ybs.conductor.home import Place
+from ybs.conductor.home import Workplace
 from ybs.config.schema import PromptForm
 from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
@@ -94,7 +94,7 @@ class MainAgent:
         first = (options.editor,) if options.editor else ()
         own = (words.hooks,) if words.hooks else ()
         self._hooks = (*first, self.recorder, *options.hooks, *own)
-        self.place = Place(environment, self._hooks, options.tools, options.toolboxes)
+        self.place = Workplace(environment, self._hooks, options.tools, options.toolboxes)
         self.own_model: Model | None = options.model
         self.before_compaction: BeforeCompaction | None = (
             words.hooks.before_compaction if words.hooks else None
@@ -123,13 +123,13 @@ class MainAgent:
         """Take an event of a sub-agent, and the call that started it."""
         self._ports.emit(event, agent=agent, started_by=started_by)
 
-    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Place:
+    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Workplace:
         """Return the place of an agent that works in a copy of the project; what reaches the project is recorded then.
 
         Tools that are not built in know the project and not the copy.
         """
         own = self._words.hooks.elsewhere(environment) if self._words.hooks else None
-        return Place(environment, (hook, *self._options.hooks, *([own] if own else [])))
+        return Workplace(environment, (hook, *self._options.hooks, *([own] if own else [])))
 
     def hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
         """Return what runs the person's hooks before the steps of an agent, by its name and kind."""

@@ -35,7 +35,7 @@ _BEGINNINGS = tuple(quote + each for quote in ("", "'", '"') for each in ("/", "
 _PICTURE_NAME = lazy(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
-class Reading(Struct, frozen=True):
+class MentionReading(Struct, frozen=True):
     """One way to read a mention: a path, and the lines meant (0: from the first, to the last)."""
 
     path: str
@@ -49,28 +49,28 @@ class Mention(Struct, frozen=True):
     `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read.
     """
 
-    readings: tuple[Reading, ...]
+    readings: tuple[MentionReading, ...]
     is_confined: bool = False
 
 
-class Named(Struct, frozen=True):
+class NamedInWords(Struct, frozen=True):
     """What words name: mentions, and the paths of pictures."""
 
     mentions: tuple[Mention, ...] = ()
     pictures: tuple[str, ...] = ()
 
 
-NOTHING = Named()
+NOTHING = NamedInWords()
 
 
-def named_in(words: str) -> Named:
+def named_in(words: str) -> NamedInWords:
     """Return what the person's words name."""
     if "@" not in words and "/" not in words:
         return NOTHING
-    return Named(tuple(map(Mention, mentions_in(words))), tuple(pictures_in(words)))
+    return NamedInWords(tuple(map(Mention, mentions_in(words))), tuple(pictures_in(words)))
 
 
-def mentions_in(words: str) -> Iterator[tuple[Reading, ...]]:
+def mentions_in(words: str) -> Iterator[tuple[MentionReading, ...]]:
     """Yield each mention with the ways to read it, the likeliest first."""
     if "@" not in words:
         return
@@ -84,13 +84,13 @@ def mentions_in(words: str) -> Iterator[tuple[Reading, ...]]:
             yield _readings(bare.replace("\\ ", " "), is_quoted=False)
 
 
-def _readings(text: str, *, is_quoted: bool) -> tuple[Reading, ...]:
-    readings: list[Reading] = []
+def _readings(text: str, *, is_quoted: bool) -> tuple[MentionReading, ...]:
+    readings: list[MentionReading] = []
     while text:
-        readings.append(Reading(text))
+        readings.append(MentionReading(text))
         if lines := _LINES().fullmatch(text):
             first = max(int(lines[2]), 1)
-            readings.append(Reading(lines[1], first, max(int(lines[3] or first), first)))
+            readings.append(MentionReading(lines[1], first, max(int(lines[3] or first), first)))
         if is_quoted or text[-1] not in _AFTER:
             break
         text = text[:-1]

@@ -12,13 +12,13 @@ from ybs.agent.environment import Permissions
 from ybs.agent.hooks import TurnHook
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm, Guard, Model, Tool, Toolbox
 from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 
-SHIPPED: Final = Safety()
+SHIPPED: Final = SafetySettings()
 #: Short names of options that are settings.
 SETTINGS = {
     "provider": "llm.provider",

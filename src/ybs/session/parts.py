@@ -16,10 +16,10 @@ from ybs.session.journal import Journal, begun_ns, named
 from ybs.session.main_agent import MainAgent, SessionPorts
 from ybs.session.options import Options
 from ybs.session.turn_runner import TurnRunner
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 if TYPE_CHECKING:
-    from ybs.agent.user_hooks.hooks import SessionFacts, UserHooks
+    from ybs.agent.user_hooks.hooks import HookFacts, UserHooks
 
 NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
@@ -85,13 +85,13 @@ class SessionParts:
         hooks = UserHooks(found.hooks, self.environment, self._ports.emit, self._facts)
         return hooks, found.problems
 
-    def _facts(self) -> "SessionFacts":
-        from ybs.agent.user_hooks.hooks import SessionFacts
+    def _facts(self) -> "HookFacts":
+        from ybs.agent.user_hooks.hooks import HookFacts
 
         fresh = "startup" if self._is_first else "clear"
         source = "resume" if self.journal.earlier else fresh
         messages = self.main.conversation.messages
-        return SessionFacts(name=self.journal.name, source=source, messages=messages)
+        return HookFacts(name=self.journal.name, source=source, messages=messages)
 
     async def _ask(self, question: Question) -> Answer:
         if self._user_hooks is not None:
@@ -101,10 +101,10 @@ class SessionParts:
         with self.main.delegating.paused():
             return await self._ports.confirm(question)
 
-    def _store(self) -> Store:
+    def _store(self) -> SessionStore:
         config, host = self.environment.config, self.environment.host
         folder = host.expand(config.session.storage_path, self.environment.folder)
-        return Store(folder, self._options.session_mark)
+        return SessionStore(folder, self._options.session_mark)
 
     def next_model(self, loaded: Loaded) -> tuple[str, ProviderModel]:
         """Return what a session goes on with under other settings: the same model, where they say the same of it.

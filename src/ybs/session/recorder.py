@@ -20,7 +20,7 @@ from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
     from ybs.git.committer import Committer
-    from ybs.git.consent import Wish
+    from ybs.git.consent import CommitWish
     from ybs.security.paths.later_watch import LaterWatch
     from ybs.session.undoing import Checkpoints
 
@@ -178,7 +178,7 @@ class TurnRecorder(TurnHook):
             await asyncio.wait((ending,))
             raise
 
-    async def _ask(self, wish: "Wish") -> bool | None:
+    async def _ask(self, wish: "CommitWish") -> bool | None:
         """Ask the person whether there may be commits; None where they stopped the turn instead."""
         from ybs.session.commit_terms import question_of
 

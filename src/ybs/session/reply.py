@@ -72,7 +72,7 @@ class Table(Struct, frozen=True):
         return cls(tuple(Column() for _ in made[0].cells) if made else (), made)
 
 
-class Prompt(Struct, frozen=True):
+class CommandPrompt(Struct, frozen=True):
     """What a command sends to the model. `make` gives the message, as part of the turn; `words` is what is known of it before."""
 
     words: str
@@ -114,7 +114,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     terminal: TerminalActions = TerminalActions()
     events: tuple[Event | Envelope, ...] = ()
     shared: UserMessage | None = None
-    prompt: Prompt | None = None
+    prompt: CommandPrompt | None = None
     takes_up: bool = False
 
     @property

@@ -10,7 +10,7 @@ from ybs.agent.model_choice import AUTO
 from ybs.config.document import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort
-from ybs.config.tree import Origin
+from ybs.config.tree import ValueOrigin
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
 from ybs.providers.registry import chosen_name, provider_names, with_only_key
@@ -121,7 +121,10 @@ def _with_provider_of_key(options: Options, loaded: Loaded) -> Loaded:
     return replace(
         loaded,
         config=replace(loaded.config, llm=replace(llm, provider=name)),
-        origins={**loaded.origins, "llm.provider": Origin("option", "the key in the environment")},
+        origins={
+            **loaded.origins,
+            "llm.provider": ValueOrigin("option", "the key in the environment"),
+        },
     )
 
 
@@ -156,7 +159,7 @@ def with_incognito(loaded: Loaded, *, is_on: bool) -> Loaded:
     return replace(
         loaded,
         config=replace(config, incognito=replace(config.incognito, enabled=is_on)),
-        origins={**loaded.origins, "incognito.enabled": Origin("option", "this session")},
+        origins={**loaded.origins, "incognito.enabled": ValueOrigin("option", "this session")},
     )
 
 
@@ -165,5 +168,5 @@ def with_effort(loaded: Loaded, effort: Effort | None) -> Loaded:
     return replace(
         loaded,
         config=replace(loaded.config, llm=replace(loaded.config.llm, effort=effort)),
-        origins={**loaded.origins, "llm.effort": Origin("option", "this session")},
+        origins={**loaded.origins, "llm.effort": ValueOrigin("option", "this session")},
     )

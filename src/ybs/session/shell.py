@@ -40,7 +40,7 @@ class TypedCommands:
         )
 
     async def _run(self, command: str) -> str:
-        from ybs.tools.builtin.run_shell import Arguments, RunShell
+        from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
         from ybs.tools.calls.hooks import after_change
 
         environment, call_id = self._environment, f"typed_{next(_ids)}"
@@ -50,7 +50,7 @@ class TypedCommands:
             raise ToolError(f"it is blocked ({entry!r} in safety.blocked_commands)")
         settings = environment.config.tools.builtin.get("run_shell")
         shell = RunShell(environment.workspace, settings.timeout_seconds if settings else None)
-        arguments = Arguments(command=command)
+        arguments = RunShellArguments(command=command)
         shell.preview(arguments)
         await self._recorder.before_typed()
         try:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings
 from ybs.checkpoints.contents import StoredContents
-from ybs.checkpoints.kept import Kept, Recovered, Restored
+from ybs.checkpoints.kept import KeptTurn, Recovered, Restored
 from ybs.checkpoints.states import Change, State
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
@@ -25,9 +25,9 @@ from ybs.security.paths.roots import Roots
 if TYPE_CHECKING:
     # Nothing of it is needed before the first change.
     from ybs.checkpoints.keeping import Keeper, Walk
-    from ybs.checkpoints.planning import Step
+    from ybs.checkpoints.planning import RestoreStep
     from ybs.checkpoints.states import Change
-    from ybs.checkpoints.store import Record, Running
+    from ybs.checkpoints.store import RunningTurn, TurnRecord
     from ybs.tools.searching.walk import Deadline
 
 #: A larger file is named, not compared.
@@ -201,7 +201,7 @@ class Checkpoints:
 
         await self._working(settle, in_thread)
 
-    async def end(self) -> Kept | None:
+    async def end(self) -> KeptTurn | None:
         """End the turn and keep what it changed; None where nothing did, or where `notice` says why not."""
         keeper = self._made
         if keeper is None or not (keeper.is_busy or keeper.is_unseen or self._is_noted):
@@ -336,12 +336,12 @@ class Checkpoints:
     def _add(
         self,
         changes: "Sequence[Change]",
-        running: "Running | None",
+        running: "RunningTurn | None",
         *,
         contents: StoredContents | None = None,
         beyond: str = "",
         since_ns: int = 0,
-    ) -> Kept:
+    ) -> KeptTurn:
         """Keep a turn; until all know of it the disk has its name, in a new note: the old one may have broken off."""
         record = self._keeper.add(
             self.session, changes, contents=contents, beyond=beyond, since_ns=since_ns
@@ -371,8 +371,8 @@ class Checkpoints:
             self.notice = "" if problem == self._said else f"{_BEYOND}: {problem}."
             self._said = problem
 
-    def _end(self, deadline: "Deadline") -> Kept | None:
-        from ybs.checkpoints.store import Running
+    def _end(self, deadline: "Deadline") -> KeptTurn | None:
+        from ybs.checkpoints.store import RunningTurn
 
         keeper = self._keeper
         changes, shared = keeper.end(*self._look(deadline))
@@ -382,7 +382,7 @@ class Checkpoints:
         if not (changes or beyond):
             self._forget()
             return None
-        running = Running(turn=self.turn()) if self.turn and self._is_noted else None
+        running = RunningTurn(turn=self.turn()) if self.turn and self._is_noted else None
         spelled_changes = [self._spelled(change) for change in changes]
         since_ns = keeper.commands_since_ns
         kept = self._add(spelled_changes, running, beyond=beyond, since_ns=since_ns)
@@ -395,19 +395,19 @@ class Checkpoints:
             made=tuple(path for path in kept.paths if path in made),
         )
 
-    def _kept(self, record: "Record") -> Kept:
+    def _kept(self, record: "TurnRecord") -> KeptTurn:
         unkept = tuple(change.path for change in record.changes if not change.can_be_undone)
         are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
         paths = named(record.changes)
-        return Kept(name=record.name, paths=paths, unkept=unkept, are_edits=are_edits)
+        return KeptTurn(name=record.name, paths=paths, unkept=unkept, are_edits=are_edits)
 
     def _spelled(self, change: "Change") -> "Change":
         return replace(change, path=self._roots.show(Path(change.path)))
 
-    def _record(self, name: str, contents: StoredContents | None = None) -> "Record":
+    def _record(self, name: str, contents: StoredContents | None = None) -> "TurnRecord":
         return self._keeper.store.read(name, contents)
 
-    def _changed_bulk(self, records: "Iterable[Record]", deadline: "Deadline") -> Iterator[str]:
+    def _changed_bulk(self, records: "Iterable[TurnRecord]", deadline: "Deadline") -> Iterator[str]:
         """Say in which bulk folders something changed since commands of these turns ran."""
         from ybs.checkpoints.bulk import changed_bulk
         from ybs.checkpoints.scan import TooMuch
@@ -472,8 +472,8 @@ class Checkpoints:
         )
 
     def _steps(
-        self, records: "Iterable[Record]", only: Collection[str] | None, *, is_redo: bool
-    ) -> "dict[str, Step]":
+        self, records: "Iterable[TurnRecord]", only: Collection[str] | None, *, is_redo: bool
+    ) -> "dict[str, RestoreStep]":
         from ybs.checkpoints.planning import joined
 
         steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
@@ -483,7 +483,9 @@ class Checkpoints:
             if only is None or self._shown([path])[0] in only
         }
 
-    def _overwritten(self, mark: str, steps: "Mapping[str, Step]", contents: StoredContents) -> str:
+    def _overwritten(
+        self, mark: str, steps: "Mapping[str, RestoreStep]", contents: StoredContents
+    ) -> str:
         """Keep what is about to be overwritten, as a turn that does it, and return its name."""
         from ybs.checkpoints.planning import overwriting
 

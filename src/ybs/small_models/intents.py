@@ -56,7 +56,7 @@ _NAME = lazy(r"\w\(\)$|\w_\w|[a-z][A-Z]|^[A-Z]{2}[A-Z_\d]*$")
 _NUMBER = lazy(r"\d")
 
 
-class Classifier:
+class NaiveBayes:
     """Naive Bayes over examples."""
 
     def __init__(self, examples: Iterable[tuple[Intent, str]]) -> None:
@@ -122,8 +122,8 @@ def read_examples() -> Iterator[tuple[Intent, str]]:
 
 
 @cache
-def _classifier() -> Classifier:
-    return Classifier(read_examples())
+def _classifier() -> NaiveBayes:
+    return NaiveBayes(read_examples())
 
 
 @lru_cache(maxsize=64)

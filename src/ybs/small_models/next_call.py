@@ -102,7 +102,7 @@ _EVERYWHERE: Final = '","replace_all":true}}\n```'
 _END: Final = '"}}\n```'
 
 
-class ReadFile(Struct, frozen=True):
+class _ReadFile(Struct, frozen=True):
     """What was read of a file, and whether that goes to its end."""
 
     path: str
@@ -110,7 +110,7 @@ class ReadFile(Struct, frozen=True):
     is_whole: bool = True
 
 
-def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> str:
+def edit_of(file: _ReadFile, words: str, tried: Container[str], added: str) -> str:
     """Return the grammar of an edit that replaces a line of a file by another one, takes it away, or adds some below it.
 
     What a line begins with before its first word stays, such as the sign of a heading or a list.
@@ -143,7 +143,7 @@ def edit_of(file: ReadFile, words: str, tried: Container[str], added: str) -> st
     return f"{literal(head)} ({' | '.join(places)}) {literal(_END)}"
 
 
-def _tails(file: ReadFile, tried: Container[str]) -> list[str]:
+def _tails(file: _ReadFile, tried: Container[str]) -> list[str]:
     """Return the last line of a file that was read to its end, with as many of those above it as it takes to be found once."""
     whole = "\n".join(file.lines).rstrip()
     if not file.is_whole:
@@ -348,7 +348,7 @@ def _due_calls(request: Request, words: str, since: Sequence[Message], added: st
     return f"root ::= {' | '.join(calls)}{TEXTS}" if calls else ""
 
 
-def _is_without_name(words: str, files: Sequence[ReadFile]) -> bool:
+def _is_without_name(words: str, files: Sequence[_ReadFile]) -> bool:
     """Return whether a name in a program is to be another one, and stands in none of the files."""
     if not files or intent_of(words) != "rename" or not names_in(words):
         return False
@@ -379,13 +379,13 @@ def _asked(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
     return "", ()
 
 
-def _read(since: Sequence[Message]) -> Iterator[ReadFile]:
+def _read(since: Sequence[Message]) -> Iterator[_ReadFile]:
     """Yield the files that were read since the person spoke."""
     paths = {call.id: _text_of(call, "path") for call in _calls_in(since)}
     for each in since:
         if isinstance(each, ToolResult) and each.name == "read_file" and paths.get(each.call_id):
             is_whole = re.search(_MORE(), each.output) is None
-            yield ReadFile(paths[each.call_id], re.findall(_NUMBERED(), each.output), is_whole)
+            yield _ReadFile(paths[each.call_id], re.findall(_NUMBERED(), each.output), is_whole)
 
 
 def _calls_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
@@ -405,7 +405,7 @@ def _to_delete(words: str, since: Sequence[Message]) -> list[str]:
 
 
 def _due(
-    words: str, files: Sequence[ReadFile], gone: Sequence[str], edit: Callable[[ReadFile], str]
+    words: str, files: Sequence[_ReadFile], gone: Sequence[str], edit: Callable[[_ReadFile], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the tools to call next and the grammars of their calls."""
     intent = intent_of(words)

@@ -22,7 +22,7 @@ CLOSE_SECONDS = 10.0
 
 
 @runtime_checkable
-class Named(Protocol):
+class HasNames(Protocol):
     """A toolbox that has tools which it does not offer, or knows a tool by other names too."""
 
     @property
@@ -89,7 +89,7 @@ class CompositeToolbox(Toolbox):
                 else:
                     specs.append(spec)
                     owners[spec.name] = toolbox
-            if isinstance(toolbox, Named):
+            if isinstance(toolbox, HasNames):
                 for name in toolbox.names:
                     owners.setdefault(name, toolbox)
         self._owners = owners
@@ -121,7 +121,7 @@ class CompositeToolbox(Toolbox):
             self.specs()
         if (owner := self._owners.get(name)) is not None:
             return owner
-        knowing = (box for box in self._toolboxes if isinstance(box, Named) and box.knows(name))
+        knowing = (box for box in self._toolboxes if isinstance(box, HasNames) and box.knows(name))
         return next(knowing, None)
 
     def _report(self, name: str) -> None:
@@ -198,7 +198,7 @@ class DeferredToolbox(Toolbox):
         """Return whether a call of that name is a call of one of the tools."""
         if name in self.names:
             return True
-        return any(isinstance(box, Named) and box.knows(name) for box in self._toolboxes)
+        return any(isinstance(box, HasNames) and box.knows(name) for box in self._toolboxes)
 
     def effect_of(self, name: str) -> str:
         """Return the effect of the tool that a call of this name means, offered or not; empty where there is none."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ybs.config.schema import BuiltinTool, Config
+from ybs.config.schema import BuiltinToolSettings, Config
 from ybs.core.ports import Tool
 from ybs.security.paths.repository import is_in_repository
 from ybs.tools.builtin.delete_file import DeleteFile
 from ybs.tools.builtin.edit_file import EditFile
-from ybs.tools.builtin.git import Git
+from ybs.tools.builtin.git import GitTool
 from ybs.tools.builtin.list_files import ListFiles
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.builtin.run_shell import RunShell
@@ -30,7 +30,7 @@ NAMES: Sequence[str] = (
     *("delete_file", "git", "repo_map", "memorize", "set_thought", "update_identity", "skill"),
     *("ask_user", "todo", "delegate"),
 )
-_AS_SHIPPED = BuiltinTool()
+_AS_SHIPPED = BuiltinToolSettings()
 #: Tools that the short form for small models goes without.
 RARE = frozenset({"shell_job", "git"})
 
@@ -53,7 +53,7 @@ def builtin_tools(
         RunShell(workspace, default_seconds=shell.timeout_seconds),
         *([ShellJob(workspace)] if shell.enabled else []),  # there are no jobs without it
         DeleteFile(workspace),
-        *([Git(workspace)] if is_in_repository(workspace.roots.folder) else []),
+        *([GitTool(workspace)] if is_in_repository(workspace.roots.folder) else []),
     ]
     return [
         tool for tool in tools if is_enabled(config, tool) and not (is_short and tool.name in RARE)

@@ -219,7 +219,7 @@ def _line(text: str) -> str:
 MOST_SKILLS = 500  # of a folder
 
 
-class Unusable(Struct, frozen=True):
+class UnusableFolder(Struct, frozen=True):
     """A folder that cannot be used as a skill, and why."""
 
     place: str
@@ -230,7 +230,7 @@ class Skills(Struct, frozen=True):
     """What was found: the skills by name, and what cannot be used."""
 
     by_name: dict[str, Skill]
-    unusable: Sequence[Unusable]
+    unusable: Sequence[UnusableFolder]
 
     @property
     def usable(self) -> list[Skill]:
@@ -278,7 +278,7 @@ def find_skills(
     `only` names the skills to use, where not all are meant. `may_open` says whether tools may read a folder that a link leads to.
     """
     by_name: dict[str, Skill] = {}
-    unusable: list[Unusable] = []
+    unusable: list[UnusableFolder] = []
     seen = set[Path]()
     for folder in folders:
         for path, real in _folders_in(folder.path):
@@ -292,11 +292,13 @@ def find_skills(
                 else:
                     skill = _of_plugin(_own(path, real, place, may_open), folder.plugin)
             except BadSkill as error:
-                unusable.append(Unusable(place, str(error)))
+                unusable.append(UnusableFolder(place, str(error)))
                 continue
             first = by_name.setdefault(skill.name, skill)
             if first is not skill:
-                unusable.append(Unusable(place, f"{first.place} has the same name, and is used"))
+                unusable.append(
+                    UnusableFolder(place, f"{first.place} has the same name, and is used")
+                )
     if only:
         by_name = {
             name: skill

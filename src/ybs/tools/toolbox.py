@@ -28,7 +28,7 @@ from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
 
 if TYPE_CHECKING:
-    from ybs.tools.calls.tool_names import Found
+    from ybs.tools.calls.tool_names import FoundTool
 
 
 _Value = TypeVar("_Value")
@@ -50,7 +50,7 @@ class Previewed(Protocol):
 
 
 @runtime_checkable
-class Judged(Protocol):
+class HasSubject(Protocol):
     """A tool that says what the policy judges. One that does not is judged by name and arguments."""
 
     def subject(self, arguments: Any) -> Subject:
@@ -59,7 +59,7 @@ class Judged(Protocol):
 
 
 @runtime_checkable
-class Networked(Judged, Protocol):
+class Networked(HasSubject, Protocol):
     """A tool whose calls can be given the network."""
 
     def with_network(self, arguments: Any) -> Any:
@@ -76,7 +76,7 @@ class Unconfined(Protocol):
         ...
 
 
-class Ready(Struct, frozen=True):
+class CheckedCall(Struct, frozen=True):
     """A call that was checked: `call` has the tool's own name and its arguments as they were understood."""
 
     tool: Tool
@@ -240,7 +240,7 @@ class LocalToolbox(Toolbox):
             return await self._run_judged(self._judges, ready, emit)
         return await self._run_checked(call, ready, emit)
 
-    async def _run_judged(self, judges: CallJudge, ready: Ready, emit: Emit) -> ToolResult:
+    async def _run_judged(self, judges: CallJudge, ready: CheckedCall, emit: Emit) -> ToolResult:
         """Let the judges among the hooks have their say before and after a call."""
         from ybs.tools.calls.supervise import called
 
@@ -263,10 +263,10 @@ class LocalToolbox(Toolbox):
         note = f"\n\n{verdict.note}" if verdict.note else ""
         return replace(result, output=result.output + note)
 
-    async def _looked_at(self, ready: Ready, result: ToolResult) -> ToolResult:
+    async def _looked_at(self, ready: CheckedCall, result: ToolResult) -> ToolResult:
         return result if self._judges is None else await self._judges.look_at(ready.call, result)
 
-    async def _run_checked(self, call: ToolCall, ready: Ready, emit: Emit) -> ToolResult:
+    async def _run_checked(self, call: ToolCall, ready: CheckedCall, emit: Emit) -> ToolResult:
         tool, notes = ready.tool, ready.decoded.notes
         verdict = await self._admit(ready, emit)
         if isinstance(verdict, Deny):
@@ -274,7 +274,7 @@ class LocalToolbox(Toolbox):
         ready = self._widened(ready, verdict)
         if verdict.by == "reading":
             read = await self._read_only(ready, emit)
-            if not isinstance(read, Ready):
+            if not isinstance(read, CheckedCall):
                 return await self._looked_at(ready, read)
             ready = read
         notes = (*notes, *await self._keep(ready))
@@ -297,7 +297,7 @@ class LocalToolbox(Toolbox):
             live.close()
             await self._look_after(ready, has_result=live.left is not None)
 
-    async def _read_only(self, ready: Ready, emit: Emit) -> ToolResult | Ready:
+    async def _read_only(self, ready: CheckedCall, emit: Emit) -> ToolResult | CheckedCall:
         """Run a call that nobody was asked about so that it changes nothing.
 
         Where that is not enough the person is asked. Returns what is to be run as any other call where they agree.
@@ -319,8 +319,8 @@ class LocalToolbox(Toolbox):
         return await self._ask_for_more(ready, ran, ran.need, monotonic() - started, emit)
 
     async def _ask_for_more(
-        self, ready: Ready, ran: ReadOnlyRun, need: Need, seconds: float, emit: Emit
-    ) -> ToolResult | Ready:
+        self, ready: CheckedCall, ran: ReadOnlyRun, need: Need, seconds: float, emit: Emit
+    ) -> ToolResult | CheckedCall:
         tool, needs = ready.tool, need.reason
         if seconds > LONG_SECONDS:
             needs += f"; it was stopped after {seconds:.0f} s, and begins again"
@@ -335,7 +335,7 @@ class LocalToolbox(Toolbox):
         result = self._result(ready.call, output, ready.decoded.notes)
         return replace(result, is_refused=True)
 
-    def _widened(self, ready: Ready, verdict: Allow) -> Ready:
+    def _widened(self, ready: CheckedCall, verdict: Allow) -> CheckedCall:
         """Return the call with what it was given beyond what it has by itself."""
         tool = ready.tool
         if verdict.is_outside and isinstance(tool, Unconfined):
@@ -346,25 +346,25 @@ class LocalToolbox(Toolbox):
         return ready
 
     @staticmethod
-    def _with_network(ready: Ready, tool: Networked) -> Ready:
+    def _with_network(ready: CheckedCall, tool: Networked) -> CheckedCall:
         """Return the same call with the network open, as the person is asked about it."""
         value = tool.with_network(ready.decoded.value)
         ready = replace(ready, decoded=replace(ready.decoded, value=value))
         return replace(ready, preview=_preview_of(ready.tool, value), subject=tool.subject(value))
 
-    def _prepare(self, call: ToolCall) -> Ready:
+    def _prepare(self, call: ToolCall) -> CheckedCall:
         """Check a call and let its tool say what it is about. It may block: the tool looks at files here."""
         tool, decoded = self._understood(call)
         preview = _preview_of(tool, decoded.value)
         subject = Subject()
-        if isinstance(tool, Judged) and not self._dry_run:
+        if isinstance(tool, HasSubject) and not self._dry_run:
             subject = tool.subject(decoded.value)
         if decoded.notes or call.invalid:
             arguments = Raw(msgspec.json.encode(decoded.value))
             call = replace(call, name=tool.name, arguments=arguments, invalid="")
-        return Ready(tool, call, decoded, preview, subject)
+        return CheckedCall(tool, call, decoded, preview, subject)
 
-    def _found(self, name: str) -> "Found | None":
+    def _found(self, name: str) -> "FoundTool | None":
         from ybs.tools.calls.tool_names import find
 
         return find(name, self._tools)
@@ -383,7 +383,7 @@ class LocalToolbox(Toolbox):
             decoded = replace(decoded, notes=(found.note, *decoded.notes))
         return tool, decoded
 
-    async def _admit(self, ready: Ready, emit: Emit, *, needs: str = "") -> Allow | Deny:
+    async def _admit(self, ready: CheckedCall, emit: Emit, *, needs: str = "") -> Allow | Deny:
         from ybs.tools.calls.supervise import awaited, checked
 
         call, effect = ready.call, ready.tool.effect
@@ -401,14 +401,14 @@ class LocalToolbox(Toolbox):
         except ToolError as error:
             return Deny(f"Refused: {call.name} could not be confirmed; nothing was done. {error}")
 
-    async def _keep(self, ready: Ready) -> tuple[str, ...]:
+    async def _keep(self, ready: CheckedCall) -> tuple[str, ...]:
         """Run the hooks before a change; return notes for the model where one failed."""
         if not self._hooks or not ready.changes:
             return ()
         effect, paths = ready.tool.effect, ready.subject.paths
         return await _hooks().before_change(self._hooks, ready.call, effect, paths)
 
-    async def _look_after(self, ready: Ready, *, has_result: bool) -> None:
+    async def _look_after(self, ready: CheckedCall, *, has_result: bool) -> None:
         """Run the hooks after a change. They come to their end; a call that has its result is not cancelled meanwhile."""
         if not self._hooks or not ready.changes:
             return

@@ -25,7 +25,7 @@ class NotFetched(Exception):
     """Nothing was fetched; the text says why."""
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class WebPage(Struct, frozen=True, kw_only=True):
     """What an address holds. `is_cut`: there is more than could be fetched."""
 
     url: str
@@ -49,7 +49,7 @@ def fetch(
     params: dict[str, str] | None = None,
     is_trusted: bool = False,
     most_bytes: int = MOST_BYTES,
-) -> Page:
+) -> WebPage:
     """Fetch an http or https address. `is_trusted`: the person named it, so it may be on this machine. Raises NotFetched."""
     target = httpx2.URL(url, params=params) if params else _url(url)
     for _ in range(_MOST_REDIRECTS + 1):
@@ -57,7 +57,7 @@ def fetch(
             found = _fetch_once(target, headers or {}, is_trusted=is_trusted, most_bytes=most_bytes)
         except (httpx2.HTTPError, OSError) as error:
             raise NotFetched(f"{target.host} could not be reached: {error}") from error
-        if isinstance(found, Page):
+        if isinstance(found, WebPage):
             return found
         headers, is_trusted = {}, False  # what was meant for one server is not for the next
         target = target.join(found)
@@ -89,7 +89,7 @@ def _url(text: str) -> httpx2.URL:
 
 def _fetch_once(
     url: httpx2.URL, headers: dict[str, str], *, is_trusted: bool, most_bytes: int
-) -> Page | str:
+) -> WebPage | str:
     """Fetch what is there, or return where it has moved."""
     url = _url(str(url))
     address = _judged(url, is_trusted=is_trusted)
@@ -115,7 +115,7 @@ def _fetch_once(
             data += piece
             if len(data) > most_bytes:
                 break
-        return Page(
+        return WebPage(
             url=str(url),
             content_type=str(answer.headers.get("content-type", ""))
             .partition(";")[0]

@@ -20,7 +20,7 @@ MOST_LINE_BYTES: Final = 100_000_000
 _SKIPPED_BYTES: Final = 1_000_000
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class TranscriptLine(Struct, frozen=True, kw_only=True):
     """A line that was read: `event` is its own number (0: it has none), `parent` that of the line it follows.
 
     `said` is None where this version does not know the type; `agent` said it, which the call `started_by` has started.
@@ -108,7 +108,7 @@ def lines_in(file: BinaryIO) -> Iterator[bytes]:
             pass
 
 
-def decoded(line: bytes) -> Line | None:
+def decoded(line: bytes) -> TranscriptLine | None:
     """Read a line; None where it is torn or corrupt. Never raises."""
     line = line.strip(b"\0 \t\r\n")  # a machine that lost its power leaves zeros
     try:
@@ -117,7 +117,7 @@ def decoded(line: bytes) -> Line | None:
     except _UNREADABLE:
         return None
     number, parent = max(head.event, 0), max(head.parent, 0)
-    return Line(
+    return TranscriptLine(
         event=number,
         parent=parent,
         timestamp=head.timestamp,

@@ -11,7 +11,7 @@ from ybs.config import private_file
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Replaced, Rewound
-from ybs.transcripts.line import Line, decoded, lines_in
+from ybs.transcripts.line import TranscriptLine, decoded, lines_in
 from ybs.transcripts.replay import Replay
 
 #: A number that no session reaches; whoever wrote it made it up.
@@ -26,8 +26,8 @@ class Transcript(Struct, frozen=True, kw_only=True):
     """
 
     path: Path
-    lines: Sequence[Line]
-    chain: Sequence[Line]
+    lines: Sequence[TranscriptLine]
+    chain: Sequence[TranscriptLine]
     replay: Replay
     damaged: int
 
@@ -47,7 +47,7 @@ class Transcript(Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def story(self) -> Sequence[Line]:
+    def story(self) -> Sequence[TranscriptLine]:
         """What a copy needs: the chain, or all lines.
 
         Those where something came back, whose turns are told elsewhere, and where files are not as the chain tells:
@@ -79,9 +79,9 @@ def read(path: Path) -> Transcript:
     )
 
 
-def _lines(file: BinaryIO) -> tuple[list[Line], int]:
+def _lines(file: BinaryIO) -> tuple[list[TranscriptLine], int]:
     """Read the lines; each has a number above those before it and follows one that is there."""
-    lines: list[Line] = []
+    lines: list[TranscriptLine] = []
     numbers = {0}
     last = damaged = 0
     for data in lines_in(file):
@@ -99,8 +99,8 @@ def _lines(file: BinaryIO) -> tuple[list[Line], int]:
     return lines, damaged
 
 
-def _chain(lines: Sequence[Line]) -> list[Line]:
-    chain: list[Line] = []
+def _chain(lines: Sequence[TranscriptLine]) -> list[TranscriptLine]:
+    chain: list[TranscriptLine] = []
     wanted = lines[-1].event
     for line in reversed(lines):
         if line.event == wanted:
@@ -110,7 +110,7 @@ def _chain(lines: Sequence[Line]) -> list[Line]:
     return chain
 
 
-def _replayed(lines: Iterable[Line]) -> Replay:
+def _replayed(lines: Iterable[TranscriptLine]) -> Replay:
     """Fold all lines, as the running session did."""
     replay = Replay()
     for line in lines:

@@ -16,7 +16,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import SessionEnded, Titled
 from ybs.core.remedies import Remedy
 from ybs.security.unicode import has_suspects
-from ybs.transcripts.line import Line, encoded
+from ybs.transcripts.line import TranscriptLine, encoded
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import Transcript, read
 from ybs.transcripts.saved import SUFFIX, Saved, look_at, name_of
@@ -29,7 +29,7 @@ _DAY_SECONDS: Final = 86_400
 _FORK: Final = " (fork)"
 
 
-class Store:
+class SessionStore:
     """The sessions of a folder. Names that people give never lead out of it. `mark` ends the names that new ones are given."""
 
     def __init__(self, folder: Path, mark: str = "") -> None:
@@ -101,7 +101,7 @@ class Store:
         replay = transcript.replay
         ending = SessionEnded(reason="copied", message_count=len(replay.messages))
         tail = (Titled(title=title or replay.title), ending)
-        ends = (Line(event=0, parent=0, timestamp="", said=event) for event in tail)
+        ends = (TranscriptLine(event=0, parent=0, timestamp="", said=event) for event in tail)
         self._fill(new_name, [*lines, *ends])
         return new_name
 
@@ -112,7 +112,7 @@ class Store:
         """
         name, title = self.create(), name_of(transcript)
         titled = Titled(title=f"{title}{_FORK}" if title and not title.endswith(_FORK) else title)
-        line = Line(event=0, parent=0, timestamp="", said=titled)
+        line = TranscriptLine(event=0, parent=0, timestamp="", said=titled)
         self._fill(name, [*transcript.story, *[line] * bool(title)])
         return name
 
@@ -204,7 +204,7 @@ class Store:
             os.close(handle)
         return True
 
-    def _fill(self, name: str, lines: Iterable[Line]) -> None:
+    def _fill(self, name: str, lines: Iterable[TranscriptLine]) -> None:
         known = ((each, each.said) for each in lines if each.said is not None)
         data = b"".join(
             encoded(

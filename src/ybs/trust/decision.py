@@ -21,7 +21,7 @@ from ybs.config.layers import Loaded
 from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
 from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
-from ybs.trust.reach import Reach, reach
+from ybs.trust.reach import CommandReach, reach
 from ybs.trust.wording import difference
 
 #: The text of a file is kept for showing a difference, up to this size.
@@ -40,7 +40,7 @@ class TrustedFile(Struct, frozen=True):
     text: str = ""
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class _Record(Struct, frozen=True, kw_only=True):
     """What the trust store holds of one folder. `place` tells it from another one that has its path later."""
 
     folder: str
@@ -74,7 +74,9 @@ def is_folder_unchanged(review: Review, path: str) -> bool:
     return all(is_unchanged(review, each) for each in {path, *review.paths(folder)})
 
 
-def reach_unchanged(review: Review | None, texts: Sequence[str], folder: Path, home: Path) -> Reach:
+def reach_unchanged(
+    review: Review | None, texts: Sequence[str], folder: Path, home: Path
+) -> CommandReach:
     """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
 
     Raises ToolError where a file of the project that it reaches is not what was trusted.
@@ -179,7 +181,7 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
         kept[path] = TrustedFile(file.digest, text)
     variables = (*review.granted, *uses)
     place = place_of(review.folder)
-    record = Record(folder=str(review.folder), files=kept, variables=variables, place=place)
+    record = _Record(folder=str(review.folder), files=kept, variables=variables, place=place)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
     private_file.remove(_refusal_file(host, review.folder))
 
@@ -213,11 +215,11 @@ def revoke(host: Host, folder: Path) -> bool:
     return private_file.remove(record_file(host, folder.resolve()))
 
 
-def recall(host: Host, folder: Path) -> Record | None:
+def recall(host: Host, folder: Path) -> _Record | None:
     """Return what was trusted in this folder; None where nothing was, or the record is of no use."""
     try:
         data = private_file.read(record_file(host, folder), most_bytes=LARGEST_RECORD)
-        record = msgspec.json.decode(data, type=Record) if data is not None else None
+        record = msgspec.json.decode(data, type=_Record) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.

@@ -21,7 +21,7 @@ from ybs.config.provider_change import without_strangers
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
-from ybs.config.tree import Leaf, Origin, Tree, is_object, label, merge, put
+from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
@@ -251,6 +251,6 @@ def _key_variables(user: Tree) -> Iterator[str]:
             yield str(leaf.value)
 
 
-def _origin_of(document: SettingsDocument) -> Origin:
+def _origin_of(document: SettingsDocument) -> ValueOrigin:
     within = f": {'.'.join(map(str, document.prefix))}" if document.prefix else ""
-    return Origin("project", document.source + within)
+    return ValueOrigin("project", document.source + within)

@@ -20,7 +20,7 @@ LARGEST_FILE = 1_000_000
 KeptKind: TypeAlias = Literal["grants", "allow", "deny"]
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class RulesRecord(Struct, frozen=True, kw_only=True):
     """What is kept for one project, whose real path is `folder`."""
 
     folder: str
@@ -36,7 +36,7 @@ class ProjectRules:
     def __init__(self, host: Host, folder: Path, *, may_write: bool = True) -> None:
         self._host, self.may_write = host, may_write
         self._folder = str(folder.resolve()).encode(errors="backslashreplace").decode()
-        self._record: Record | None = None
+        self._record: RulesRecord | None = None
         #: Why the file is ignored; empty where it is not.
         self.warning = ""
 
@@ -45,13 +45,13 @@ class ProjectRules:
         self.warning = f"A rule that is kept for this project is ignored: {error}"
 
     @property
-    def record(self) -> Record:
+    def record(self) -> RulesRecord:
         """What is kept; empty where there is nothing or the file is of no use, and then `warning` says why."""
         if self._record is None:
             try:
                 self._record = self._read()
             except (OSError, ConfigError) as error:
-                self._record = Record(folder=self._folder)
+                self._record = RulesRecord(folder=self._folder)
                 self.warning = f"What you always allow in this project is ignored: {error}"
         return self._record
 
@@ -78,17 +78,17 @@ class ProjectRules:
         name = sha256(self._folder.encode()).hexdigest()
         return self._host.state_folder / "permissions" / f"{name}.json"
 
-    def _read(self) -> Record:
+    def _read(self) -> RulesRecord:
         """Read the file. Raises ConfigError and OSError."""
         file = self._file
         data = private_file.read(file, most_bytes=LARGEST_FILE)
         if data is None:
-            return Record(folder=self._folder)
+            return RulesRecord(folder=self._folder)
         try:
-            record = msgspec.json.decode(data, type=Record)
+            record = msgspec.json.decode(data, type=RulesRecord)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"{visible(str(file))} is damaged ({error}). Delete it and allow again what you want."
             ) from error
         # The name of the file is a digest of the path; the path in it must agree.
-        return record if record.folder == self._folder else Record(folder=self._folder)
+        return record if record.folder == self._folder else RulesRecord(folder=self._folder)

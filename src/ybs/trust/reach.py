@@ -151,14 +151,14 @@ _IS_PLAIN = re.compile(r"(?!\.{0,2}\Z)[ -)+->@-Z\\^-~]+\Z")
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 
 
-class Reach(Struct, frozen=True):
+class CommandReach(Struct, frozen=True):
     """The files of a project that a command reaches, by their path in it, and what it runs that may reach more."""
 
     files: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
+def reach(texts: Sequence[str], folder: Path, home: Path) -> CommandReach:
     """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path."""
     is_shell = len(texts) == 1
     text = texts[0] if is_shell else shlex.join(texts)
@@ -173,7 +173,7 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> Reach:
         unknown[program] = None
     for path in search.regular:
         unknown |= dict.fromkeys(_loaded_by(path, search, folder, home))
-    return Reach(tuple(sorted(search.files)), tuple(unknown))
+    return CommandReach(tuple(sorted(search.files)), tuple(unknown))
 
 
 def files_named(text: str, folder: Path, home: Path) -> set[str]:

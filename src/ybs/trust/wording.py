@@ -14,10 +14,10 @@ from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import names_in
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
-from ybs.trust.reach import Reach
+from ybs.trust.reach import CommandReach
 
 #: Finds what the words of a command reach.
-Find: TypeAlias = Callable[[tuple[str, ...]], Reach]
+Find: TypeAlias = Callable[[tuple[str, ...]], CommandReach]
 MOST_DIFFERENCE_LINES = 60
 _LONGEST_LINE = 400
 _KINDS = {
@@ -104,7 +104,7 @@ def _reached_by(server: Any) -> str:
     return visible(f" and has {', '.join(given)}", 20_000) if given else ""
 
 
-def _open_words(what: str, found: Reach, project: Any) -> str:
+def _open_words(what: str, found: CommandReach, project: Any) -> str:
     if not found.unknown:
         return ""
     names = visible(", ".join(found.unknown), 400)

@@ -20,7 +20,7 @@ from ybs.core.remedies import Remedy
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel, call
 from ybs.testing.script import ScriptedAnswer
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 #: The first one imports the SDK, which takes seconds on a busy machine.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
@@ -345,7 +345,7 @@ async def test_a_picture_alone_is_a_prompt(clients: Any, project: Path):
 
 
 async def test_long_lists_of_sessions_have_pages(clients: Any, project: Path, home: Path):
-    store = Store(host_at(home).sessions_folder)
+    store = SessionStore(host_at(home).sessions_folder)
     for number in range(205):
         save(store, f"session-20260101-{number:06}", project=str(project))
     names: list[str] = []

@@ -33,7 +33,7 @@ from ybs.core.events import (
 from ybs.core.messages import Text, ToolCall
 from ybs.session.session import Session
 from ybs.testing import ScriptedModel
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 NAME = "session-20260101-000000"
@@ -104,7 +104,7 @@ def history(count: int) -> list[Event]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
 def test_initialize_and_the_load_of_ten_thousand_events_are_quick(project: Path, home: Path):
-    store = Store(host_at(home).sessions_folder)
+    store = SessionStore(host_at(home).sessions_folder)
     save(store, NAME, *history(10_000), project=str(project))
     lines = (store.folder / f"{NAME}.jsonl").read_bytes().splitlines()
     started = min(_spent_by_python() for _ in range(3))

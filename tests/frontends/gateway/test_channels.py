@@ -16,7 +16,7 @@ from slack_platform import SlackPlatform
 from whatsapp_platform import WhatsAppPlatform
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
-from ybs.config.schema import Gateway as Settings
+from ybs.config.schema import GatewaySettings as Settings
 from ybs.core.errors import ConfigError
 from ybs.frontends.gateway.channel import (
     BadSettingsError,

@@ -17,11 +17,11 @@ from ybs.frontends.gateway.channel import (
     Button,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
-    Place,
     UnreachableError,
     WaitError,
 )
@@ -29,7 +29,7 @@ from ybs.frontends.gateway.discord import Discord, make_channel
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
-HOME = Place(channel="discord", account=BOT["id"], kind="private", chat="11")
+HOME = ChatPlace(channel="discord", account=BOT["id"], kind="private", chat="11")
 HELLO = Outgoing(text="hello", plain="hello", nonce="answer:1")
 
 
@@ -120,7 +120,7 @@ async def test_a_thread_that_was_opened_later_belongs_to_its_channel(platform):
     async with talking(platform) as (_, taken):
         await platform.say("hi", thread=THREAD, mention=True)
         await platform.until(lambda: taken.events)
-        assert taken.events[0].place == Place(
+        assert taken.events[0].place == ChatPlace(
             channel="discord", account=BOT["id"], kind="group", chat=ROOM, thread=THREAD
         )
         assert GUILD not in str(taken.events[0].place)

@@ -12,11 +12,11 @@ import pytest
 from chat_platform import ChatPlatform
 from postgres import Postgres, postgres, programs
 from ybs.config.host import Host
-from ybs.config.schema import Gateway
+from ybs.config.schema import GatewaySettings
 from ybs.core.version import VERSION
 from ybs.frontends.gateway import doctor, store
-from ybs.frontends.gateway.doctor import Finding, findings
-from ybs.frontends.gateway.lease import Lease
+from ybs.frontends.gateway.doctor import _Finding, findings
+from ybs.frontends.gateway.lease import DatabaseLease
 from ybs.frontends.gateway.store import shared_engine
 from ybs.session.options import Options
 
@@ -45,8 +45,8 @@ class Patient:
             "telegram": {"token": platform.token, "base_url": f"{platform.url}/bot"}
         }
 
-    async def found(self, database: str = "") -> dict[str, Finding]:
-        settings = Gateway(
+    async def found(self, database: str = "") -> dict[str, _Finding]:
+        settings = GatewaySettings(
             channels={k: dict(v) for k, v in self.channels.items()}, database=database
         )
         return {each.what: each for each in await findings(self.options, settings)}
@@ -74,7 +74,7 @@ async def test_who_serves_since_when_and_which_versions_are_connected(
         elsewhere.setattr(store, "VERSION", "9.9")
         elsewhere.setattr("socket.gethostname", lambda: "elsewhere\x1b[31m")
         other = shared_engine(server.url)
-    lease = Lease(other, print)
+    lease = DatabaseLease(other, print)
     await asyncio.to_thread(lease.take)
     await lease.lead()
     try:

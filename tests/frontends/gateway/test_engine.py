@@ -10,7 +10,7 @@ from ybs.frontends.gateway.store import StoreError, sqlite_engine
 
 @pytest.mark.slow
 async def test_a_damaged_file_of_turns_is_kept_and_the_gateway_does_not_start(tmp_path: Path):
-    from ybs.frontends.gateway.turns import Engine
+    from ybs.frontends.gateway.turns import TurnEngine
 
     async def run(turn_id: str) -> None:
         del turn_id
@@ -18,7 +18,7 @@ async def test_a_damaged_file_of_turns_is_kept_and_the_gateway_does_not_start(tm
     file = tmp_path / "state" / "turns.db"
     file.parent.mkdir(mode=0o700)
     file.write_bytes(b"no database" * 100)
-    engine = Engine(sqlite_engine(file), run, at_once=1)
+    engine = TurnEngine(sqlite_engine(file), run, at_once=1)
     with pytest.raises(StoreError, match=r"turns\.db cannot be used: file is not a database"):
         await engine.start()
     await engine.close()
@@ -27,7 +27,7 @@ async def test_a_damaged_file_of_turns_is_kept_and_the_gateway_does_not_start(tm
 
 @pytest.mark.slow
 async def test_a_turn_that_has_ended_runs_once_until_it_is_forgotten(tmp_path: Path):
-    from ybs.frontends.gateway.turns import Engine
+    from ybs.frontends.gateway.turns import TurnEngine
 
     ran, has_run = list[str](), asyncio.Event()
 
@@ -35,7 +35,7 @@ async def test_a_turn_that_has_ended_runs_once_until_it_is_forgotten(tmp_path: P
         ran.append(turn_id)
         has_run.set()
 
-    engine = Engine(sqlite_engine(tmp_path / "state" / "turns.db"), run, at_once=1)
+    engine = TurnEngine(sqlite_engine(tmp_path / "state" / "turns.db"), run, at_once=1)
     await engine.start()
     try:
         for _ in range(2):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chat_parts import OWNER, a_file
-from ybs.frontends.gateway.channel import ChannelError, Incoming, IncomingFile, Place
+from ybs.frontends.gateway.channel import ChannelError, ChatPlace, Incoming, IncomingFile
 from ybs.frontends.gateway.files import MOST_BYTES, MOST_FILES, prepared, safe_name, saved
 
 PNG = (
@@ -32,7 +32,7 @@ class Held:
 
 
 def with_files(*names: str, text: str = "Look") -> Incoming:
-    place = Place(channel="telegram", account="bot", kind="private", chat=OWNER)
+    place = ChatPlace(channel="telegram", account="bot", kind="private", chat=OWNER)
     files = tuple(map(a_file, names))
     return Incoming(
         id="1", place=place, person=OWNER, name="Ada", at=0.0, text=text, files=files, message="77"

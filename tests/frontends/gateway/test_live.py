@@ -12,15 +12,15 @@ from chat_platform import BOT, TOKEN, ChatPlatform
 from fake_session import FakeSession
 from ybs.core.events import AssistantSaid, Event, RequestRetried, TextStreamed, ToolStarted
 from ybs.frontends.gateway import live
-from ybs.frontends.gateway.channel import Capabilities, Place
-from ybs.frontends.gateway.live import Live
+from ybs.frontends.gateway.channel import Capabilities, ChatPlace
+from ybs.frontends.gateway.live import LiveTurn
 from ybs.frontends.gateway.outbox import Outbox
-from ybs.frontends.gateway.store import Store, sqlite_engine
+from ybs.frontends.gateway.store import GatewayStore, sqlite_engine
 from ybs.frontends.gateway.telegram import CAPABILITIES, make_channel
 
 pytestmark = pytest.mark.integration
 
-HOME = Place(channel="telegram", account=str(BOT["id"]), kind="private", chat="1")
+HOME = ChatPlace(channel="telegram", account=str(BOT["id"]), kind="private", chat="1")
 READ = ToolStarted(id="1", name="read_file", arguments=Raw(b"{}"), title="Read a_b.py")
 
 
@@ -31,9 +31,9 @@ class Watching:
         self.platform, self.outbox, self.session = platform, outbox, FakeSession()
         self.told = list[str]()
 
-    def live(self, capabilities: Capabilities = CAPABILITIES, message: str = "") -> Live:
+    def live(self, capabilities: Capabilities = CAPABILITIES, message: str = "") -> LiveTurn:
         """Return what shows the session."""
-        return Live(self.outbox, capabilities, HOME, self.session, message, self._shown)  # pyright: ignore[reportArgumentType] - a session without a model
+        return LiveTurn(self.outbox, capabilities, HOME, self.session, message, self._shown)  # pyright: ignore[reportArgumentType] - a session without a model
 
     async def _shown(self, message: str) -> None:
         self.told.append(message)
@@ -50,7 +50,7 @@ class Watching:
 async def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Watching]:
     monkeypatch.setattr(live, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(live, "EVERY_SECONDS", 0.01)
-    store = Store(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
+    store = GatewayStore(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
     async with ChatPlatform() as platform:
         channel = make_channel("telegram", {"token": TOKEN, "base_url": platform.url})
         await channel._start()

@@ -15,14 +15,14 @@ from ybs.frontends.gateway.channel import (
     Channel,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     MaybeSentError,
     Outgoing,
-    Place,
 )
 from ybs.frontends.gateway.matrix import make_channel
 
 pytestmark = pytest.mark.integration
-HOME = Place("matrix", BOT, "private", MatrixPlatform.home)
+HOME = ChatPlace("matrix", BOT, "private", MatrixPlatform.home)
 HELLO = Outgoing(text="hello", plain="hello")
 YES_NO = ((Button("Yes", "token-1"),), (Button("No", "token-2"),))
 
@@ -211,7 +211,7 @@ async def test_typing_is_shown_and_a_closed_channel_sends_nothing(platform: Matr
 async def test_a_room_that_the_bot_is_not_in_is_gone(platform: MatrixPlatform):
     async with talking(platform) as (channel, _):
         with pytest.raises(ChatGoneError, match="!elsewhere"):
-            await channel.send(Place("matrix", BOT, "group", "!elsewhere:localhost"), HELLO)
+            await channel.send(ChatPlace("matrix", BOT, "group", "!elsewhere:localhost"), HELLO)
 
 
 async def test_the_token_is_in_no_error(platform: MatrixPlatform):

@@ -19,7 +19,7 @@ from ybs.core.events import AssistantSaid, RequestStarted, TurnFinished
 from ybs.core.events import Event as SessionEvent
 from ybs.core.messages import Usage
 from ybs.frontends.gateway.monitor import Figures, JsonLines, Monitor
-from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, sqlite_engine
+from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox, ledger, sqlite_engine
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 USAGE = Usage(input_tokens=100, cached_tokens=60, output_tokens=7, cost_usd=0.25)
@@ -47,7 +47,7 @@ class Watched:
 
     def __init__(self, folder: Path) -> None:
         self.path, self.figures = folder / "gateway.db", Figures()
-        self.store = Store(sqlite_engine(self.path))
+        self.store = GatewayStore(sqlite_engine(self.path))
         bound = socket.create_server(("127.0.0.1", 0))
         self.port: int = bound.getsockname()[1]
         engine = sqlite_engine(self.path)

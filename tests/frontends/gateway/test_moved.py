@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from chat_parts import GUEST, OWNER, STRANGER, Chatting, chatting
 from hosts import this_host
-from ybs.frontends.gateway.channel import Place
+from ybs.frontends.gateway.channel import ChatPlace
 from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.store import chats, inbox, ledger
@@ -46,7 +46,7 @@ async def test_sessions_projects_and_what_waits_move_along(tmp_path: Path) -> No
         assert (rows[there].project, rows[there].session) == ("shop", f"session of {OLD}")
         assert [row.key for row in await chat.store.rows(select(inbox))] == [there]
         sent = await chat.store.rows(select(ledger.c.place).order_by(ledger.c.number))
-        places = [msgspec.json.decode(row.place, type=Place).chat for row in sent]
+        places = [msgspec.json.decode(row.place, type=ChatPlace).chat for row in sent]
         assert places == [NEW, OTHER]
 
 
@@ -60,9 +60,9 @@ async def test_who_may_speak_in_the_group_may_speak_there_and_nowhere_else(tmp_p
 
 async def test_only_the_platform_says_that_a_group_has_moved(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
-        moved = list[tuple[Place, str]]()
+        moved = list[tuple[ChatPlace, str]]()
 
-        async def move(place: Place, to: str) -> None:
+        async def move(place: ChatPlace, to: str) -> None:
             moved.append((place, to))
 
         chat.chats.move = move

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import select, update
 
 from chat_platform import BOT, TOKEN, ChatPlatform
-from ybs.frontends.gateway.channel import Button, MaybeSentError, OutgoingFile, Place
+from ybs.frontends.gateway.channel import Button, ChatPlace, MaybeSentError, OutgoingFile
 from ybs.frontends.gateway.outbox import MARK, MOST_AGE_SECONDS, MOST_TRIES, Outbox
-from ybs.frontends.gateway.store import Store, ledger, sqlite_engine
+from ybs.frontends.gateway.store import GatewayStore, ledger, sqlite_engine
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
 pytestmark = pytest.mark.integration
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.integration
 NOTED = MARK.strip()
 
 
-def place(chat: int = 1, account: str = str(BOT["id"])) -> Place:
-    return Place(channel="telegram", account=account, kind="private", chat=str(chat))
+def place(chat: int = 1, account: str = str(BOT["id"])) -> ChatPlace:
+    return ChatPlace(channel="telegram", account=account, kind="private", chat=str(chat))
 
 
 class Time:
@@ -40,10 +40,10 @@ class Time:
 class Chat:
     """A platform, a bot on it, and an outbox whose clock the test turns."""
 
-    def __init__(self, platform: ChatPlatform, channel: Telegram, store: Store) -> None:
+    def __init__(self, platform: ChatPlatform, channel: Telegram, store: GatewayStore) -> None:
         self.platform, self.channel, self.store = platform, channel, store
         self.time = Time()
-        self.owners = list[Place]()
+        self.owners = list[ChatPlace]()
         self.outbox = self.made()
 
     def made(self, **channels: Any) -> Outbox:
@@ -56,7 +56,7 @@ class Chat:
             clock=self.time,
         )
 
-    async def _owners(self, channel: str, account: str) -> list[Place]:
+    async def _owners(self, channel: str, account: str) -> list[ChatPlace]:
         assert (channel, account) == ("telegram", str(BOT["id"]))
         return self.owners
 
@@ -105,7 +105,7 @@ class Chat:
 
 @pytest.fixture
 async def chat(tmp_path: Path) -> AsyncGenerator[Chat]:
-    store = Store(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
+    store = GatewayStore(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
     async with ChatPlatform() as platform:
         channel = make_channel("telegram", {"token": TOKEN, "base_url": platform.url})
         await channel._start()
@@ -303,9 +303,9 @@ async def test_a_ban_holds_after_a_restart(chat: Chat) -> None:
 
 
 async def test_a_chat_that_has_another_id_gets_what_waits_there(chat: Chat) -> None:
-    moved = list[tuple[Place, str]]()
+    moved = list[tuple[ChatPlace, str]]()
 
-    async def move(of: Place, chat_id: str) -> None:
+    async def move(of: ChatPlace, chat_id: str) -> None:
         moved.append((of, chat_id))
         values = {"chat": f"telegram\n{BOT['id']}\n{chat_id}"}
         values["place"] = msgspec.json.encode(place(int(chat_id)))
@@ -324,7 +324,7 @@ async def test_a_chat_that_has_another_id_gets_what_waits_there(chat: Chat) -> N
 
 
 async def test_a_platform_that_is_away_costs_no_tries(tmp_path: Path) -> None:
-    store = Store(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
+    store = GatewayStore(sqlite_engine(tmp_path / "gateway" / "gateway.db"))
     async with ChatPlatform() as platform:
         channel = make_channel("telegram", {"token": TOKEN, "base_url": platform.url})
         await channel._start()

@@ -8,8 +8,8 @@ from sqlalchemy import update
 
 from chat_parts import GUEST, OWNER, STRANGER, Chatting, chatting
 from ybs.core.errors import ConfigError, YbsError
-from ybs.frontends.gateway.people import ALPHABET, CODE_SECONDS, PRIVATE, People, Policy
-from ybs.frontends.gateway.store import Store, StoreError, people, sqlite_engine
+from ybs.frontends.gateway.people import ALPHABET, CODE_SECONDS, PRIVATE, ChannelPolicy, People
+from ybs.frontends.gateway.store import GatewayStore, StoreError, people, sqlite_engine
 
 #: Role and first answer by policy: of an owner, of somebody on the list, of a stranger.
 PRIVATE_CHATS = {
@@ -78,11 +78,11 @@ def test_a_word_that_is_not_known_opens_nothing_and_is_named(entry: dict[str, An
     with pytest.raises(
         ConfigError, match=r"gateway\.channels\.telegram\.(private|groups|owners|allow): "
     ):
-        Policy.of("telegram", entry)
+        ChannelPolicy.of("telegram", entry)
 
 
 def test_ids_may_be_written_as_numbers():
-    assert Policy.of("telegram", {"owners": [123], "allow": [-100, "7"]}) == Policy(
+    assert ChannelPolicy.of("telegram", {"owners": [123], "allow": [-100, "7"]}) == ChannelPolicy(
         allow=frozenset(("-100", "7")), owners=frozenset(("123",))
     )
 
@@ -232,7 +232,7 @@ async def test_a_damaged_database_is_kept_and_lets_nobody_in(tmp_path: Path):
         StoreError,
         match=r"gateway\.db cannot be used: file is not a database\. It was left as it is",
     ):
-        Store(sqlite_engine(file))
+        GatewayStore(sqlite_engine(file))
     assert file.read_bytes() == b"this was a database once" * 100
 
 
@@ -264,8 +264,8 @@ async def test_who_is_struck_off_the_settings_is_no_owner_any_more(tmp_path: Pat
 async def test_two_processes_see_one_pairing(tmp_path: Path):
     async with chatting(tmp_path, entry={}) as chat:
         await chat.write("hello", OWNER)
-        other = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
-        beside = People(other, {"telegram": Policy()}, chat.clock)
+        other = GatewayStore(sqlite_engine(tmp_path / "state" / "gateway.db"))
+        beside = People(other, {"telegram": ChannelPolicy()}, chat.clock)
         await beside.pair((await beside.waiting())[0].code)
         other.close()
         assert await role(chat, OWNER) == "owner"

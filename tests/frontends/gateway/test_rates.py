@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from chat_parts import GUEST, OWNER, Clock, chatting
-from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.rates import Rates
 
 
 def message(who: str, chat: str = "-100", channel: str = "telegram") -> Incoming:
-    place = Place(channel=channel, account="bot", kind="group", chat=chat)
+    place = ChatPlace(channel=channel, account="bot", kind="group", chat=chat)
     return Incoming(id="1", place=place, person=who, name=who, at=0.0)
 
 

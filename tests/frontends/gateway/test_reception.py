@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sqlalchemy import select
 
 from chat_parts import GUEST, OWNER, STRANGER, a_file, chatting, session_of
-from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.store import StoreError, inbox
 
 GROUP = "-100"
@@ -153,7 +153,7 @@ async def test_two_accounts_two_kinds_and_two_threads_are_told_apart(tmp_path: P
     async with chatting(tmp_path, entry={"private": "open", "groups": "open"}) as chat:
         seen = list[Any]()
 
-        async def enter(place: Place, person: str) -> str:
+        async def enter(place: ChatPlace, person: str) -> str:
             seen.append((place, person))
             return "key"
 
@@ -177,7 +177,7 @@ async def test_messages_of_one_person_are_taken_in_their_order_and_others_do_not
         messages = [replace(each, text="hello") for each in (first, second, other)]
         held, enter, entered = asyncio.Event(), chat.chats.enter, list[str]()
 
-        async def slow(place: Place, person: str) -> str:
+        async def slow(place: ChatPlace, person: str) -> str:
             entered.append(person)
             if entered.count(OWNER) == 1 and person == OWNER:
                 await held.wait()

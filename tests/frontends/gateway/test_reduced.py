@@ -11,12 +11,12 @@ import pytest
 
 from chat_parts import GUEST, OWNER, Ledger
 from hosts import this_host
-from ybs.config.schema import Gateway
-from ybs.frontends.gateway.asking import Asking
-from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.config.schema import GatewaySettings
+from ybs.frontends.gateway.asking import ChatQuestions
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.chats import Chats
-from ybs.frontends.gateway.people import People, Policy
-from ybs.frontends.gateway.store import Store, sqlite_engine
+from ybs.frontends.gateway.people import ChannelPolicy, People
+from ybs.frontends.gateway.store import GatewayStore, sqlite_engine
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
 from ybs.session.questions import NO
@@ -49,9 +49,9 @@ async def chat(
         json.dumps({"version": "1.0", "safety": {**LAX, "sandbox_enabled": has_sandbox}})
     )
     given = {"host": this_host(), "model": ScriptedModel(script), "allow": ("run_shell(touch *)",)}
-    store = Store(sqlite_engine(tmp_path / "state" / "gateway.db"))
-    people = People(store, {"telegram": Policy(owners=frozenset((OWNER,)))})
-    place = Place("telegram", "bot", "private", who)
+    store = GatewayStore(sqlite_engine(tmp_path / "state" / "gateway.db"))
+    people = People(store, {"telegram": ChannelPolicy(owners=frozenset((OWNER,)))})
+    place = ChatPlace("telegram", "bot", "private", who)
     await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0))
     try:
         hosted = HostedSessions(this_host(), tmp_path / "open.json")
@@ -60,9 +60,9 @@ async def chat(
                 store,
                 hosted,
                 Options.of(home, {**given, **options}),
-                Gateway(),
+                GatewaySettings(),
                 tools=lambda _key, _place: (),
-                asking=Asking(Ledger(), people),
+                asking=ChatQuestions(Ledger(), people),
             )
             key = await chats.enter(place, who)
             yield await chats.session(key)

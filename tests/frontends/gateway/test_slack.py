@@ -15,13 +15,13 @@ from ybs.frontends.gateway.channel import (
     Button,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     UnreachableError,
 )
@@ -29,7 +29,7 @@ from ybs.frontends.gateway.slack import Slack, make_channel
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
-HOME = Place(channel="slack", account=BOT, kind="private", chat="D11")
+HOME = ChatPlace(channel="slack", account=BOT, kind="private", chat="D11")
 HELLO = Outgoing(text="hello", plain="hello")
 
 
@@ -153,7 +153,7 @@ async def test_the_slash_command_carries_the_commands_of_chats(platform):
 
 
 async def test_buttons_in_a_thread_come_back_from_there(platform):
-    place = Place(channel="slack", account=BOT, kind="group", chat=ROOM, thread=THREAD)
+    place = ChatPlace(channel="slack", account=BOT, kind="group", chat=ROOM, thread=THREAD)
     async with talking(platform) as (channel, taken):
         buttons = ((Button("Yes", "t1"),),)
         await channel.send(place, Outgoing(text="?", plain="?", buttons=buttons))
@@ -309,7 +309,7 @@ async def test_what_hangs_is_said_to_be_unsure(platform, monkeypatch):
 
 
 async def test_a_file_goes_into_its_thread(platform):
-    place = Place(channel="slack", account=BOT, kind="group", chat=ROOM, thread=THREAD)
+    place = ChatPlace(channel="slack", account=BOT, kind="group", chat=ROOM, thread=THREAD)
     async with talking(platform) as (channel, _):
         file = OutgoingFile(name="a.txt", data=b"abc")
         await channel.send(place, Outgoing(text="", plain="<!here> see", file=file))

@@ -16,12 +16,12 @@ from ybs.frontends.gateway.channel import (
     Button,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     RivalError,
     UnreachableError,
@@ -32,7 +32,7 @@ from ybs.frontends.gateway.telegram import Telegram, make_channel
 pytestmark = pytest.mark.integration
 
 ACCOUNT = str(BOT["id"])
-HOME = Place(channel="telegram", account=ACCOUNT, kind="private", chat="1")
+HOME = ChatPlace(channel="telegram", account=ACCOUNT, kind="private", chat="1")
 HELLO = Outgoing(text="<b>hello</b>", plain="hello")
 
 
@@ -259,7 +259,7 @@ async def test_a_photo_comes_in_its_largest_size() -> None:
 async def test_messages_are_sent_with_markup_buttons_thread_and_without_previews() -> None:
     async with talking() as (platform, channel, _):
         buttons = ((Button("Yes", "a"), Button("No", "b")),)
-        thread = Place(channel="telegram", account=ACCOUNT, kind="group", chat="-5", thread="7")
+        thread = ChatPlace(channel="telegram", account=ACCOUNT, kind="group", chat="-5", thread="7")
         sent_id = await channel.send(thread, Outgoing(text="<b>x</b>", plain="x", buttons=buttons))
         sent = platform.sent[0]
         assert (sent.text, sent.parse_mode, sent.chat, sent.thread) == ("<b>x</b>", "HTML", -5, 7)

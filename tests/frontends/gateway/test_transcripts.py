@@ -13,9 +13,9 @@ from postgres import Postgres, postgres, programs
 from ybs.config.private_file import PrivateLog
 from ybs.core.errors import YbsError
 from ybs.core.events import AssistantSaid, UserSaid
-from ybs.frontends.gateway.lease import Lease, holder
-from ybs.frontends.gateway.store import Store, shared_engine
-from ybs.frontends.gateway.transcripts import Copied, Files, Tables, copied
+from ybs.frontends.gateway.lease import DatabaseLease, holder
+from ybs.frontends.gateway.store import GatewayStore, shared_engine
+from ybs.frontends.gateway.transcripts import CopiedTranscript, Files, Tables, copied
 from ybs.transcripts.line import encoded
 
 pytestmark = [
@@ -40,8 +40,8 @@ def server() -> Generator[Postgres]:
 
 
 @pytest.fixture
-def store(server: Postgres) -> Generator[Store]:
-    made = Store(shared_engine(server.url))
+def store(server: Postgres) -> Generator[GatewayStore]:
+    made = GatewayStore(shared_engine(server.url))
     server.ask("DELETE FROM transcripts")
     yield made
     made.close()
@@ -54,17 +54,25 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-async def test_a_session_is_byte_for_byte_the_same_there_and_back(store: Store, folder: Path):
+async def test_a_session_is_byte_for_byte_the_same_there_and_back(
+    store: GatewayStore, folder: Path
+):
     (folder / "one.jsonl").write_bytes(LINES)
     tables, back = Tables(store), folder.parent / "back"
-    assert await copied(Files(folder), tables, ()) == [Copied("one", ok=True, note="copied")]
-    assert await copied(tables, Files(back), ()) == [Copied("one", ok=True, note="copied")]
+    assert await copied(Files(folder), tables, ()) == [
+        CopiedTranscript("one", ok=True, note="copied")
+    ]
+    assert await copied(tables, Files(back), ()) == [
+        CopiedTranscript("one", ok=True, note="copied")
+    ]
     assert (back / "one.jsonl").read_bytes() == await tables.read("one") == LINES
     (again,) = await copied(Files(back), tables, ["one"])
-    assert again == Copied("one", ok=True, note="was there already")
+    assert again == CopiedTranscript("one", ok=True, note="was there already")
 
 
-async def test_lines_that_are_lacking_are_added_and_none_is_taken_away(store: Store, folder: Path):
+async def test_lines_that_are_lacking_are_added_and_none_is_taken_away(
+    store: GatewayStore, folder: Path
+):
     tables, files = Tables(store), Files(folder)
     assert await tables.add("one", FIRST)
     (folder / "one.jsonl").write_bytes(LINES)
@@ -76,7 +84,7 @@ async def test_lines_that_are_lacking_are_added_and_none_is_taken_away(store: St
     assert (folder / "one.jsonl").read_bytes() == await tables.read("one") == LINES
 
 
-async def test_another_session_of_the_same_name_is_left_as_it_is(store: Store, folder: Path):
+async def test_another_session_of_the_same_name_is_left_as_it_is(store: GatewayStore, folder: Path):
     other = LINES.replace(b"Hello", b"Other")
     (folder / "one.jsonl").write_bytes(other)
     (folder / "two.jsonl").write_bytes(LINES)
@@ -92,7 +100,7 @@ async def test_another_session_of_the_same_name_is_left_as_it_is(store: Store, f
 
 
 async def test_damage_goes_along_and_is_told_and_what_is_no_session_does_not(
-    store: Store, folder: Path
+    store: GatewayStore, folder: Path
 ):
     damaged = FIRST + b'{"torn": \n' + LINES[len(FIRST) :]
     (folder / "damaged.jsonl").write_bytes(damaged + b'{"half')
@@ -106,7 +114,9 @@ async def test_damage_goes_along_and_is_told_and_what_is_no_session_does_not(
     assert await tables.names() == ["damaged"]
 
 
-async def test_a_file_that_is_being_written_is_neither_read_nor_written(store: Store, folder: Path):
+async def test_a_file_that_is_being_written_is_neither_read_nor_written(
+    store: GatewayStore, folder: Path
+):
     tables, files, path = Tables(store), Files(folder), folder / "one.jsonl"
     await tables.add("one", LINES)
     with PrivateLog(path) as log:
@@ -118,10 +128,10 @@ async def test_a_file_that_is_being_written_is_neither_read_nor_written(store: S
 
 
 async def test_nothing_is_put_into_a_database_that_a_gateway_serves_from(
-    store: Store, server: Postgres, folder: Path
+    store: GatewayStore, server: Postgres, folder: Path
 ):
     (folder / "one.jsonl").write_bytes(LINES)
-    lease = Lease(shared_engine(server.url), print)
+    lease = DatabaseLease(shared_engine(server.url), print)
     lease.take()
     await lease.lead()
     try:
@@ -137,7 +147,7 @@ async def test_nothing_is_put_into_a_database_that_a_gateway_serves_from(
     assert (await copied(Files(folder), Tables(store), ()))[0].ok
 
 
-async def test_a_name_does_not_lead_out_of_the_folder(store: Store, folder: Path):
+async def test_a_name_does_not_lead_out_of_the_folder(store: GatewayStore, folder: Path):
     tables = Tables(store)
     await tables.add("../out", LINES)
     (done,) = await copied(tables, Files(folder), ())

@@ -16,17 +16,17 @@ from ybs.frontends.gateway.channel import (
     Channel,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     MaybeSentError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     WaitError,
 )
 from ybs.frontends.gateway.whatsapp import make_channel
 
 pytestmark = pytest.mark.integration
-HOME = Place("whatsapp", NUMBER, "private", WhatsAppPlatform.home)
+HOME = ChatPlace("whatsapp", NUMBER, "private", WhatsAppPlatform.home)
 HELLO = Outgoing(text="hello", plain="hello")
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.core.remedies import Remedy
@@ -28,7 +28,7 @@ async def refused(policy: Policy, wanted: ToolCall, effect: Effect, subject: Sub
     return ""
 
 
-def followed(advice: str, safety: Safety) -> list[tuple[str, Policy]]:
+def followed(advice: str, safety: SafetySettings) -> list[tuple[str, Policy]]:
     """Start again with each way that the advice names."""
     ways = advice.partition("with ")[2].split(" or ")
     policies: list[tuple[str, Policy]] = []
@@ -80,7 +80,7 @@ async def test_a_call_is_allowed_when_the_advice_is_followed(
     name: str, effect: Effect, subject: Subject
 ) -> None:
     wanted = call(name, x=1)
-    safety = Safety()
+    safety = SafetySettings()
     advice = await refused(Policy(safety, find_sandbox=lambda: "full"), wanted, effect, subject)
     assert "allow it with " in advice
     ways = followed(advice, safety)
@@ -93,7 +93,7 @@ async def test_a_call_is_allowed_when_the_advice_is_followed(
 
 
 async def test_where_a_rule_asks_the_advice_says_so_and_no_rule_is_named() -> None:
-    safety = Safety(ask=("run_shell(git push *)",))
+    safety = SafetySettings(ask=("run_shell(git push *)",))
     subject = Subject(command="git push origin")
     advice = await refused(
         Policy(safety, find_sandbox=lambda: "full"), call(SHELL), "execute", subject
@@ -102,13 +102,13 @@ async def test_where_a_rule_asks_the_advice_says_so_and_no_rule_is_named() -> No
     assert "can remove it from the settings" in advice
     assert "--allow" not in advice
     assert "--mode bypass, which never asks" in advice
-    policy = Policy(Safety(mode="bypass", ask=safety.ask), find_sandbox=lambda: "full")
+    policy = Policy(SafetySettings(mode="bypass", ask=safety.ask), find_sandbox=lambda: "full")
     assert await refused(policy, call(SHELL), "execute", subject) == ""
 
 
 async def test_a_tool_that_no_rule_can_name_gets_only_what_is_true() -> None:
     advice = await refused(
-        Policy(Safety(), find_sandbox=lambda: "full"), call("a tool"), "write", Subject()
+        Policy(SafetySettings(), find_sandbox=lambda: "full"), call("a tool"), "write", Subject()
     )
     assert "--allow" not in advice
     assert "--mode" in advice

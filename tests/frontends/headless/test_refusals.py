@@ -11,7 +11,7 @@ from msgspec import Raw
 from rows import every_row
 from scripted import OpenAIServer
 from serving import serving
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.events import Noticed, ToolFinished, ToolStarted
 from ybs.frontends.headless.run import Refusals, run_once
 from ybs.session.options import Options
@@ -154,4 +154,4 @@ def test_a_refusal_stands_in_the_way_where_a_tool_was_never_let_do_anything(
     refusals.add(Noticed(level="info", text="passed over"))
     for event in (event for call_events in events for event in call_events):
         refusals.add(event)
-    assert refusals.blocked(Safety()) == blocked
+    assert refusals.blocked(SafetySettings()) == blocked

@@ -11,7 +11,7 @@ import pytest
 from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import private_key
 
-from ybs.config.schema import Firewall as Settings
+from ybs.config.schema import FirewallSettings as Settings
 from ybs.frontends.subcommands import firewall
 from ybs.frontends.subcommands.firewall import scan
 

@@ -13,7 +13,7 @@ import pytest
 from rows import every_row
 from ybs import cli
 from ybs.frontends.subcommands import map
-from ybs.repo_map.protocol import MapAnswer, MapQuery, MapRequest, Ready
+from ybs.repo_map.protocol import MapAnswer, MapQuery, MapReady, MapRequest
 
 Capture = pytest.CaptureFixture[str]
 TIDE = "def tide_of_the_day(moon):\n    return moon * 2\n"
@@ -198,7 +198,7 @@ def test_a_question_that_comes_late_is_answered_with_what_changed_meanwhile(
     monkeypatch.setattr(map, "FRESH_SECONDS", fresh_seconds)
     map.talk(Session(harbour))
     ready, answer, later = capsysbinary.readouterr().out.splitlines()
-    assert msgspec.json.decode(ready, type=Ready).sources == 4
+    assert msgspec.json.decode(ready, type=MapReady).sources == 4
     found = msgspec.json.decode(answer, type=MapAnswer)
     assert (found.files[0] == "src/moon.py") == is_seen
     assert found.sources == 4 + is_seen

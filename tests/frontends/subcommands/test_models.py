@@ -19,13 +19,13 @@ from ybs import cli
 from ybs.cli.subcommands import parse_subcommand
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
-from ybs.frontends.subcommands.models import Progress, run_leaving_threads
+from ybs.frontends.subcommands.models import DownloadProgress, run_leaving_threads
 from ybs.providers.catalog import CATALOG_DATE
 from ybs.providers.local import fetch, hardware, server
 from ybs.providers.local.hardware import Machine
 from ybs.providers.local.models import models_folder, starter_path
 
-RUNNING = server.Running(
+RUNNING = server.RunningServer(
     pid=1, started="1", socket="/s/llama.sock", key="secret-key", model="/m/x.gguf", window=8192
 )
 
@@ -99,7 +99,7 @@ def test_on_a_terminal_progress_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress = Progress()
+    progress = DownloadProgress()
     progress(1, 100, "fetching")
     progress(1, 100, "fetching")
     progress(2, 100, "fetching")

@@ -9,9 +9,9 @@ import pytest
 from hosts import this_host
 from ybs import cli
 from ybs.router.database import Database
-from ybs.router.pools import Estimate, Lease, Pools
+from ybs.router.pools import Estimate, Pools, Reservation
 from ybs.router.routing import database_file
-from ybs.router.store import Made, Signal, Store
+from ybs.router.store import DecisionStore, Signal, StoredDecision
 
 pytestmark = pytest.mark.integration
 
@@ -29,14 +29,16 @@ def used(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     host.user_config_file.write_text(json.dumps(settings))
     database = Database.open(database_file(host), may_write=True)
-    store = Store(database, "")
+    store = DecisionStore(database, "")
     for name, arm in (("1a", "a/x"), ("2b", "b<&>/y")):
         considered = (("a/x", 0.7), ("b<&>/y: rests", 0.1))
-        store.add(Made(id=name, arm=arm, kind="fix", reason="why it is", considered=considered))
+        store.add(
+            StoredDecision(id=name, arm=arm, kind="fix", reason="why it is", considered=considered)
+        )
     store.label("1a", Signal(name="checked", reward=1.0, weight=1.0))
     store.settle("1a")
     lease = Pools(database, {}).reserve("a", "a/x", Estimate())
-    assert isinstance(lease, Lease)
+    assert isinstance(lease, Reservation)
     Pools(database, {}).settle(lease, tokens=100, usd=0.5)
     database.close()
     return project

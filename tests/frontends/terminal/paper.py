@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 from stage import FakeClock
 
-from ybs.config.schema import Ui
+from ybs.config.schema import UiSettings
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import Event, ToolFinished, ToolStarted
 from ybs.frontends.terminal.drawing.live import LiveArea
@@ -26,7 +26,7 @@ class Page:
         paint = Paint(has_colour=False)
         self.live = LiveArea(paint, UNICODE, self.clock)
         canvas = Canvas(self.pieces.append, lambda: width, paint, UNICODE)
-        ui = Ui(**settings)
+        ui = UiSettings(**settings)
         self.view = View(streams=ui.stream_responses, is_verbose=is_verbose)
         self.renderer = Renderer(canvas, self.live, ui, view=self.view)
 

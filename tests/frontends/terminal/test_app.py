@@ -13,7 +13,7 @@ from rows import every_row
 from trusting import is_trusted, wanting
 from ybs.agent.model_choice import NothingConfigured
 from ybs.config.host import Host
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
 from ybs.frontends.terminal.questions.trust import ask_trust
@@ -62,7 +62,7 @@ def test_the_terminal_or_the_person_decides_how_it_is_drawn(
     assert chat(NO_OPTIONS, opener=lambda _: session.as_session) == code
     assert session.is_closed
     assert not session.view.is_verbose
-    wanted = FakeSession(config=Config(ui=Ui(plain=True)))
+    wanted = FakeSession(config=Config(ui=UiSettings(plain=True)))
     assert chat(NO_OPTIONS, opener=lambda _: wanted.as_session, is_verbose=True) == 4
     assert wanted.view.is_verbose
 

@@ -23,7 +23,7 @@ from rows import every_row
 from screen import YBS, Screen
 from scripted import ServerProcess
 from ybs.cli import complain
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer
@@ -70,7 +70,7 @@ async def test_t01_t02_t03_t04_t07_nothing_in_any_event_acts_on_the_terminal():
         every_event,
         *(asks(question, HOSTILE) for question in questions),
         warnings=(HOSTILE,),
-        config=Config(ui=Ui(notify="off")),  # the bell acts on purpose
+        config=Config(ui=UiSettings(notify="off")),  # the bell acts on purpose
     )
     session.model = HOSTILE
     async with staged(session, prompt="go", columns=60, rows=50) as stage:

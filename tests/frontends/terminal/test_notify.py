@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from stage import staged
 
 from fake_session import Cue, EndTurn, FakeSession, asks, question_of
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ def takes(seconds: float, reason: str = "done") -> Cue:
 
 
 def session_with(how: How, *script: Cue) -> FakeSession:
-    return FakeSession(*script, config=Config(ui=Ui(notify=how)))
+    return FakeSession(*script, config=Config(ui=UiSettings(notify=how)))
 
 
 async def rings(how: How, *script: Cue) -> str:

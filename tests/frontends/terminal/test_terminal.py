@@ -10,7 +10,7 @@ import pytest
 from stage import staged
 
 from fake_session import FakeSession, asks, ends, fails, hangs, question_of, says
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.core.errors import ProviderDown
 from ybs.core.events import TextStreamed
 from ybs.core.ports import Answer
@@ -406,7 +406,7 @@ async def test_no_colour_leaves_no_colour(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_the_setting_for_colour_is_honoured() -> None:
-    config = Config(ui=Ui(color=False))
+    config = Config(ui=UiSettings(color=False))
     async with staged(FakeSession(says("see `code`"), config=config)) as stage:
         stage.keys("a\r")
         await stage.sees("1.2k in")

@@ -6,7 +6,7 @@ from paper import Page, ran, started
 
 from rows import every_row
 from ybs.core.events import AssistantSaid, ThinkingStreamed, ToolPrinted
-from ybs.frontends.terminal.drawing.folds import MOST_CHARACTERS, MOST_FOLDS, Folds, Kept
+from ybs.frontends.terminal.drawing.folds import MOST_CHARACTERS, MOST_FOLDS, Folds, KeptText
 
 LINES = "\n".join(f"line {number}" for number in range(30))
 OUTPUT = {"stdout": LINES, "stderr": "", "exit_code": 0}
@@ -143,7 +143,7 @@ def test_hostile_output_is_drawn_safe() -> None:
 
 @every_row("size", [1, 7, 5_000, 1_000_000])
 def test_what_is_kept_is_bounded_and_says_what_is_not(size: int) -> None:
-    kept = Kept(10_000)
+    kept = KeptText(10_000)
     text = "".join(f"{number:07}" for number in range(5_000))
     for start in range(0, len(text), size):
         kept.add(text[start : start + size])

@@ -7,7 +7,7 @@ from prompt_toolkit.output import DummyOutput
 
 from rows import every_row
 from ybs.commands.open import SlashCommands
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.core.events import Titled
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.window_title import KEEP, RESTORE, window_title
@@ -87,7 +87,7 @@ async def test_where_there_is_no_title_nothing_is_written(
     output = Recorded()
     config = {"overrides": {"ui.terminal_title": is_wanted}}
     async with opened(project, **config) as session:
-        assert session.config.ui == Config(ui=Ui(terminal_title=is_wanted)).ui
+        assert session.config.ui == Config(ui=UiSettings(terminal_title=is_wanted)).ui
         with window_title(session, output, environ):
             session.emit(Titled(title="cart"))
     assert output.written == []

@@ -9,15 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.frontends.web.access import Access, Password
+from ybs.frontends.web.access import Password, WebLogins
 from ybs.frontends.web.api import Api
-from ybs.frontends.web.gate import TOKEN_HEADER, Gate, Place
+from ybs.frontends.web.gate import TOKEN_HEADER, PageAddress, WebGate
 from ybs.frontends.web.pages import Pages
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel
 
 ORIGIN = "http://127.0.0.1:8707"
-PLACE = Place(origins=(ORIGIN, "http://localhost:8707"))
+PLACE = PageAddress(origins=(ORIGIN, "http://localhost:8707"))
 
 
 class Site:
@@ -27,10 +27,10 @@ class Site:
         host = this_host()
         given = {"host": host, "model": ScriptedModel(script), "sandbox": False, **options}
         self.pages = Pages(replace(Options.of(project, given), commands=None))
-        self.access = Access(None)
+        self.access = WebLogins(None)
         self.password = Password(host.config_folder / "web-password.json")
         api = Api(self.pages, self.access, self.password, PLACE)
-        self.app = Gate(api.app(), PLACE, self.access)
+        self.app = WebGate(api.app(), PLACE, self.access)
 
     def browser(self, **headers: str) -> httpx2.AsyncClient:
         """Return a browser that has not logged in, on the page."""

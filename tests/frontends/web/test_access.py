@@ -13,10 +13,10 @@ from ybs.frontends.web.access import (
     MOST_LINKS,
     MOST_LOGINS,
     MOST_TRIES_A_MINUTE,
-    Access,
     Password,
     TooManyTries,
     Tries,
+    WebLogins,
 )
 
 
@@ -29,7 +29,7 @@ class Clock:
 
 
 def test_a_link_works_once():
-    access = Access(None)
+    access = WebLogins(None)
     key = access.new_link()
     assert not access.take_link(f"{key}x")
     assert access.take_link(key)
@@ -38,21 +38,21 @@ def test_a_link_works_once():
 
 def test_a_link_that_nobody_used_is_forgotten():
     clock = Clock()
-    access = Access(None, clock)
+    access = WebLogins(None, clock)
     key = access.new_link()
     clock.now += LINK_SECONDS + 1
     assert not access.take_link(key)
 
 
 def test_only_the_newest_links_are_kept():
-    access = Access(None)
+    access = WebLogins(None)
     keys = [access.new_link() for _ in range(MOST_LINKS + 1)]
     assert not access.take_link(keys[0])
     assert access.take_link(keys[1])
 
 
 def test_a_login_needs_both_of_its_secrets():
-    access = Access(None)
+    access = WebLogins(None)
     one, other = access.begin("one", "127.0.0.1"), access.begin("other", "127.0.0.1")
     assert access.find(one.cookie, one.token) == one.login
     for cookie, token in ((one.cookie, ""), ("", one.token), (one.cookie, other.token)):
@@ -65,29 +65,29 @@ def test_a_login_needs_both_of_its_secrets():
 
 def test_logins_outlive_the_process_without_their_secrets(tmp_path: Path):
     path = tmp_path / "state" / "logins.json"
-    secrets = Access(path).begin("Firefox\x1b[31m", "127.0.0.1")
+    secrets = WebLogins(path).begin("Firefox\x1b[31m", "127.0.0.1")
     kept = path.read_text()
     assert secrets.cookie not in kept
     assert secrets.token not in kept
     assert path.stat().st_mode & 0o777 == 0o600
-    again = Access(path)
+    again = WebLogins(path)
     found = again.find(secrets.cookie, secrets.token)
     assert found is not None
     assert "\x1b" not in found.browser
     again.end(found.id)
-    assert Access(path).find(secrets.cookie, secrets.token) is None
+    assert WebLogins(path).find(secrets.cookie, secrets.token) is None
 
 
 def test_a_spoiled_file_logs_everybody_out(tmp_path: Path):
     path = tmp_path / "logins.json"
     path.write_text("[{]")
     path.chmod(0o600)
-    assert Access(path).logins == []
+    assert WebLogins(path).logins == []
 
 
 def test_a_login_that_nobody_uses_ends():
     clock = Clock()
-    access = Access(None, clock)
+    access = WebLogins(None, clock)
     secrets = access.begin("a browser", "127.0.0.1")
     clock.now += LOGIN_SECONDS - 1
     assert access.find(secrets.cookie, secrets.token) is not None
@@ -99,7 +99,7 @@ def test_a_login_that_nobody_uses_ends():
 
 def test_the_oldest_of_too_many_logins_ends():
     clock = Clock()
-    access = Access(None, clock)
+    access = WebLogins(None, clock)
     first = access.begin("first", "127.0.0.1")
     for _ in range(MOST_LOGINS):
         clock.now += 1

@@ -915,9 +915,9 @@ def test_ten_thousand_events_open_at_their_end_and_scroll(
     serve: Serve, look: Any, project: Path, home: Path
 ):
     from ybs.core.events import AssistantSaid, Noticed, SessionStarted, TurnFinished, UserSaid
-    from ybs.transcripts.store import Store
+    from ybs.transcripts.store import SessionStore
 
-    store = Store(home / ".config/ybs/sessions")
+    store = SessionStore(home / ".config/ybs/sessions")
     name = store.create()
     log = store.open_log(name)
     log.add(

@@ -7,7 +7,7 @@ import pytest
 
 from rows import every_row
 from ybs.frontends.web import gate
-from ybs.frontends.web.gate import TOKEN_HEADER, Gate, Place, address_of
+from ybs.frontends.web.gate import TOKEN_HEADER, PageAddress, WebGate, address_of
 
 ORIGIN = "http://127.0.0.1:8707"
 Make = Callable[..., Any]
@@ -131,7 +131,7 @@ async def test_there_are_no_websockets():
     async def never(*_: Any) -> None:
         raise AssertionError
 
-    await Gate(never, Place(origins=(ORIGIN,)), None)({"type": "websocket"}, never, never)  # type: ignore[arg-type]
+    await WebGate(never, PageAddress(origins=(ORIGIN,)), None)({"type": "websocket"}, never, never)  # type: ignore[arg-type]
 
 
 def test_only_a_named_proxy_says_who_asks():
@@ -161,5 +161,7 @@ def test_loopback(host: str, is_it: bool):
 
 
 def test_the_cookie_of_a_page_with_tls_is_bound_to_its_host():
-    assert Place(origins=("https://box.lan:8707",), is_secure=True).cookie == "__Host-ybs-8707"
-    assert Place(origins=(ORIGIN,)).cookie == "ybs-8707"
+    assert (
+        PageAddress(origins=("https://box.lan:8707",), is_secure=True).cookie == "__Host-ybs-8707"
+    )
+    assert PageAddress(origins=(ORIGIN,)).cookie == "ybs-8707"

@@ -155,7 +155,7 @@ def test_a_diff_has_both_sides_their_numbers_and_the_words_that_differ():
     )
 )
 def test_blocks_that_are_whole_end_at_an_empty_line_or_a_fence(pieces: list[str]):
-    growing = markup.Growing()
+    growing = markup.GrowingMarkup()
     html = "".join(filter(None, map(growing.add, pieces)))
     text = "".join(pieces)
     assert text.endswith(growing.rest)
@@ -166,7 +166,7 @@ def test_blocks_that_are_whole_end_at_an_empty_line_or_a_fence(pieces: list[str]
 
 
 def test_a_code_block_that_is_being_written_waits_for_its_end():
-    growing = markup.Growing()
+    growing = markup.GrowingMarkup()
     assert growing.add("words\n\n```\ncode\n\nmo") == "<p>words</p>\n"
     assert growing.add("re\n``") is None
     assert "more" in str(growing.add("`\nrest"))
@@ -174,7 +174,7 @@ def test_a_code_block_that_is_being_written_waits_for_its_end():
 
 
 def test_what_a_model_writes_to_be_slow_is_drawn_all_the_same():
-    growing = markup.Growing()
+    growing = markup.GrowingMarkup()
     growing.add("```\n")
     for _ in range(2_000):
         growing.add("a line of code that goes on\n")

@@ -22,9 +22,9 @@ from ybs.core.errors import YbsError
 from ybs.core.events import TextStreamed
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.web import gate
-from ybs.frontends.web.access import Access, Password
+from ybs.frontends.web.access import Password, WebLogins
 from ybs.frontends.web.command import place_of, serving
-from ybs.frontends.web.gate import TOKEN_HEADER, BoundedProtocol, Place
+from ybs.frontends.web.gate import TOKEN_HEADER, BoundedProtocol, PageAddress
 from ybs.frontends.web.pages import Pages
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel
@@ -33,7 +33,7 @@ from ybs.testing import ScriptedModel
 class Served:
     """The page on a port of this machine, in the loop of the test."""
 
-    def __init__(self, pages: Pages, access: Access, origin: str, port: int) -> None:
+    def __init__(self, pages: Pages, access: WebLogins, origin: str, port: int) -> None:
         self.pages, self.access, self.origin, self.port = pages, access, origin, port
         self.secrets = access.begin("a browser", "127.0.0.1")
         name = f"ybs-{port}"
@@ -62,10 +62,10 @@ async def served(project: Path, *script: Any) -> AsyncIterator[Served]:
         bound.listen(1024)
         bound.setblocking(False)
         port = bound.getsockname()[1]
-        origin, access = f"http://127.0.0.1:{port}", Access(None)
+        origin, access = f"http://127.0.0.1:{port}", WebLogins(None)
         given = {"host": this_host(), "model": ScriptedModel(script), "sandbox": False}
         password = Password(project / "none.json")
-        where = (password, access, Place(origins=(origin,)), bound)
+        where = (password, access, PageAddress(origins=(origin,)), bound)
         pages = Pages(Options.of(project, given))
         async with serving(pages, *where):
             yield Served(pages, access, origin, port)

@@ -15,7 +15,7 @@ from cli_stand_in import StandIn, collect
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.schema import Config, Incognito, Llm
+from ybs.config.schema import Config, IncognitoSettings, LlmSettings
 from ybs.config.sections import CliAgent, CliOutput, Endpoint
 from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Noticed, TextStreamed
@@ -141,7 +141,7 @@ async def test_a_session_that_is_gone_is_begun_anew_with_all_that_was_said(
 async def test_incognito_keeps_no_session(stand_in: Any, asked: Any):
     stand_in.plays(lines.claude("one"))
     model = stand_in.model(
-        config=Config(llm=Llm(timeout_seconds=8), incognito=Incognito(enabled=True))
+        config=Config(llm=LlmSettings(timeout_seconds=8), incognito=IncognitoSettings(enabled=True))
     )
     message = message_in(await asked(model))
     await asked(
@@ -268,7 +268,7 @@ async def test_cancelling_kills_the_program_and_what_it_started(stand_in: Any):
 
 async def test_a_program_that_falls_silent_is_ended_with_an_error(stand_in: Any, asked: Any):
     stand_in.plays([*lines.claude("half")[:4], {"sleep": 1000}])
-    model = stand_in.model(config=Config(llm=Llm(timeout_seconds=0.3)))
+    model = stand_in.model(config=Config(llm=LlmSettings(timeout_seconds=0.3)))
     with pytest.raises(ProviderDown, match=r"nothing came for 0\.3 s, so it was ended"):
         await asked(model)
 
@@ -283,7 +283,7 @@ async def test_an_answer_counts_although_its_program_does_not_end(
 
 async def test_a_program_that_is_not_installed_says_how_it_is(asked: Any, tmp_path: Path):
     host = Host.of({"HOME": str(tmp_path), "PATH": str(tmp_path)})
-    model = create_model(host, Config(llm=Llm(provider="claude-cli")))
+    model = create_model(host, Config(llm=LlmSettings(provider="claude-cli")))
     with pytest.raises(NotServed, match="claude of claude-cli is not installed") as caught:
         await asked(model)
     assert "npm install -g @anthropic-ai/claude-code" in caught.value.remedies[0].value
@@ -295,7 +295,7 @@ async def test_a_program_that_is_not_installed_says_how_it_is(asked: Any, tmp_pa
 async def test_a_program_is_a_provider_by_configuration_alone(stand_in: Any, asked: Any):
     stand_in.plays(["It ", "works."])
     agent = CliAgent(command=(str(stand_in.program), "{model}", "--quiet"), window=9_000)
-    config = Config(llm=Llm(provider="mine", model="m1"), cli_agents={"mine": agent})
+    config = Config(llm=LlmSettings(provider="mine", model="m1"), cli_agents={"mine": agent})
     host = Host.of(dict(os.environ))
     model = create_model(host, config)
     assert (model.name, model.window, model.max_tokens) == ("m1", 9_000, 2_250)
@@ -336,7 +336,7 @@ async def test_the_line_of_the_docs_for_codex_works_with_a_launcher_that_passes_
         (tmp_path / name).chmod(0o755)
     host = Host.of({"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     agent = CliAgent(command=command, output="codex")
-    model = CliModel(host, Config(llm=Llm(timeout_seconds=8)), "codex", agent, "m", "")
+    model = CliModel(host, Config(llm=LlmSettings(timeout_seconds=8)), "codex", agent, "m", "")
     events = await collect(model)
     await model.aclose()
     (said,) = [each.message for each in events if isinstance(each, AssistantSaid)]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.providers.local.choice import Plan, Shape, choose, plan, smaller
+from ybs.providers.local.choice import RunPlan, Shape, choose, plan, smaller
 from ybs.providers.local.hardware import Gpu, Machine
 from ybs.providers.local.hub import CANDIDATES
 
@@ -100,7 +100,7 @@ MACHINES = [
 ]
 
 
-def fits(found: Plan, chosen: Shape, here: Machine) -> bool:
+def fits(found: RunPlan, chosen: Shape, here: Machine) -> bool:
     """Count anew what a model takes, in another way than the choice does."""
     share = found.gpu_layers / (chosen.layers + 1)
     weights, tokens = chosen.file_bytes, found.window * chosen.token_bytes

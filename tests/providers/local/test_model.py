@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hosts import this_host
 from scripted import Frames, OpenAIServer
 from ybs.commands.advice import told
-from ybs.config.schema import AgentLimits, Config, Context, Llm
+from ybs.config.schema import AgentLimits, Config, ContextSettings, LlmSettings
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.events import AssistantSaid, Noticed, PromptRead
 from ybs.core.messages import UserMessage
@@ -29,7 +29,7 @@ ASK = Request("system", (UserMessage.of("who are you?"),))
 @pytest.mark.usefixtures("starter", "fake_server")
 class TestWithTheStarter:
     async def test_the_first_request_starts_the_server_and_the_next_uses_it(self):
-        local = create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
+        local = create_model(this_host(), Config(llm=LlmSettings(provider="llamacpp")))
         first = [event async for event in local.stream(ASK)]
         pid = server.running(this_host())
         second = [event async for event in local.stream(ASK)]
@@ -52,7 +52,7 @@ class TestWithTheStarter:
 
         monkeypatch.setattr(process, "HAS_PROC", False)
         monkeypatch.setattr(process, "_start_time_of_ps", noted)
-        local = create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
+        local = create_model(this_host(), Config(llm=LlmSettings(provider="llamacpp")))
         for _ in range(2):
             assert isinstance([event async for event in local.stream(ASK)][-1], AssistantSaid)
         await local.aclose()
@@ -61,7 +61,7 @@ class TestWithTheStarter:
         assert threading.get_ident() not in threads
 
     async def test_a_temperature_of_the_person_is_kept(self):
-        local = LlamaCppModel(this_host(), Config(llm=Llm(temperature=0.5)), STARTER_NAME)
+        local = LlamaCppModel(this_host(), Config(llm=LlmSettings(temperature=0.5)), STARTER_NAME)
         events = [event async for event in local.stream(ASK)]
         await local.aclose()
         assert isinstance(events[-1], AssistantSaid)
@@ -147,13 +147,15 @@ class TestWithTheStarter:
     async def test_the_server_is_free_for_others_when_the_model_is_closed(self):
         local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
         [_ async for _ in local.stream(ASK)]
-        assert server.Lease(this_host()).is_held_by_others()
+        assert server.ServerLease(this_host()).is_held_by_others()
         await local.aclose()
-        assert not server.Lease(this_host()).is_held_by_others()
+        assert not server.ServerLease(this_host()).is_held_by_others()
 
     async def test_name_window_and_the_list_of_models(self):
         (Path(str(model.models.models_folder(this_host()))) / "other.gguf").write_bytes(b"GGUF")
-        local = LlamaCppModel(this_host(), Config(context=Context(max_tokens=2048)), STARTER_NAME)
+        local = LlamaCppModel(
+            this_host(), Config(context=ContextSettings(max_tokens=2048)), STARTER_NAME
+        )
         await local.warm_up()
         await local.aclose()
         assert (local.name, local.window, local.provider) == (STARTER_NAME, 2048, "llamacpp")
@@ -163,7 +165,7 @@ class TestWithTheStarter:
 
 def test_without_the_starter_model_the_message_says_how_to_get_it():
     with pytest.raises(ConfigError, match="not installed") as caught:
-        create_model(this_host(), Config(llm=Llm(provider="llamacpp")))
+        create_model(this_host(), Config(llm=LlmSettings(provider="llamacpp")))
     assert "`ybs models download starter`" in told(caught.value)
 
 
@@ -183,7 +185,7 @@ async def test_the_server_is_asked_how_much_of_the_prompt_it_has_read():
 async def test_with_an_endpoint_no_server_is_managed():
     async with OpenAIServer(["the ones ybs knows of"]) as other:
         local = create_model(
-            this_host(), Config(llm=Llm(provider="llamacpp", endpoint=other.url, model="m"))
+            this_host(), Config(llm=LlmSettings(provider="llamacpp", endpoint=other.url, model="m"))
         )
         events = [event async for event in local.stream(ASK)]
         await local.aclose()

@@ -18,13 +18,13 @@ import pytest
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.schema import Config, Endpoint, Llm
+from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.events import AssistantSaid, TextStreamed
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.local import models, server
 from ybs.providers.local.model import notes_of
-from ybs.providers.local.template import Template, templates_of
+from ybs.providers.local.template import ChatTemplate, templates_of
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model
 
@@ -89,18 +89,18 @@ def forwarded(path: str) -> int:
 async def config_at(host: Host, wire: str) -> Config:
     """Start the server, and return settings that name its endpoint of this format."""
     head = notes_of(host, STARTER).head
-    first = next(templates_of(STARTER, head), Template("own"))
+    first = next(templates_of(STARTER, head), ChatTemplate("own"))
     job = server.Wanted(
         model=str(STARTER), alias="starter", shape=head.shape, template=first.text, window=4096
     )
-    running = await server.ensure(host, job, server.Lease(host), told=lambda _: None)
+    running = await server.ensure(host, job, server.ServerLease(host), told=lambda _: None)
     own = Endpoint(
         endpoint=f"http://127.0.0.1:{forwarded(running.socket)}/v1",
         wire=wire,
         model="starter",
         api_key=running.key,
     )
-    llm = Llm(provider="own", max_tokens=128, temperature=0.0)
+    llm = LlmSettings(provider="own", max_tokens=128, temperature=0.0)
     return Config(llm=llm, providers={"own": own})
 
 
@@ -164,7 +164,7 @@ async def gemini(host: Host, tmp_path: Path) -> AsyncIterator[Config]:
             endpoint=f"http://127.0.0.1:{port}", wire="google", model="starter", api_key=key
         )
         yield Config(
-            llm=Llm(provider="own", max_tokens=128, temperature=0.0), providers={"own": own}
+            llm=LlmSettings(provider="own", max_tokens=128, temperature=0.0), providers={"own": own}
         )
     finally:
         proxy.terminate()

@@ -22,7 +22,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
 from ybs.providers.local.model import LlamaCppModel, notes_of
-from ybs.providers.local.template import _FAMILIES, Template, templates_of
+from ybs.providers.local.template import _FAMILIES, ChatTemplate, templates_of
 from ybs.session.options import Options
 from ybs.session.session import Session
 
@@ -77,15 +77,17 @@ def opened(folder: Path) -> Session:
 
 def wanted(model: Path, window: int | None) -> server.Wanted:
     head = notes_of(this_host(), model).head
-    first = next(templates_of(model, head), Template("own"))
+    first = next(templates_of(model, head), ChatTemplate("own"))
     return server.Wanted(
         model=str(model), alias="x", shape=head.shape, template=first.text, window=window
     )
 
 
-async def start(model: Path | None = None, *, window: int | None = None) -> server.Running:
+async def start(model: Path | None = None, *, window: int | None = None) -> server.RunningServer:
     job = wanted(model or models.starter_path(this_host()), window)
-    return await server.ensure(this_host(), job, server.Lease(this_host()), told=lambda _: None)
+    return await server.ensure(
+        this_host(), job, server.ServerLease(this_host()), told=lambda _: None
+    )
 
 
 def ask(path: str, body: Any) -> Any:
@@ -312,16 +314,16 @@ async def test_a_model_that_nobody_measured_is_tried_once_and_the_template_that_
 
 
 @pytest.fixture
-def lease() -> Iterator[server.Lease]:
+def lease() -> Iterator[server.ServerLease]:
     """Return what says that this test uses the server, until it ends: the next one wants another model."""
-    lease = server.Lease(this_host())
+    lease = server.ServerLease(this_host())
     yield lease
     lease.release()
 
 
 @pytest.mark.parametrize("family", _FAMILIES)
 async def test_the_template_of_every_family_is_one_that_llama_cpp_reads_calls_with(
-    folder: Path, lease: server.Lease, family: str
+    folder: Path, lease: server.ServerLease, family: str
 ):
     head = notes_of(this_host(), STARTER).head
     template = replace(head, template=_FAMILIES[family].sign)

@@ -36,13 +36,13 @@ async def ensure(
     model: Path,
     *,
     told: list[float | str] | None = None,
-    lease: server.Lease | None = None,
-    crashed: server.Running | None = None,
+    lease: server.ServerLease | None = None,
+    crashed: server.RunningServer | None = None,
     **changes: Any,
-) -> server.Running:
+) -> server.RunningServer:
     """Start a server, or find it; without a lease of its own the run gives it back at once, as one that ended does."""
     told = [] if told is None else told
-    own = lease or server.Lease(this_host())
+    own = lease or server.ServerLease(this_host())
     found = await server.ensure(
         this_host(), wanted(model, **changes), own, told=told.append, crashed=crashed
     )
@@ -77,7 +77,7 @@ async def test_a_server_with_another_chat_template_is_replaced(starter: Path):
 
 
 async def test_runs_share_a_server_whatever_window_each_would_like(starter: Path):
-    mine = server.Lease(this_host())
+    mine = server.ServerLease(this_host())
     first = await ensure(starter, lease=mine)
     assert await ensure(starter, window=2048) == first
     mine.release()
@@ -87,7 +87,7 @@ async def test_runs_share_a_server_whatever_window_each_would_like(starter: Path
 async def test_a_server_that_another_run_uses_is_not_taken_away_for_another_model(
     starter: Path, tmp_path: Path
 ):
-    mine, others = server.Lease(this_host()), server.Lease(this_host())
+    mine, others = server.ServerLease(this_host()), server.ServerLease(this_host())
     first = await ensure(starter, lease=others)
     with pytest.raises(ProviderDown, match="Another ybs uses the local server with the model qwen"):
         await ensure(tmp_path / "other.gguf", lease=mine)
@@ -100,22 +100,22 @@ async def test_a_server_that_another_run_uses_is_not_taken_away_for_another_mode
 
 async def test_a_lease_ends_with_the_process_that_holds_it(starter: Path):
     await ensure(starter)
-    code = "from ybs.providers.local.server import Lease; from ybs.frontends.host import this_host; a = Lease(this_host()); a.hold(); print(); input()"
+    code = "from ybs.providers.local.server import ServerLease; from ybs.frontends.host import this_host; a = ServerLease(this_host()); a.hold(); print(); input()"
     holder = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", code), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     assert holder.stdout is not None
     await holder.stdout.readline()
-    assert server.Lease(this_host()).is_held_by_others()
+    assert server.ServerLease(this_host()).is_held_by_others()
     holder.kill()
     await holder.communicate()
-    assert not server.Lease(this_host()).is_held_by_others()
+    assert not server.ServerLease(this_host()).is_held_by_others()
 
 
 async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(
     starter: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    others = server.Lease(this_host())
+    others = server.ServerLease(this_host())
     first = await ensure(starter, lease=others)
     with monkeypatch.context() as hanging:
         hanging.setattr(server, "is_healthy", lambda found: found.pid != first.pid)
@@ -161,7 +161,7 @@ async def test_the_key_is_readable_by_its_owner_only_and_not_in_the_arguments(st
 
 
 async def test_a_process_that_only_got_the_same_number_is_left_alone(starter: Path):
-    mine = server.Running(
+    mine = server.RunningServer(
         pid=os.getpid(), started="1", socket="s", key="k", model=str(starter), window=4096
     )
     server.state_file(this_host()).parent.mkdir(parents=True)
@@ -228,7 +228,7 @@ async def test_a_cancelled_start_leaves_no_server_behind(
     waits: asyncio.Queue[float | str] = asyncio.Queue()
     start = asyncio.create_task(
         server.ensure(
-            this_host(), wanted(starter), server.Lease(this_host()), told=waits.put_nowait
+            this_host(), wanted(starter), server.ServerLease(this_host()), told=waits.put_nowait
         )
     )
     await waits.get()
@@ -349,7 +349,7 @@ async def test_the_log_of_the_server_before_is_kept(starter: Path):
     assert server.log_file(this_host()).with_name("llama.last.log").read_text() == "the first"
 
 
-async def _ask(found: server.Running) -> None:
+async def _ask(found: server.RunningServer) -> None:
     at = Provider(
         name="llamacpp",
         wire="openai",

@@ -104,7 +104,7 @@ class TestTrials:
     ):
         monkeypatch.setenv("FAKE_SERVE", "calls begin")
         path = stranger()
-        other = server.Lease(this_host())
+        other = server.ServerLease(this_host())
         wanted = server.Wanted(model=str(path.resolve()), alias="stranger", shape=SHAPE)
         await server.ensure(this_host(), wanted, other, told=lambda _: None)
         first = await said()

@@ -3,14 +3,14 @@
 from msgspec.structs import replace
 
 from security.corpus.cases import all_cases
-from ybs.config.schema import Mode, Safety
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Subject
 
 
 def decide(command: str, mode: Mode) -> Decision:
-    policy = Policy(replace(Safety(), mode=mode), find_sandbox=lambda: "full")
+    policy = Policy(replace(SafetySettings(), mode=mode), find_sandbox=lambda: "full")
     call = ToolCall(id="1", name="run_shell")
     return policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))
 

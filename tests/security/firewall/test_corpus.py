@@ -17,11 +17,11 @@ from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 
 from rows import every_row
 from timing import takes_at_most
-from ybs.config.schema import Firewall as Settings
+from ybs.config.schema import FirewallSettings as Settings
 from ybs.security.firewall import engine
-from ybs.security.firewall.engine import Engine, merged
+from ybs.security.firewall.engine import RuleEngine, merged
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.rule import Rule
+from ybs.security.firewall.rule import SecretRule
 from ybs.security.firewall.rules import ASSIGNED, KINDS, RULES
 
 #: A password; in parts, so that no scanner finds it here.
@@ -280,15 +280,15 @@ def test_the_quick_look_at_a_name_lets_all_pass_that_the_pattern_takes(
     "text", ["pass the tests", 'bypass"\n"sandbox": "on"', "keys of it are a: b"]
 )
 def test_a_word_that_is_given_no_value_needs_no_pattern(text: str) -> None:
-    made = Engine()
+    made = RuleEngine()
     assert made.spans(text.encode()) == []
     assert made._patterns == {}  # pyright: ignore[reportPrivateUsage]
     assert made.spans(f"{text} password={PW}".encode())
 
 
 def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
-    rule = Rule("mine", (b"mine-",), rb"mine-\d{4}", everywhere=True)
-    assert Engine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
+    rule = SecretRule("mine", (b"mine-",), rb"mine-\d{4}", everywhere=True)
+    assert RuleEngine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
 
 
 def test_a_token_is_found_behind_an_escape_or_a_line_end_at_the_very_beginning() -> None:
@@ -306,8 +306,8 @@ def test_only_tokens_are_looked_for_where_words_and_values_may_not_belong_togeth
     data = f'password = "{PW}" and {token}'.encode()
     start, place = data.index(PW.encode()), data.index(token.encode())
     said, alone = (start, start + len(PW), ASSIGNED.kind), (place, len(data), "github-token")
-    assert Engine().spans(data) == [said, alone]
-    assert Engine().spans(data, only_tokens=True) == [alone]
+    assert RuleEngine().spans(data) == [said, alone]
+    assert RuleEngine().spans(data, only_tokens=True) == [alone]
 
 
 def test_secrets_side_by_side_stay_two_and_those_that_overlap_become_one() -> None:

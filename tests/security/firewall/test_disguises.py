@@ -19,7 +19,7 @@ from ybs.security.firewall import decode
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LEAST_BASE64, packed
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.views import View
+from ybs.security.firewall.views import TextView
 from ybs.security.marks import marked
 
 Disguise = Callable[[str], str]
@@ -236,7 +236,7 @@ def test_no_text_is_too_odd_and_each_place_lies_in_it(
 
 
 def test_a_view_knows_where_its_parts_are_from() -> None:
-    view = View("a test")
+    view = TextView("a test")
     for start, end, part, is_same in ((0, 4, b"abcd", True), (4, 10, b"x", False), (10, 12, b"yz", True)):  # fmt: skip
         view.add(start, end, part, is_same=is_same)
     assert (view.data, len(view)) == (b"abcdxyz", 7)

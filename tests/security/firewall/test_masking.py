@@ -12,7 +12,7 @@ from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import FRAMES, private_key, tokens
 
 from rows import every_row
-from ybs.config.schema import Firewall as Settings
+from ybs.config.schema import FirewallSettings as Settings
 from ybs.core.errors import ConfigError
 from ybs.security.firewall import toolbox as stream_module
 from ybs.security.firewall.allowed import AllowList

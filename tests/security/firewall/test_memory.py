@@ -2,7 +2,7 @@
 
 import pytest
 
-from ybs.security.firewall.masking import Finding, Firewall, Memory
+from ybs.security.firewall.masking import FindingCache, Firewall, SecretFinding
 
 
 @pytest.fixture
@@ -15,14 +15,14 @@ def searches(firewall: Firewall, monkeypatch: pytest.MonkeyPatch) -> list[bytes]
 
 
 def test_the_oldest_texts_are_forgotten_first_and_long_ones_are_not_kept() -> None:
-    memory = Memory(most=100)
+    memory = FindingCache(most=100)
     for letter in "abcde":
         memory.add(letter * 25)
     assert [memory.get(letter * 25) for letter in "abcde"] == [None, (), (), (), ()]
     memory.add("x" * 26)
     assert memory.get("x" * 26) is None
     assert len(memory) == 4
-    memory.add("b" * 25, [Finding("jwt", 0, 1)])
+    memory.add("b" * 25, [SecretFinding("jwt", 0, 1)])
     assert memory.get("b" * 25) == ()  # the first answer stays, and is counted once
     memory.clear()
     for letter in "abcd":

@@ -67,10 +67,10 @@ def test_another_name_is_understood_and_said(name: str, meant: str, tool: Any):
 
 def test_commands_and_background_jobs_as_other_agents_write_them_are_understood():
     class Shell(Writer):
-        arguments: ClassVar[type[Struct]] = run_shell.Arguments
+        arguments: ClassVar[type[Struct]] = run_shell.RunShellArguments
 
     class Jobs(Reader):
-        arguments: ClassVar[type[Struct]] = shell_job.Arguments
+        arguments: ClassVar[type[Struct]] = shell_job.ShellJobArguments
 
     assert decoded({"command": "x", "run_in_background": True}, Shell()).value.background
     assert decoded({"command": ["echo", "a b"]}, Shell()).value.command == "echo 'a b'"

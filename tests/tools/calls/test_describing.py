@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.events import ToolStarted
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
@@ -90,7 +90,7 @@ async def test_a_tool_that_is_not_offered_has_its_effect_all_the_same(
 ) -> None:
     roots = Roots(this_host(), tmp_path)
     workspace = Workspace(roots)
-    own = LocalToolbox((), Gate(Policy(Safety())))
+    own = LocalToolbox((), Gate(Policy(SafetySettings())))
     own.offer([ReadFile(workspace), WriteFile(workspace)], unoffered=["write_file"])
     others = ScriptedToolbox({f"docs__{n}": "done" for n in range(9)}, writers={"docs__8"})
     both = CompositeToolbox([own, DeferredToolbox([others], most_chars=1)])

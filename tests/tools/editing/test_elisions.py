@@ -4,7 +4,7 @@ import pytest
 
 from rows import every_row
 from timing import takes_at_most
-from ybs.tools.editing.matcher import Match, find
+from ybs.tools.editing.matcher import EditMatch, find
 
 GO = """func open() error {
 \tif err := try(); err != nil {
@@ -43,7 +43,7 @@ class Third:
 def edited(text: str, old: str, new: str) -> str:
     """Return the text after the edit, or why there is none."""
     found = find(text, old, new)
-    if not isinstance(found, Match):
+    if not isinstance(found, EditMatch):
         return found.reason
     for place in reversed(found.places):
         text = text[: place.start] + place.new + text[place.stop :]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from timing import takes_at_most
-from ybs.tools.editing.matcher import Match, Refusal, find, line_of
+from ybs.tools.editing.matcher import EditMatch, Refusal, find, line_of
 
 BLOCK = """def total(items):
     # add the prices of all items up
@@ -24,7 +24,7 @@ FILE = f"import math\n\n\n{BLOCK}\n\ndef other():\n    return math.pi\n"
 def edited(text: str, old: str, new: str, *, replace_all: bool = False) -> str:
     """Return the text after the edit, which must be possible."""
     match = find(text, old, new, replace_all=replace_all)
-    assert isinstance(match, Match), match
+    assert isinstance(match, EditMatch), match
     for place in reversed(match.places):
         text = text[: place.start] + place.new + text[place.stop :]
     return text
@@ -40,7 +40,7 @@ def refused(text: str, old: str, new: str, *, replace_all: bool = False) -> Refu
 def how(text: str, old: str, new: str) -> tuple[str, ...]:
     """Return what was overlooked."""
     match = find(text, old, new)
-    assert isinstance(match, Match), match
+    assert isinstance(match, EditMatch), match
     return match.how
 
 
@@ -227,7 +227,7 @@ def test_an_exact_edit_is_what_replacing_makes_of_it(text: str, start: int, size
     new = new.lstrip() or "new"
     assume(old)
     match = find(text, old, new)
-    if text.count(old) == 1 and isinstance(match, Match):
+    if text.count(old) == 1 and isinstance(match, EditMatch):
         assert edited(text, old, new) == text.replace(old, new)
 
 
@@ -245,7 +245,7 @@ def test_a_slip_leads_to_the_same_file_or_to_none(
 @example("alpha = 1\n}\nalpha = 1", "alpha = 1", "}")
 def test_nothing_outside_the_place_changes(text: str, old: str, new: str):
     match = find(text, old or "x", new)
-    if isinstance(match, Match):
+    if isinstance(match, EditMatch):
         stops = [0, *(place.stop for place in match.places)]
         assert all(stop <= place.start for stop, place in zip(stops, match.places, strict=False))
         assert match.places[-1].stop <= len(text)

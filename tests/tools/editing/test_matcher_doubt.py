@@ -3,7 +3,7 @@
 import pytest
 
 from rows import every_row
-from ybs.tools.editing.matcher import Match, Refusal, find, unescaped
+from ybs.tools.editing.matcher import EditMatch, Refusal, find, unescaped
 
 METHOD = "class A:\n    def one(self):\n        return 1\n\nx = 2\n"
 DEEP = "def f():\n    if a:\n        call(1)\n    end(1)\n"
@@ -16,7 +16,7 @@ CALLS = "def f():\n    first_call()\n    second_call()\n"
 def edited(text: str, old: str, new: str) -> str:
     """Return the text as an edit that is found in one place leaves it."""
     found = find(text, old, new)
-    assert isinstance(found, Match), found
+    assert isinstance(found, EditMatch), found
     (place,) = found.places
     return text[: place.start] + place.new + text[place.stop :]
 
@@ -44,13 +44,13 @@ def edited(text: str, old: str, new: str) -> str:
 )
 def test_an_edit_in_doubt_is_refused(text: str, old: str, new: str, reason: str):
     found = find(text, old, new)
-    assert not isinstance(found, Match), found
+    assert not isinstance(found, EditMatch), found
     assert found.reason == reason
 
 
 def test_replace_all_does_not_change_what_is_changed():
     found = find("x = foo\ny = foo_bar\n", "foo", "foo_bar", replace_all=True)
-    assert not isinstance(found, Match)
+    assert not isinstance(found, EditMatch)
     assert (found.reason, found.lines) == ("applied", (2,))
 
 
@@ -58,7 +58,7 @@ def test_replace_all_does_not_change_what_is_changed():
 def test_an_escape_within_single_quotes_does_not_become_a_line_end(quoted: str):
     old = "    first_call()\\n    second_call()"
     new = f"    first_call()\\n    {quoted}\\n    second_call()"
-    assert not isinstance(find(CALLS, old, new), Match)
+    assert not isinstance(find(CALLS, old, new), EditMatch)
 
 
 @every_row(
@@ -88,21 +88,21 @@ def test_more_of_the_same_may_be_added(text: str, old: str, new: str, wanted: st
 def test_an_indentation_left_out_leaves_none_behind(old: str, new: str, wanted: str):
     assert edited(DEEP, old, new) == wanted
     found = find(DEEP, old, new)
-    assert isinstance(found, Match)
+    assert isinstance(found, EditMatch)
     assert "indentation" in found.how
 
 
 @pytest.mark.integration
 def test_many_places_are_told_in_time():
     found = find("abc " * 100_000 + "\n" * 100_000, "abc", "x")
-    assert not isinstance(found, Match)
+    assert not isinstance(found, EditMatch)
     assert len(found.lines) == 100_000
 
 
 def test_a_change_of_all_lines_is_refused_where_a_blank_line_between_them_was_overlooked() -> None:
     text = "first_call(1)\nsecond_call(2)\n\nlast_call(3)\n"
     found = find(text, text.replace("\n\n", "\n"), "other(1)\nmore(2)\n")
-    assert not isinstance(found, Match)
+    assert not isinstance(found, EditMatch)
 
 
 def test_a_new_line_among_blank_lines_that_only_the_model_has_brings_none() -> None:

@@ -1,7 +1,7 @@
 """Parts of lines in other punctuation, and changes that are there already or are none."""
 
 from rows import every_row
-from ybs.tools.editing.matcher import Match, find, line_of
+from ybs.tools.editing.matcher import EditMatch, find, line_of
 
 CURLY = "say(\u201chello there\u201d); say(\u201cgood morning\u201d); x\n"
 PLAIN = 'say("hello there"); say("good morning"); it\'s\n'
@@ -11,7 +11,7 @@ CALLS = "first_call()\nsecond_call()\n\nother_call()\nthird_call()\n"
 def edited(text: str, old: str, new: str) -> str:
     """Return the text after the edit, or why there is none."""
     found = find(text, old, new)
-    if not isinstance(found, Match):
+    if not isinstance(found, EditMatch):
         return found.reason
     (place,) = found.places
     return text[: place.start] + place.new + text[place.stop :]
@@ -86,7 +86,7 @@ def test_a_change_that_is_there_or_is_none_is_told_so(text: str, old: str, new: 
 
 def test_the_nearest_lines_of_a_numbered_text_are_shown():
     found = find(CALLS, "3: second_call()\n4: gone_call()\n5: third_call()", "x")
-    assert not isinstance(found, Match)
+    assert not isinstance(found, EditMatch)
     assert found.nearest.startswith("2\tsecond_call()")
 
 

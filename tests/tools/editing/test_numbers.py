@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.matcher import Match, find
-from ybs.tools.editing.numbers import Bare, Copy, has_numbers, without_numbers
+from ybs.tools.editing.matcher import EditMatch, find
+from ybs.tools.editing.numbers import Copy, UnnumberedEdit, has_numbers, without_numbers
 
 FILE = "import math\n\n\ndef area(radius):\n    square = radius * radius\n    return math.pi * square\n"
 OLD = ["def area(radius):", "    square = radius * radius"]
@@ -52,7 +52,7 @@ def told(lines: list[str], label: Callable[[int], str], first: int = 4) -> str:
 def edited(text: str, old: str, new: str) -> str:
     """Return the text after the edit, or why there is none."""
     found = find(text, old, new)
-    if not isinstance(found, Match):
+    if not isinstance(found, EditMatch):
         return found.reason
     (place,) = found.places
     return text[: place.start] + place.new + text[place.stop :]
@@ -275,31 +275,41 @@ THREE = "a = 1\nb = 2\n  c = 3\n"
 @every_row(
     "old, new, bare",
     [
-        ("1: a = 1\n2: b = 2", "1: a = 1\n2: b = 4", [Bare("a = 1\nb = 2", "a = 1\nb = 4", 1)]),
-        ("1: a = 1\n2: b = 2", "3: b = 4", [Bare("a = 1\nb = 2", "b = 4", 1)]),
-        ("1: a = 1\n2: b = 2", "4: b = 4", [Bare("a = 1\nb = 2", "b = 4", 1, is_certain=False)]),
+        (
+            "1: a = 1\n2: b = 2",
+            "1: a = 1\n2: b = 4",
+            [UnnumberedEdit("a = 1\nb = 2", "a = 1\nb = 4", 1)],
+        ),
+        ("1: a = 1\n2: b = 2", "3: b = 4", [UnnumberedEdit("a = 1\nb = 2", "b = 4", 1)]),
+        (
+            "1: a = 1\n2: b = 2",
+            "4: b = 4",
+            [UnnumberedEdit("a = 1\nb = 2", "b = 4", 1, is_certain=False)],
+        ),
         (
             "2: b = 2\n3:   c = 3",
             "1: b = 4",
-            [Bare("b = 2\n  c = 3", "b = 4", 2, is_certain=False)],
+            [UnnumberedEdit("b = 2\n  c = 3", "b = 4", 2, is_certain=False)],
         ),
         ("x = 1\n2: b = 2", "2: b = 4", []),  # one line with a number may have it of its own
         (
             "x = 1\n2: b = 2\n3:   c = 3",
             "b = 4",
-            [Bare("x = 1\nb = 2\n  c = 3", "b = 4", 2, is_certain=False)],
+            [UnnumberedEdit("x = 1\nb = 2\n  c = 3", "b = 4", 2, is_certain=False)],
         ),
         # The name of a file before a number, and behind it an empty line: no heading.
-        ("a.py:1:\na.py:2:b = 2", "b = 4", [Bare("\nb = 2", "b = 4", 1)]),
+        ("a.py:1:\na.py:2:b = 2", "b = 4", [UnnumberedEdit("\nb = 2", "b = 4", 1)]),
         (
             "a.py\n1: a = 1\n2: b = 2",
             "a.py\n1: a = 1\n2: b = 4",
             [
-                Bare("a.py\na = 1\nb = 2", "a.py\n1: a = 1\n2: b = 4", 1, is_certain=False),
-                Bare("a = 1\nb = 2", "a = 1\nb = 4", 1),
+                UnnumberedEdit(
+                    "a.py\na = 1\nb = 2", "a.py\n1: a = 1\n2: b = 4", 1, is_certain=False
+                ),
+                UnnumberedEdit("a = 1\nb = 2", "a = 1\nb = 4", 1),
             ],
         ),
-        ("\n1: a = 1", "1: a = 4", [Bare("\na = 1", "a = 4", 1)]),
+        ("\n1: a = 1", "1: a = 4", [UnnumberedEdit("\na = 1", "a = 4", 1)]),
         ("a = 1\nb = 2", "b = 4", []),
         ("a.py:1:a = 1\nb.py:2:b = 2", "b = 4", []),  # of two files
         ("L1: a = 1\nLine 2: b = 2", "b = 4", []),
@@ -307,7 +317,7 @@ THREE = "a = 1\nb = 2\n  c = 3\n"
         ("2: b = 2\n1: a = 1", "b = 4", []),  # they do not rise
     ],
 )
-def test_an_edit_is_read_without_its_numbers(old: str, new: str, bare: list[Bare]):
+def test_an_edit_is_read_without_its_numbers(old: str, new: str, bare: list[UnnumberedEdit]):
     assert list(without_numbers(Lines(THREE), old, new)) == bare
 
 

@@ -1,7 +1,7 @@
 """One word of a sentence may be told wrong, in what goes and in what stays; a word of code never."""
 
 from rows import every_row
-from ybs.tools.editing.matcher import Match, find
+from ybs.tools.editing.matcher import EditMatch, find
 from ybs.tools.editing.one_word import word_at
 
 ABOVE, BELOW = "first_call(1)\n", "last_call(2)\n"
@@ -10,7 +10,7 @@ ABOVE, BELOW = "first_call(1)\n", "last_call(2)\n"
 def edited(text: str, old: str, new: str) -> str:
     """Return the text after the edit, or why there is none."""
     found = find(text, old, new)
-    if not isinstance(found, Match):
+    if not isinstance(found, EditMatch):
         return found.reason
     (place,) = found.places
     return text[: place.start] + place.new + text[place.stop :]

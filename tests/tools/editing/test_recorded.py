@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ybs.tools.editing.matcher import Match, find
+from ybs.tools.editing.matcher import EditMatch, find
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Recorded(msgspec.Struct, frozen=True):
 def outcome(edit: Recorded) -> Recorded:
     """Return the edit with what becomes of it now."""
     found = find(edit.text, edit.old, edit.new, replace_all=edit.for_all)
-    if not isinstance(found, Match):
+    if not isinstance(found, EditMatch):
         shown = found.nearest or found.placeholder
         return msgspec.structs.replace(
             edit, made=found.reason, how=[], lines=[*found.lines], shown=shown

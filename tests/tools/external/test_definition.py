@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rows import every_row
-from ybs.config.schema import ExternalTool, ToolNeeds
+from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.tools.external.definition import BadDefinition, Definition, defined, from_settings
 
 SCHEMA: dict[str, Any] = {
@@ -75,7 +75,9 @@ def test_what_is_no_definition_is_refused(said: bytes, why: str):
 
 def test_the_settings_come_before_what_the_program_says():
     said = read({"description": "Its own.", "parameters": FLAT, "needs": {"network": True}})
-    entry = ExternalTool(name="mine", path="x", timeout_seconds=7, needs=ToolNeeds(project="write"))
+    entry = ExternalToolSettings(
+        name="mine", path="x", timeout_seconds=7, needs=ToolNeeds(project="write")
+    )
     definition = from_settings(entry, said)
     assert (definition.name, definition.description) == ("mine", "Its own.")
     assert schema_in(definition) == SCHEMA
@@ -84,6 +86,6 @@ def test_the_settings_come_before_what_the_program_says():
 
 
 def test_an_entry_alone_is_enough_and_takes_an_argument_as_specified():
-    definition = from_settings(ExternalTool(name="m", path="x", parameters=FLAT), None)
+    definition = from_settings(ExternalToolSettings(name="m", path="x", parameters=FLAT), None)
     assert schema_in(definition) == SCHEMA
     assert definition.input == "argv"

@@ -13,23 +13,23 @@ from tools.external.programs import playing
 from trusting import put
 from ybs.frontends.subcommands.tools import install, names
 from ybs.ready_tools import run_tests, web_fetch, web_search
-from ybs.tools.web import Page
+from ybs.tools.web import WebPage
 
 HTML = """<html><head><title>T</title><style>p {color: red}</style></head><body>
 <h1>Carts</h1><p>Two <a href="/wheels">wheels</a> &amp; more.</p><script>alert(1)</script>
 <ul><li>one</li><li>two</li></ul></body></html>"""
 
 
-def page(text: str, kind: str = "text/html") -> Page:
-    return Page(
+def page(text: str, kind: str = "text/html") -> WebPage:
+    return WebPage(
         url="https://site.example/", content_type=kind, data=text.encode(), encoding="utf-8"
     )
 
 
-def fetching(monkeypatch: pytest.MonkeyPatch, module: ModuleType, answer: Page) -> list[Any]:
+def fetching(monkeypatch: pytest.MonkeyPatch, module: ModuleType, answer: WebPage) -> list[Any]:
     asked: list[Any] = []
 
-    def fetch(url: str, **more: Any) -> Page:
+    def fetch(url: str, **more: Any) -> WebPage:
         asked.append((url, more))
         return answer
 

@@ -12,8 +12,8 @@ from mcp_running import running
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import Link, ProcessTransport, words_of
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.mcp.link import McpLink, ProcessTransport, words_of
+from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
 
 pytestmark = pytest.mark.integration
@@ -23,7 +23,7 @@ def _nothing(*_: Any) -> None:
     pass
 
 
-async def echoed(link: Link, text: str = "hello") -> str:
+async def echoed(link: McpLink, text: str = "hello") -> str:
     return (await link.call("echo", {"text": text}, _nothing)).output
 
 
@@ -200,8 +200,8 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_too(tmp_path: Path):
 
 
 async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path):
-    def start() -> tuple[Launch, Mark]:
-        return Launch((str(tmp_path / "nosuch"),), {}), Mark.new()
+    def start() -> tuple[Launch, CommandMark]:
+        return Launch((str(tmp_path / "nosuch"),), {}), CommandMark.new()
 
     watch = Watch("ybs-test")
     try:

@@ -9,7 +9,7 @@ import pytest
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.tools.reading import pdf, pdf_text
-from ybs.tools.searching.child import Output
+from ybs.tools.searching.child import ChildOutput
 from ybs.tools.searching.walk import Deadline
 
 
@@ -68,10 +68,10 @@ async def test_the_next_part_does_not_take_the_text_out_again(
 ):
     count = 0
 
-    def counted(*_: Any, **__: Any) -> Output:
+    def counted(*_: Any, **__: Any) -> ChildOutput:
         nonlocal count
         count += 1
-        return Output(b'["total", 1]\n["page", "a\\nb"]\n', b"", 0)
+        return ChildOutput(b'["total", 1]\n["page", "a\\nb"]\n', b"", 0)
 
     monkeypatch.setattr(pdf, "output_of", counted)
     (project / "a.pdf").write_bytes(pdf_of("x"))
@@ -116,7 +116,7 @@ def test_no_more_than_a_bounded_text_is_taken(
 def test_what_has_no_text_is_said_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, said: bytes, code: int, words: str
 ):
-    monkeypatch.setattr(pdf, "output_of", lambda *_, **__: Output(said, b"", code))
+    monkeypatch.setattr(pdf, "output_of", lambda *_, **__: ChildOutput(said, b"", code))
     with pytest.raises(ToolError, match=words):
         pdf.text_of(b"", "a.pdf", Deadline(9))
 
@@ -125,7 +125,7 @@ def test_of_a_pdf_that_takes_too_long_the_pages_until_then_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ):
     said = b'["total", 9]\n["page", "one"]\n["page", "tw'
-    monkeypatch.setattr(pdf, "output_of", lambda *_, **__: Output(said, b"", -9))
+    monkeypatch.setattr(pdf, "output_of", lambda *_, **__: ChildOutput(said, b"", -9))
     made = pdf.text_of(b"", "a.pdf", Deadline(9))
     assert made == pdf.Pdf("--- page 1 of 9 ---\none\n", 9, True)
 

@@ -174,7 +174,7 @@ def break_off(*_: object) -> None:
     """Take the place of a run that breaks off."""
 
 
-def compared(start: Path, roots: Roots, **options: Any) -> engine.Found:
+def compared(start: Path, roots: Roots, **options: Any) -> engine.SearchResult:
     """Search by what rg walks and by what a walk of our own lists: both find the same."""
     scope = engine.Scope(
         start=start,
@@ -182,7 +182,7 @@ def compared(start: Path, roots: Roots, **options: Any) -> engine.Found:
         most=5,
         **options,
     )
-    found: list[engine.Found] = []
+    found: list[engine.SearchResult] = []
     for breaks_off in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             if breaks_off:

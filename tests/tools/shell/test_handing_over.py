@@ -11,7 +11,7 @@ from processes import comes
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.run_shell import Arguments, RunShell
+from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.workspace import Workspace
@@ -48,7 +48,7 @@ async def hand_over(
         if {"out", "err"} <= set("".join(seen).split()):
             workspace.shells.send_to_background()
 
-    return await RunShell(workspace).run(Arguments(command=command), see)
+    return await RunShell(workspace).run(RunShellArguments(command=command), see)
 
 
 async def test_what_it_wrote_comes_at_once_and_the_rest_from_the_job(
@@ -94,7 +94,7 @@ async def test_it_ends_with_the_session(workspace: Workspace, project: Path) -> 
 
 async def test_nothing_happens_where_no_command_is_waited_for(workspace: Workspace) -> None:
     assert workspace.shells.send_to_background() == 0
-    await RunShell(workspace).run(Arguments(command="true"), lambda _text: None)
+    await RunShell(workspace).run(RunShellArguments(command="true"), lambda _text: None)
     assert workspace.shells.send_to_background() == 0
     assert workspace.shells.running_jobs == ()
 
@@ -103,7 +103,7 @@ async def test_a_command_stays_in_front_where_too_many_jobs_run(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "MOST_RUNNING", 0)
-    running = asyncio.create_task(RunShell(workspace).run(Arguments(command=WORK), print))
+    running = asyncio.create_task(RunShell(workspace).run(RunShellArguments(command=WORK), print))
     assert await comes(lambda: bool(workspace.shells.in_front))
     with pytest.raises(ToolError, match="jobs are running"):
         workspace.shells.send_to_background()
@@ -115,7 +115,7 @@ async def test_a_command_stays_in_front_where_too_many_jobs_run(
 async def test_a_cancelled_command_is_ended_although_it_was_just_handed_over(
     workspace: Workspace,
 ) -> None:
-    running = asyncio.create_task(RunShell(workspace).run(Arguments(command=WORK), print))
+    running = asyncio.create_task(RunShell(workspace).run(RunShellArguments(command=WORK), print))
     assert await comes(lambda: bool(workspace.shells.in_front))
     workspace.shells.send_to_background()
     running.cancel()

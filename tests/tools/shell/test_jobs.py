@@ -22,7 +22,7 @@ from ybs.security.sandbox.launch import Need
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.shell.jobs import Job, Jobs
-from ybs.tools.shell.output import Live, Output
+from ybs.tools.shell.output import CommandOutput, OutputWindow
 from ybs.tools.shell.process import Ended
 from ybs.tools.shell.shells import Shells
 
@@ -43,7 +43,7 @@ async def shells(project: Path) -> AsyncIterator[Shells]:
 
 
 def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
-    live = Live(lambda text: None)
+    live = OutputWindow(lambda text: None)
     return shells.jobs.start(command, Path.cwd(), most_chars=most_chars, live=live)
 
 
@@ -224,14 +224,14 @@ import asyncio, os, sys
 from pathlib import Path
 from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
-from ybs.tools.shell.output import Live
+from ybs.tools.shell.output import OutputWindow
 from ybs.tools.shell.process import Ended
 from ybs.tools.shell.shells import Shells
 
 async def main():
     shells = Shells(Roots(Host.of(os.environ), Path.cwd()))
     command = "setsid sh -c 'echo $$ > stray; exec sleep 60' & echo $$ > pid; sleep 60"
-    shells.jobs.start(command, Path.cwd(), most_chars=99, live=Live(print))
+    shells.jobs.start(command, Path.cwd(), most_chars=99, live=OutputWindow(print))
     while not all(Path(name).exists() and Path(name).read_text() for name in ("pid", "stray")):
         await asyncio.sleep(0.01)
     print("ready", flush=True)
@@ -307,7 +307,7 @@ class FakeShell:
 async def ended_job(text: str = "x", needs: str | None = None, **how: Any) -> Job:
     shell: Any = FakeShell(Ended(**{"exit_code": 0, **how}))
     judge = None if needs is None else lambda *said: Need(f"{said}: {needs}") if needs else None
-    job = Job("job-7", text, shell, Output(1000, streams=1), judge)
+    job = Job("job-7", text, shell, CommandOutput(1000, streams=1), judge)
     await job.stop()
     return job
 

@@ -11,19 +11,19 @@ import pytest
 from processes import is_alive
 from rows import every_row
 from ybs.tools.shell import orphans
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.shell.orphans import CommandMark
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="strays are only found through /proc"
 )
-Start = Callable[[Mark], subprocess.Popen[bytes]]
+Start = Callable[[CommandMark], subprocess.Popen[bytes]]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     started: list[subprocess.Popen[bytes]] = []
 
-    def one(mark: Mark) -> subprocess.Popen[bytes]:
+    def one(mark: CommandMark) -> subprocess.Popen[bytes]:
         environ = mark.put_on({"PATH": "/usr/bin:/bin"})
         started.append(subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True))
         seen = Path(f"/proc/{started[-1].pid}/environ")
@@ -41,7 +41,7 @@ def start() -> Iterator[Start]:
 def test_what_carries_the_mark_is_ended(
     start: Start, monkeypatch: pytest.MonkeyPatch, older: int, seconds: float
 ):
-    mark = Mark.new()
+    mark = CommandMark.new()
     process = start(mark)
     # -1: the numbers began again from 1, so what is left has a lower one than the shell had
     shell = process.pid - older
@@ -55,7 +55,7 @@ def test_what_carries_the_mark_is_ended(
 def test_one_that_is_just_beginning_is_looked_at_again(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ):
-    mark = Mark.new()
+    mark = CommandMark.new()
     process = start(mark)
     look, looks = orphans._environ_of, []
 
@@ -69,7 +69,7 @@ def test_one_that_is_just_beginning_is_looked_at_again(
 
 @pytest.mark.integration
 def test_nobody_waits_for_one_that_has_ended_and_is_not_buried(start: Start):
-    process = start(Mark.new())
+    process = start(CommandMark.new())
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert orphans._environ_of(process.pid) == orphans._GONE
@@ -77,14 +77,14 @@ def test_nobody_waits_for_one_that_has_ended_and_is_not_buried(start: Start):
 
 @pytest.mark.integration
 def test_a_mark_that_only_begins_alike_is_another_one(start: Start):
-    mark = Mark(f"{orphans.token()}.1;")
-    other = start(Mark(f"{orphans.token()}.11;"))
+    mark = CommandMark(f"{orphans.token()}.1;")
+    other = start(CommandMark(f"{orphans.token()}.11;"))
     assert mark.end_all(1, 60) == 0
     assert is_alive(other.pid)
 
 
 def test_a_ybs_inside_keeps_the_outer_mark():
-    outer, inner = Mark("a.1;"), Mark("b.1;")
+    outer, inner = CommandMark("a.1;"), CommandMark("b.1;")
     assert inner.put_on(outer.put_on({})) == {orphans.VARIABLE: "a.1;b.1;"}
 
 
@@ -109,7 +109,7 @@ def test_after_a_short_command_only_newer_processes_are_looked_at(
 
 
 def test_each_command_has_a_mark_of_its_own():
-    first, second = Mark.new(), Mark.new()
+    first, second = CommandMark.new(), CommandMark.new()
     assert re.fullmatch(r"ybs-[0-9a-f]{12}", orphans.token())
     assert re.fullmatch(rf"{orphans.token()}\.[0-9]+;", first.text)
     assert first != second
@@ -129,4 +129,4 @@ def test_where_the_system_tells_nothing_nothing_is_found(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("builtins.open", closed)
     monkeypatch.setattr(orphans.os, "listdir", closed)
-    assert Mark.new().end_all(1, 0) == 0
+    assert CommandMark.new().end_all(1, 0) == 0

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from rows import every_row
 from timing import takes_at_most
 from ybs.tools.shell import output
-from ybs.tools.shell.output import Kept, Live, Output
+from ybs.tools.shell.output import CommandOutput, KeptBytes, OutputWindow
 from ybs.tools.shell.terminal_text import as_seen
 
 
-def kept_of(*pieces: bytes, most_chars: int = 10) -> Kept:
-    kept = Kept(most_chars)
+def kept_of(*pieces: bytes, most_chars: int = 10) -> KeptBytes:
+    kept = KeptBytes(most_chars)
     for piece in pieces:
         kept.add(piece)
     return kept
@@ -65,12 +65,12 @@ def test_of_what_came_both_ends_are_shown(
 
 
 def test_what_comes_after_streams_were_joined_goes_to_the_one():
-    joined = Output(1000)
+    joined = CommandOutput(1000)
     joined.join()
     joined.add(0, b"a")
     joined.add(1, b"b")
     assert joined.stdout.text() == joined.stderr.text() == "ab"
-    apart = Output(1000)
+    apart = CommandOutput(1000)
     apart.add(0, b"a")
     apart.add(1, b"b")
     assert (apart.stdout.text(), apart.stderr.text(), apart.size) == ("a", "b", 2)
@@ -92,7 +92,7 @@ def test_memory_and_text_stay_within_bounds_whatever_comes(pieces: list[bytes], 
 def test_taken_in_parts_nothing_is_lost_and_no_character_is_torn(text: str, places: list[int]):
     data = text.encode(errors="replace")
     cuts = sorted({0, *(min(place, len(data)) for place in places), len(data)})
-    taken = Output(1000, streams=1)
+    taken = CommandOutput(1000, streams=1)
     parts: list[str] = []
     for start, end in pairwise(cuts):
         taken.add(0, data[start:end])
@@ -105,7 +105,7 @@ def test_taken_in_parts_nothing_is_lost_and_no_character_is_torn(text: str, plac
 
 @every_row("begun", [b"\xc3", b"\xe0", b"\xe0\xa0", b"\xf0", b"\xf0\x90\x80"])
 def test_a_character_that_never_ends_is_told_at_the_end(begun: bytes):
-    taken = Output(100, streams=1)
+    taken = CommandOutput(100, streams=1)
     taken.add(0, b"a" + begun)
     assert taken.take(is_last=False).text() == "a"
     assert taken.take(is_last=True).text() == "\ufffd"
@@ -153,7 +153,7 @@ def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(
     clock = [10.0]
     monkeypatch.setattr(output, "LIVE_CHARS", 5)
     monkeypatch.setattr(output, "monotonic", lambda: clock[0])
-    live = Live(lambda text: None)
+    live = OutputWindow(lambda text: None)
     assert [live.read(0, piece) for piece in (b"ab\xc3", b"\xbc", b"")] == ["ab", "ü", ""]
     assert live.read(0, b"defg\n") == "de\n[only some lines of the rest are shown here]\n"
     assert live.waits
@@ -170,7 +170,7 @@ def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(
 
 def test_lines_too_long_for_a_look_are_left_out(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(output, "LIVE_CHARS", 0)
-    live = Live(lambda text: None)
+    live = OutputWindow(lambda text: None)
     assert live.read(0, b"x" * 401 + b"\n") == ""
     assert live.read(0, b"x" * 10_000_000) == ""
     assert len(live._rest) < 3000
@@ -178,7 +178,7 @@ def test_lines_too_long_for_a_look_are_left_out(monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_is_shown_once_the_call_is_over():
     shown: list[str] = []
-    live = Live(shown.append)
+    live = OutputWindow(shown.append)
     live.close()
     live("late")
     assert live.read(0, b"late") == live.look() == ""
@@ -193,7 +193,7 @@ def test_joined_streams_begin_a_line_where_they_meet():
         (b"", b"error", "error"),
         (b"half", b"", "half"),
     ):
-        output = Output(1000)
+        output = CommandOutput(1000)
         output.add(0, out)
         output.add(1, errors)
         output.join()

@@ -21,8 +21,8 @@ from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.tools.shell import process
 from ybs.tools.shell import process as room
-from ybs.tools.shell.output import Live, Output
-from ybs.tools.shell.process import Command, Ended, Pump, Shell, run_command
+from ybs.tools.shell.output import CommandOutput, OutputWindow
+from ybs.tools.shell.process import Ended, Pump, Shell, ShellCommand, run_command
 from ybs.tools.shell.shells import Shells
 
 
@@ -38,18 +38,18 @@ class Place:
     def __init__(self, project: Path) -> None:
         self.folder = project
         self.shells = Shells(Roots(this_host(), project))
-        self.output = Output(1000)
+        self.output = CommandOutput(1000)
 
-    def command(self, text: str, live: Callable[[str], None] | None = None) -> Command:
+    def command(self, text: str, live: Callable[[str], None] | None = None) -> ShellCommand:
         launch, mark = self.shells.prepare(text, self.folder)
-        self.output = Output(1000)
-        return Command(
+        self.output = CommandOutput(1000)
+        return ShellCommand(
             launch=launch,
             folder=self.folder,
             mark=mark,
             output=self.output,
             watch=self.shells.watch,
-            live=Live(live) if live else None,
+            live=OutputWindow(live) if live else None,
         )
 
     async def run(self, text: str, seconds: float = 8) -> Ended:
@@ -378,7 +378,7 @@ async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: py
 
 
 async def test_what_was_written_before_reading_was_stopped_is_kept():
-    output = Output(100, streams=1)
+    output = CommandOutput(100, streams=1)
     pipes = process.Pump(output, None, streams=1)
     holder = os.dup(pipes.writing_ends[0])
     os.write(holder, b"late")
@@ -392,7 +392,7 @@ async def test_what_was_written_before_reading_was_stopped_is_kept():
 async def test_one_that_is_abandoned_leaves_nothing_open():
     before = open_descriptors()
     for streams in (1, 2):
-        pump = Pump(Output(10), None, streams=streams)
+        pump = Pump(CommandOutput(10), None, streams=streams)
         assert list(pump._reading_ends.values()) == list(range(streams))
         assert len(pump.writing_ends) == streams
         assert not any(os.get_blocking(each) for each in pump._reading_ends)
@@ -409,7 +409,7 @@ async def test_without_a_thread_nothing_is_read(monkeypatch: pytest.MonkeyPatch)
 
     before = open_descriptors()
     monkeypatch.setattr(room.threading, "Thread", refuse)
-    pump = Pump(Output(10), None, streams=1)
+    pump = Pump(CommandOutput(10), None, streams=1)
     with pytest.raises(OSError, match=os.strerror(EAGAIN)) as caught:
         pump.listen()
     assert caught.value.errno == EAGAIN
@@ -450,10 +450,10 @@ async def test_the_input_of_a_command_is_closed_once_it_has_begun_or_cannot(
     shells = Shells(roots)
     (project / "in").write_text("given\n")
     for folder, name in ((project, "in"), (project, None), (project / "gone", "in")):
-        output = Output(100)
+        output = CommandOutput(100)
         given = None if name is None else (project / name).open("rb")
         launch, mark = shells.prepare("cat", project)
-        command = Command(
+        command = ShellCommand(
             launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch, given=given
         )
         if folder == project:

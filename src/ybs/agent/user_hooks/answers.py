@@ -9,7 +9,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.definitions import Hook
 from ybs.config.tree import is_object
 from ybs.security.own_programs import WHY_APART
-from ybs.tools.external.program import Ran
+from ybs.tools.external.program import ProgramResult
 from ybs.tools.shell.terminal_text import as_seen
 
 #: The exit code that blocks.
@@ -40,7 +40,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def read_answer(hook: Hook, ran: Ran) -> HookAnswer:
+def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
     """Return what a run that ended by itself says."""
     if ran.exit_code == BLOCKS:
         why = ran.errors[:MOST_CHARS] or f"the hook {hook.shown} gives no reason"

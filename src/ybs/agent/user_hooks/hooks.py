@@ -38,14 +38,14 @@ from ybs.core.messages import (
 from ybs.core.ports import Answer, Guard, Question, Turn
 from ybs.security.own_programs import Start, project_variables
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.tools.external.program import MOST_CHARS, Ran, input_of
-from ybs.tools.shell.output import Output
-from ybs.tools.shell.process import Command, Shell, run_command
+from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
+from ybs.tools.shell.output import CommandOutput
+from ybs.tools.shell.process import Shell, ShellCommand, run_command
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Transcript:
+class _Transcript:
     """A file for hooks, also for those in the sandbox. What was written stays as long as the conversation goes on behind it."""
 
     def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:
@@ -145,7 +145,7 @@ class PromptBlocked(YbsError):
     """A hook did not let the person's words pass; the text says why."""
 
 
-class SessionFacts(Struct, frozen=True, kw_only=True):
+class HookFacts(Struct, frozen=True, kw_only=True):
     """What hooks are told of the session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
 
     name: str
@@ -156,7 +156,7 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
 class _InCommon(Struct):
     """What the hooks of a session have in common wherever they run: why a turn is to end, whether the session has begun."""
 
-    transcript: Transcript
+    transcript: _Transcript
     why: str | None = None
     has_begun: bool = False
     background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
@@ -172,13 +172,13 @@ class UserHooks(TurnHook):
         hooks: Collection[Hook],
         environment: ToolEnvironment,
         emit: Emit,
-        session: Callable[[], SessionFacts],
+        session: Callable[[], HookFacts],
         common: _InCommon | None = None,
     ) -> None:
         self._hooks, self._environment, self._emit = hooks, environment, emit
         self._session = session
         self._common = common or _InCommon(
-            Transcript(environment.folder, lambda text: environment.mask(text, "a transcript"))
+            _Transcript(environment.folder, lambda text: environment.mask(text, "a transcript"))
         )
 
     def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
@@ -244,7 +244,7 @@ class UserHooks(TurnHook):
         }
         return msgspec.json.encode({**common, **facts})
 
-    def _written(self, session: SessionFacts) -> str:
+    def _written(self, session: HookFacts) -> str:
         """Return the path of the conversation as hooks read it; empty where nothing may be written."""
         if not self._environment.incognito.may_write:
             return ""
@@ -385,14 +385,14 @@ async def run_hook(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ho
     return read_answer(hook, ran)
 
 
-async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ran:
+async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> ProgramResult:
     shells = environment.workspace.shells
     key = "hooks" if hook.source == "own" else "plugin-hooks"
     own_programs = environment.workspace.own_programs
     start = await asyncio.to_thread(own_programs.start, key, in_project=hook.in_project)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, hook, environment, start))
-    output = Output(MOST_CHARS)
-    command = Command(
+    output = CommandOutput(MOST_CHARS)
+    command = ShellCommand(
         launch=launch,
         # The sandbox begins in the project, and the command leaves it.
         folder=start.folder if hook.source == "own" else environment.folder,
@@ -404,7 +404,7 @@ async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ran:
     ended = await run_command(command, hook.seconds)
     if isinstance(ended, Shell):  # it stands nowhere, so nobody can hand it over
         raise ToolError("it was sent to the background")
-    return Ran(
+    return ProgramResult(
         exit_code=ended.exit_code,
         how=ended.how,
         answer=output.stdout.whole(),

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 
-class Known(Struct, frozen=True):
+class _Known(Struct, frozen=True):
     """How hooks know a tool: by its names, the usual one first, and its arguments, ybs's name to theirs."""
 
     names: tuple[str, ...] = ()
@@ -17,22 +17,22 @@ class Known(Struct, frozen=True):
 _PATH = {"path": "file_path"}
 _EDIT = {**_PATH, "old_text": "old_string", "new_text": "new_string"}
 KNOWN: Final = {
-    "run_shell": Known(("Bash",), {"background": "run_in_background"}),
-    "read_file": Known(("Read", "NotebookRead"), _PATH),
-    "write_file": Known(("Write",), _PATH),
-    "edit_file": Known(("Edit", "MultiEdit"), _EDIT),
-    "delete_file": Known((), _PATH),
-    "list_files": Known(("Glob", "LS"), {"max_results": "head_limit"}),
-    "search_files": Known(("Grep",), {"file_pattern": "glob", "max_results": "head_limit"}),
-    "shell_job": Known(("BashOutput", "KillShell", "KillBash"), {"id": "bash_id"}),
-    "web_fetch": Known(("WebFetch",)),
-    "web_search": Known(("WebSearch",)),
-    "ask_user": Known(("AskUserQuestion",)),
-    "todo": Known(("TodoWrite",)),
-    "skill": Known(("Skill",)),
-    "delegate": Known(("Task", "Agent")),
+    "run_shell": _Known(("Bash",), {"background": "run_in_background"}),
+    "read_file": _Known(("Read", "NotebookRead"), _PATH),
+    "write_file": _Known(("Write",), _PATH),
+    "edit_file": _Known(("Edit", "MultiEdit"), _EDIT),
+    "delete_file": _Known((), _PATH),
+    "list_files": _Known(("Glob", "LS"), {"max_results": "head_limit"}),
+    "search_files": _Known(("Grep",), {"file_pattern": "glob", "max_results": "head_limit"}),
+    "shell_job": _Known(("BashOutput", "KillShell", "KillBash"), {"id": "bash_id"}),
+    "web_fetch": _Known(("WebFetch",)),
+    "web_search": _Known(("WebSearch",)),
+    "ask_user": _Known(("AskUserQuestion",)),
+    "todo": _Known(("TodoWrite",)),
+    "skill": _Known(("Skill",)),
+    "delegate": _Known(("Task", "Agent")),
 }
-_NONE = Known()
+_NONE = _Known()
 #: What hooks call the kinds of sub-agents that are built in.
 _KINDS = {"explore": "Explore", "general": "general-purpose"}
 #: Arguments that ybs has in seconds and hooks in thousandths.

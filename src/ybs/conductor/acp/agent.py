@@ -15,14 +15,14 @@ from ybs.conductor.acp.presets import (
     problem_with,
     title_of,
 )
-from ybs.conductor.home import Home, Place
-from ybs.conductor.models import Chosen
+from ybs.conductor.home import Home, Workplace
+from ybs.conductor.models import ChosenModel
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed
 from ybs.config.sections import AcpAgent
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, UserSaid
 from ybs.core.to_its_end import to_its_end
-from ybs.guards.limits import Deadline
+from ybs.guards.limits import TurnDeadline
 
 if TYPE_CHECKING:
     from ybs.conductor.acp.program import AcpTransport
@@ -40,13 +40,15 @@ _DRY_RUN: Final = "this is a dry run, and what it does cannot be held back"
 class AcpSubAgent(SubAgent):
     """A sub-agent of a kind with `acp`."""
 
-    _deadline: Deadline | None = None
+    _deadline: TurnDeadline | None = None
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop its clock, as long as the person is asked."""
         return nullcontext() if self._deadline is None else self._deadline.paused()
 
-    async def _work(self, home: Home, place: Place, chosen: Chosen | None, tell: Emit) -> None:
+    async def _work(
+        self, home: Home, place: Workplace, chosen: ChosenModel | None, tell: Emit
+    ) -> None:
         del chosen  # it has a model of its own
         agent = self.kind.acp
         assert agent is not None  # noqa: S101 - who makes one has looked
@@ -55,7 +57,7 @@ class AcpSubAgent(SubAgent):
         words = await self._words(home, own)
         told = "\n\n".join(filter(None, (PART, self.kind.prompt, words.text)))
         tell(UserSaid(content=words.text))
-        deadline = self._deadline = Deadline(self.budget.seconds or inf)
+        deadline = self._deadline = TurnDeadline(self.budget.seconds or inf)
         try:
             with deadline.running():
                 async with deadline.timeout():
@@ -69,7 +71,7 @@ class AcpSubAgent(SubAgent):
             self._deadline = None
             await to_its_end(own.workspace.shells.aclose())
 
-    async def _talk(self, home: Home, place: Place, words: str, tell: Emit) -> "TurnFinished":
+    async def _talk(self, home: Home, place: Workplace, words: str, tell: Emit) -> "TurnFinished":
         own, agent = place.environment, self.kind.acp
         assert agent is not None  # noqa: S101 - as above
         program = await asyncio.to_thread(import_module, "ybs.conductor.acp.program")

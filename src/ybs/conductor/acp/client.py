@@ -46,7 +46,7 @@ from msgspec import Raw
 from pydantic import BaseModel, ValidationError
 
 from ybs.conductor.acp.program import AcpTransport
-from ybs.conductor.acp.requests import Change, Requests, Wish
+from ybs.conductor.acp.requests import ProposedChange, Requests, Wish
 from ybs.conductor.budget import Budget
 from ybs.core.errors import ToolError
 from ybs.core.events import (
@@ -90,7 +90,7 @@ class NotLoggedIn(ToolError):
     """The agent asks for a login."""
 
 
-class Turn:
+class AcpTurn:
     """One turn of another agent, from its start to its end. What happens goes to `tell`; more than its `budget` ends it.
 
     `title` is the agent's name for people, and `model` the one that it is to use, by what the agent calls it; else it uses its own choice.
@@ -420,7 +420,7 @@ def _wish_of(call: ToolCallUpdate, folder: str) -> Wish:
     raw: Any = call.raw_input
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}  # pyright: ignore[reportUnknownVariableType] - any JSON
     changes = tuple(
-        Change(path=absolute(each.path), before=each.old_text, after=each.new_text)
+        ProposedChange(path=absolute(each.path), before=each.old_text, after=each.new_text)
         for each in call.content or ()
         if isinstance(each, FileEditToolCallContent)
     )

@@ -25,7 +25,7 @@ _WHERE: Final[Mapping[bool, str]] = {
 }
 
 
-class Preset(Struct, frozen=True, kw_only=True):
+class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent that ybs knows. Of its `commands` the first is used that is installed.
 
     `env` are variables that it is given. Where `reads_missing`, it reads a file before it makes it and takes each error for a failure, so that a file that is missing reads as empty.
@@ -44,8 +44,8 @@ class Preset(Struct, frozen=True, kw_only=True):
     reads_missing: bool = False
 
 
-PRESETS: Final[Mapping[AcpPreset, Preset]] = {
-    "claude": Preset(
+PRESETS: Final[Mapping[AcpPreset, KnownAgent]] = {
+    "claude": KnownAgent(
         title="Claude Code",
         commands=(("claude-agent-acp",), ("claude-code-acp",)),
         fix="npm install -g @agentclientprotocol/claude-agent-acp",
@@ -53,7 +53,7 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
         environment=tuple(name for name in CLAUDE.environment if name != "CLAUDE_CONFIG_DIR"),
         login=("~/.claude/.credentials.json",),
     ),
-    "codex": Preset(
+    "codex": KnownAgent(
         title="Codex",
         commands=(("codex-acp",),),
         fix="npm install -g @agentclientprotocol/codex-acp",
@@ -65,7 +65,7 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
         login=("~/.codex/auth.json",),
         methods={"CODEX_API_KEY": "api-key", "OPENAI_API_KEY": "api-key"},
     ),
-    "gemini": Preset(
+    "gemini": KnownAgent(
         title="Gemini CLI",
         commands=(("gemini", "--acp"),),
         fix="npm install -g @google/gemini-cli",
@@ -79,7 +79,7 @@ PRESETS: Final[Mapping[AcpPreset, Preset]] = {
         },
         reads_missing=True,
     ),
-    "opencode": Preset(
+    "opencode": KnownAgent(
         title="opencode",
         commands=(("opencode", "acp"),),
         fix="npm install -g opencode-ai",

@@ -23,7 +23,7 @@ from ybs.security.own_programs import entering
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.launching import needed_by
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.peer import Peer
 
 #: A turn has no more messages than this; each costs ybs a fraction of a millisecond.
@@ -34,7 +34,7 @@ _STOPPING_SECONDS: Final = 0.2
 
 def launched(
     name: str, agent: AcpAgent, own: ToolEnvironment, *, is_held: bool
-) -> tuple[Launch, Mark]:
+) -> tuple[Launch, CommandMark]:
     """Return what starts an agent in the folder of its environment, in the sandbox where it `is_held`, and the mark of its processes.
 
     Raises ConfigError where it is not installed, Refused where there is no sandbox, and OSError.

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import reads_missing
 from ybs.conductor.admission import texts_after
-from ybs.conductor.home import Place
+from ybs.conductor.home import Workplace
 from ybs.config.sections import AcpAgent
 from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
@@ -54,7 +54,7 @@ _TOOLS: Final[Mapping[str, tuple[str, Effect]]] = {
 _OTHER: Final[tuple[str, Effect]] = ("agent_request", "execute")
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class ProposedChange(Struct, frozen=True, kw_only=True):
     """A file as an agent wants to change it; no `before`: it is new."""
 
     path: str
@@ -75,7 +75,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     command: str = ""
     folder: str = ""
     paths: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ProposedChange, ...] = ()
     raw: Raw = Raw(b"null")
 
     @property
@@ -223,7 +223,7 @@ class Requests:
     def __init__(
         self,
         name: str,
-        place: Place,
+        place: Workplace,
         call_ids: CallIds,
         tell: Emit,
         agent: AcpAgent,
@@ -289,7 +289,7 @@ class Requests:
     async def write(self, path: str, content: str) -> None:
         """Write a file; a placeholder in it stands for the secret that was read there. Raises ToolError."""
         call = self._call("write_file", {"path": path, "content": content})
-        new = Change(path=path, before=None, after=content)
+        new = ProposedChange(path=path, before=None, after=content)
         wish = Wish(kind="edit", changes=(new,), paths=(path,))
         self._tell(self.begun(wish, call.id, (call.name, "write")))
         is_allowed = self._take_allowed(path, content)

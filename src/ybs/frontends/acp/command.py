@@ -20,7 +20,7 @@ from ybs.frontends.headless.output import tell
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.json_rpc import (
     INVALID_REQUEST,
-    Lines,
+    LineReader,
     RpcMessage,
     Senseless,
     encoded,
@@ -54,7 +54,7 @@ class EditorPipe:
         greet: Callable[[RpcMessage], RpcMessage],
     ) -> None:
         self._reader, self._writer, self._greet = reader, writer, greet
-        self._lines, self._came = Lines(), deque[RpcMessage]()
+        self._lines, self._came = LineReader(), deque[RpcMessage]()
         self._open, self._greeted = set[int | str](), False
         self._out = bytearray()
         writer.transport.set_write_buffer_limits(_MOST_UNREAD_BYTES)

@@ -29,7 +29,7 @@ from ybs.frontends.markdown import fenced, markdown_of
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import printable
 from ybs.session.feed import FellBehind
-from ybs.session.inbox import Line
+from ybs.session.inbox import InboxLine
 from ybs.session.questions import NO, choices_of
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
@@ -189,7 +189,7 @@ class EditorSession(Watcher):
         self._newest = self._told = self._joined = self._feed.number
         #: The numbers of what others said, and of the ends of their turns; and the newest line of the editor's own that was said.
         self._of_others = set[int]()
-        self._own_line: Line | None = None
+        self._own_line: InboxLine | None = None
         self._live_timer: asyncio.TimerHandle | None = None
         self._leave = self.session.subscribe(self._count, follows=True)
 
@@ -387,7 +387,7 @@ class EditorSession(Watcher):
         if not is_own:
             self._of_others.add(envelope.number)
 
-    def hear_reply(self, line: Line, reply: Reply) -> None:
+    def hear_reply(self, line: InboxLine, reply: Reply) -> None:
         """Show what a command of another frontend answered."""
         self._do(self._show_reply(line.text, reply))
 

@@ -17,7 +17,7 @@ from ybs.core.events import StateChanged
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
 from ybs.core.wording import first_words
-from ybs.frontends.gateway.channel import Button, Incoming, OutgoingFile, Place
+from ybs.frontends.gateway.channel import Button, ChatPlace, Incoming, OutgoingFile
 from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
@@ -58,7 +58,7 @@ class _Chat:
     """A chat whose session is followed."""
 
     def __init__(
-        self, place: Place, person: str, session: Session, keep: Callable[[], Awaitable[None]]
+        self, place: ChatPlace, person: str, session: Session, keep: Callable[[], Awaitable[None]]
     ) -> None:
         self.keep = keep
         self.place, self.person, self.session = place, person, session
@@ -73,7 +73,7 @@ class _Asked:
         self.id = "".join(secrets.choice(ALPHABET) for _ in range(_ID_LENGTH))
         self.choices = reduced(question)
         self.is_own = question.name == "ask_user" and question.choices is not None
-        self.posts = list[tuple[str, Place, str]]()
+        self.posts = list[tuple[str, ChatPlace, str]]()
         self.posting: asyncio.Task[None] | None = None
         self.outcome = "This is no longer asked."
 
@@ -113,9 +113,11 @@ class Buttons:
 
     def __init__(self, worker: int = 0) -> None:
         """`worker` is the number of the gateway among those that share a database; each token begins with it."""
-        self._worker, self._shown = worker, dict[str, tuple[Place, Any, int]]()
+        self._worker, self._shown = worker, dict[str, tuple[ChatPlace, Any, int]]()
 
-    def show(self, of: object, place: Place, labels: Sequence[str]) -> tuple[tuple[Button], ...]:
+    def show(
+        self, of: object, place: ChatPlace, labels: Sequence[str]
+    ) -> tuple[tuple[Button], ...]:
         """Return buttons for a chat, each in a row of its own, by which one of the labels is chosen. `of` is what `pressed` gives back."""
         rows = list[tuple[Button]]()
         for number, label in enumerate(labels):
@@ -136,7 +138,7 @@ class Buttons:
         self._shown = {token: each for token, each in self._shown.items() if each[1] is not of}
 
 
-class Asking:
+class ChatQuestions:
     """Posts the questions of sessions and takes the answers."""
 
     def __init__(self, outbox: "Outbox", people: People, fleet: "Fleet | None" = None) -> None:
@@ -148,7 +150,7 @@ class Asking:
     def follow(
         self,
         key: str,
-        place: Place,
+        place: ChatPlace,
         session: Session,
         keep: Callable[[], Awaitable[None]] = nothing,
     ) -> Callable[[], None]:
@@ -205,7 +207,7 @@ class Asking:
         if not asked.posts:
             asked.chat.session.questions.answer(asked.question.id, NOBODY)
 
-    async def _places(self, asked: _Asked) -> list[Place]:
+    async def _places(self, asked: _Asked) -> list[ChatPlace]:
         """Return where a question is posted: in the chat, or to the owners where it is a guest's private one."""
         here = asked.chat.place
         if asked.is_own or here.kind == "group":
@@ -218,7 +220,7 @@ class Asking:
             await self.outbox.post(here, waits, id=f"ask:{asked.id}:waits")
         return places
 
-    async def _post(self, asked: _Asked, place: Place) -> None:
+    async def _post(self, asked: _Asked, place: ChatPlace) -> None:
         if not asked.is_own and len(asked.question.preview) > LONGEST_SHOWN:
             await self._post_file(asked, place)
         buttons = self.buttons.show(asked, place, [each.label for each in asked.choices])
@@ -230,7 +232,7 @@ class Asking:
             await self.fleet.note_question(asked.id, place, asked.title)
         asked.posts.append((post_id, place, text))
 
-    async def _post_file(self, asked: _Asked, place: Place) -> None:
+    async def _post_file(self, asked: _Asked, place: ChatPlace) -> None:
         ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
         name = f"question-{asked.id}.{ending}"
         data = printable(asked.question.preview).encode()
@@ -299,7 +301,7 @@ class Asking:
             return _USAGE
         return "" if asked.answer(chosen.answer, chosen.label, incoming) else NO_LONGER
 
-    def _open_in(self, place: Place) -> list[_Asked]:
+    def _open_in(self, place: ChatPlace) -> list[_Asked]:
         """Return the questions that were posted in a chat and are open."""
         return [
             asked
@@ -314,7 +316,7 @@ class Asking:
         return await self.people.is_owner(incoming)
 
 
-def _is_same(one: Place, other: Place) -> bool:
+def _is_same(one: ChatPlace, other: ChatPlace) -> bool:
     return (one.channel, one.account, one.chat) == (other.channel, other.account, other.chat)
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ybs.core.errors import YbsError
 
 
-class Place(Struct, frozen=True):
+class ChatPlace(Struct, frozen=True):
     """Where something is said: a chat of an account of a channel, or a thread in it.
 
     `channel` is the name in the settings, `account` the id of the bot there: two bots in one chat have nothing in common.
@@ -24,7 +24,7 @@ class Place(Struct, frozen=True):
     thread: str = ""
 
 
-def chat_of(place: Place) -> str:
+def chat_of(place: ChatPlace) -> str:
     """Return the name of a chat with all of its threads: platforms count what is sent to it as a whole."""
     return "\n".join((place.channel, place.account, place.chat))
 
@@ -49,7 +49,7 @@ class Incoming(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    place: Place
+    place: ChatPlace
     person: str
     name: str
     at: float
@@ -182,15 +182,15 @@ class Channel(Protocol):
         """Ask the platform for a sign of life."""
         ...
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return the platform's id of it."""
         ...
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text, and other buttons, in the place of a message's. The same again is not an error."""
         ...
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is on its way, for some seconds."""
         ...
 

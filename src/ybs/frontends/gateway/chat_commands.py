@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from ybs.commands.advice import told
 from ybs.commands.models import MODE_WORDS
 from ybs.core.errors import YbsError
-from ybs.frontends.gateway.asking import Asking, plain
+from ybs.frontends.gateway.asking import ChatQuestions, plain
 from ybs.frontends.gateway.channel import Button, Incoming
-from ybs.frontends.gateway.rates import Budget
+from ybs.frontends.gateway.rates import DailyBudget
 from ybs.frontends.markdown import markdown_of
 from ybs.session.reply import Menu, MenuItem, Reply
 
@@ -61,7 +61,9 @@ def command_in(text: str) -> tuple[str, str]:
 class ChatCommands:
     """Carries commands out and answers them."""
 
-    def __init__(self, asking: Asking, budget: Budget, chats: "Chats", turns: "Turns") -> None:
+    def __init__(
+        self, asking: ChatQuestions, budget: DailyBudget, chats: "Chats", turns: "Turns"
+    ) -> None:
         self._asking, self._budget, self._chats, self._turns = asking, budget, chats, turns
         self._outbox, self._buttons = asking.outbox, asking.buttons
 

@@ -17,16 +17,16 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
-from ybs.config.schema import Clone, Gateway
+from ybs.config.schema import Clone, GatewaySettings
 from ybs.core.envelope import Sink
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
-from ybs.frontends.gateway.asking import Asking
-from ybs.frontends.gateway.channel import Place, chat_of
+from ybs.frontends.gateway.asking import ChatQuestions
+from ybs.frontends.gateway.channel import ChatPlace, chat_of
 from ybs.frontends.gateway.clones import cloned
 from ybs.frontends.gateway.fleet import Fleet
-from ybs.frontends.gateway.store import Store, chats, inbox, insert_into, ledger, moves
+from ybs.frontends.gateway.store import GatewayStore, chats, inbox, insert_into, ledger, moves
 from ybs.frontends.gateway.transcripts import KeptTranscripts
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
@@ -54,25 +54,25 @@ _NOT_HERE: Final = "This conversation is not open on this machine. Send it again
 _log = logging.getLogger("ybs.gateway.chats")
 
 
-def key_of(place: Place, person: str) -> str:
+def key_of(place: ChatPlace, person: str) -> str:
     """Return what names a chat: the channel, its account, the kind, the chat, the thread, and in groups the person."""
     parts = (place.channel, place.account, place.kind, place.chat, place.thread)
     who = person if place.kind == "group" else ""
     return ":".join(quote(part, safe="") for part in (*parts, who))
 
 
-def place_of(key: str) -> Place:
+def place_of(key: str) -> ChatPlace:
     """Return where the chat of a key is."""
     channel, account, kind, chat, thread = map(unquote, key.split(":")[:5])
-    return Place(channel, account, "group" if kind == "group" else "private", chat, thread)
+    return ChatPlace(channel, account, "group" if kind == "group" else "private", chat, thread)
 
 
-def _beginning(place: Place) -> str:
+def _beginning(place: ChatPlace) -> str:
     """Return what the keys of all threads and people of a chat begin with."""
     return key_of(replace(place, thread=""), "").removesuffix(":")
 
 
-def _moved(connection: Connection, place: Place, chat: str) -> None:
+def _moved(connection: Connection, place: ChatPlace, chat: str) -> None:
     """Write down that a chat has another id, wherever it is named by the old one."""
     old, new = _beginning(place), _beginning(replace(place, chat=chat))
     for table in (chats, inbox):
@@ -84,7 +84,7 @@ def _moved(connection: Connection, place: Place, chat: str) -> None:
         connection.execute(update(table).where(is_its).values(key=renamed))
     is_due = (ledger.c.state == "pending") & (ledger.c.chat == chat_of(place))
     for row in connection.execute(select(ledger.c.number, ledger.c.place).where(is_due)).all():
-        there = replace(msgspec.json.decode(row.place, type=Place), chat=chat)
+        there = replace(msgspec.json.decode(row.place, type=ChatPlace), chat=chat)
         values = {"chat": chat_of(there), "place": msgspec.json.encode(there)}
         is_it = ledger.c.number == row.number
         connection.execute(update(ledger).where(is_it).values(**values))
@@ -93,12 +93,12 @@ def _moved(connection: Connection, place: Place, chat: str) -> None:
     connection.execute(row.on_conflict_do_nothing())
 
 
-class Opened(Struct, eq=False):
+class OpenChat(Struct, eq=False):
     """An open session of a chat. `lost` is the name of one that another machine had begun and kept nothing of."""
 
     key: str
     shared: Shared
-    beginning: "Beginning"
+    beginning: "_Beginning"
     used_at: float
     leave: Callable[[], None]
     lost: str = ""
@@ -109,7 +109,7 @@ class Opened(Struct, eq=False):
         return self.shared.session
 
 
-class Beginning(TurnHook):
+class _Beginning(TurnHook):
     """Has it noted that a turn begins, before anything of it is written or done, and the transcript kept before a change is made."""
 
     def __init__(self) -> None:
@@ -146,13 +146,13 @@ class Chats:
 
     def __init__(  # noqa: PLR0913 - each is a part of its own
         self,
-        store: Store,
+        store: GatewayStore,
         hosted: HostedSessions,
         options: Options,
-        settings: Gateway,
+        settings: GatewaySettings,
         *,
-        tools: Callable[[str, Place], tuple[Tool, ...]],
-        asking: Asking,
+        tools: Callable[[str, ChatPlace], tuple[Tool, ...]],
+        asking: ChatQuestions,
         kept: KeptTranscripts | None = None,
         fleet: Fleet | None = None,
     ) -> None:
@@ -160,7 +160,7 @@ class Chats:
         self._kept, self._fleet = kept, fleet
         self._hosted, self._hub = hosted, hosted.hub
         self._tools, self._asking = tools, asking
-        self._opened: dict[str, Opened] = {}
+        self._opened: dict[str, OpenChat] = {}
         self._has_sandbox: bool | None = None
         self._sink: Sink = lambda envelope: None
         self._locks: dict[str, asyncio.Lock] = {}
@@ -174,7 +174,7 @@ class Chats:
         known = self._settings.projects.keys()
         return sorted(await self._fleet.projects() | known) if self._fleet else [*known]
 
-    async def enter(self, place: Place, person: str) -> str:
+    async def enter(self, place: ChatPlace, person: str) -> str:
         """Return the key of a chat that somebody writes in; after many idle hours it begins anew, unless it has something to do."""
         key, now, hours = key_of(place, person), time.time(), self._settings.idle_hours
         row = await self._row(key)
@@ -194,7 +194,7 @@ class Chats:
         """Open the session of a chat, or return the one that is open. Raises YbsError where that is not possible."""
         return (await self.open(key)).session
 
-    async def open(self, key: str) -> Opened:
+    async def open(self, key: str) -> OpenChat:
         """Do what `session` does, and return all that belongs to it."""
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (opened := self._opened.get(key)) is None:
@@ -218,8 +218,8 @@ class Chats:
 
         return await self._store.do(work)
 
-    async def _open(self, row: "Row[Any]") -> Opened:
-        place, beginning = place_of(row.key), Beginning()
+    async def _open(self, row: "Row[Any]") -> OpenChat:
+        place, beginning = place_of(row.key), _Beginning()
         options = self._options_of(row.key, await self._folder(row), place, beginning)
         options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
@@ -246,7 +246,7 @@ class Chats:
             leave()
             forget()
 
-        opened = Opened(row.key, shared, beginning, time.monotonic(), left, lost)
+        opened = OpenChat(row.key, shared, beginning, time.monotonic(), left, lost)
         if (kept := self._kept) is not None:
             beginning.keep = lambda: kept.must_put(Path(opened.session.journal.path))
         return opened
@@ -287,7 +287,9 @@ class Chats:
             raise YbsError(f"The folder of the project {name!r} is not there: {folder}")
         return folder
 
-    def _options_of(self, key: str, folder: Path, place: Place, beginning: Beginning) -> Options:
+    def _options_of(
+        self, key: str, folder: Path, place: ChatPlace, beginning: _Beginning
+    ) -> Options:
         """Return the options of a chat's session: sandbox, mode `ask`, and nothing that was allowed elsewhere."""
         given = self._options
         self._options.host.work_in(folder)
@@ -306,7 +308,7 @@ class Chats:
             hooks=(*given.hooks, beginning),
         )
 
-    async def keep(self, opened: Opened) -> None:
+    async def keep(self, opened: OpenChat) -> None:
         """Put what the transcript of a session says into the database that several machines share, where there is one. Raises YbsError and OSError."""
         if self._kept is not None and (path := opened.session.journal.path):
             await self._kept.put(Path(path))
@@ -337,7 +339,7 @@ class Chats:
         await self._save(key, session="", project=project)
         await self.close(key)
 
-    async def move(self, place: Place, chat: str) -> None:
+    async def move(self, place: ChatPlace, chat: str) -> None:
         """Have a chat go on where the platform has given it another id: what it was bound to, what waits, and what it may."""
         for key in tuple(self._opened):
             if key.startswith(_beginning(place)):
@@ -385,6 +387,6 @@ class Chats:
             await self._close(min(idle, key=lambda each: each.used_at).key)
 
 
-def _is_idle(opened: Opened) -> bool:
+def _is_idle(opened: OpenChat) -> bool:
     session = opened.session
     return not (session.is_busy or session.inbox.is_busy or session.state.jobs)

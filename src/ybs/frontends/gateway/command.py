@@ -17,15 +17,15 @@ from sqlalchemy import select
 from ybs.commands.figures import age
 from ybs.config import private_file
 from ybs.config.private_file import Busy
-from ybs.config.schema import Gateway as Settings
+from ybs.config.schema import GatewaySettings as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.doctor import RUNS, RUNS_NOT, findings, is_running
 from ybs.frontends.gateway.gateway import Gateway, GatewayFolder, make_channels, welcome
-from ybs.frontends.gateway.lease import Lease
+from ybs.frontends.gateway.lease import DatabaseLease
 from ybs.frontends.gateway.monitor import Figures, JsonLines, Monitor
 from ybs.frontends.gateway.outbox import Outbox
-from ybs.frontends.gateway.people import People, Policy
-from ybs.frontends.gateway.store import Store, channel_states, inbox, ledger, states_in
+from ybs.frontends.gateway.people import ChannelPolicy, People
+from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox, ledger, states_in
 from ybs.frontends.gateway.transcripts import Files, Tables, copied
 from ybs.frontends.headless.output import tell, write, write_json, write_table
 from ybs.frontends.headless.prompt import UsageError
@@ -116,7 +116,7 @@ def _start(
                 stack.enter_context(Monitor(bound, engine, figures, channels))
             lease = None
             if settings.database:
-                lease = Lease(folder.database(settings), tell, settings.projects)
+                lease = DatabaseLease(folder.database(settings), tell, settings.projects)
                 lease.take()
             server, listening = stack.enter_context(_serving(options))
             made = Gateway(options, settings, channels, server.sessions, tell, lease)
@@ -228,7 +228,7 @@ def _logs(folder: GatewayFolder) -> int:
 _Said: TypeAlias = tuple[Any, list[tuple[str, ...]]]
 
 
-async def _status(options: Options, settings: Settings, store: Store) -> _Said:
+async def _status(options: Options, settings: Settings, store: GatewayStore) -> _Said:
     channels, rows = await _channels(options, settings, store)
     came, sent = [await store.do(lambda c, t=t: states_in(c, t)) for t in (inbox, ledger)]
     facts: dict[str, Any] = {
@@ -243,7 +243,7 @@ async def _status(options: Options, settings: Settings, store: Store) -> _Said:
     return {"running": runs, "channels": channels, **facts}, rows
 
 
-async def _channels(_options: Options, settings: Settings, store: Store) -> _Said:
+async def _channels(_options: Options, settings: Settings, store: GatewayStore) -> _Said:
     known = {row.name: row for row in await store.rows(select(channel_states))}
     rows: list[tuple[str, ...]] = [
         (name, known[name].state, printable(known[name].error))
@@ -254,13 +254,13 @@ async def _channels(_options: Options, settings: Settings, store: Store) -> _Sai
     return [dict(zip(("name", "state", "error"), row, strict=True)) for row in rows], rows
 
 
-def _people(settings: Settings, store: Store) -> People:
+def _people(settings: Settings, store: GatewayStore) -> People:
     return People(
-        store, {name: Policy.of(name, entry) for name, entry in settings.channels.items()}
+        store, {name: ChannelPolicy.of(name, entry) for name, entry in settings.channels.items()}
     )
 
 
-async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int:
+async def _pair(arguments: "Namespace", settings: Settings, store: GatewayStore) -> int:
     people = _people(settings, store)
     if arguments.words:
         person = await people.pair(arguments.words[0], arguments.role)
@@ -280,7 +280,9 @@ async def _pair(arguments: "Namespace", settings: Settings, store: Store) -> int
     return 0
 
 
-async def _copy(arguments: "Namespace", options: Options, settings: Settings, store: Store) -> int:
+async def _copy(
+    arguments: "Namespace", options: Options, settings: Settings, store: GatewayStore
+) -> int:
     """Copy transcripts between the database and a folder, and say what became of each."""
     if not settings.database:
         raise YbsError("gateway.database is not set: sessions are files already (ybs sessions).")

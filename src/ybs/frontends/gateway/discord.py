@@ -31,12 +31,12 @@ from ybs.frontends.gateway.channel import (
     Capabilities,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
-    Place,
     RefusedError,
     Take,
     UnreachableError,
@@ -215,18 +215,18 @@ class Discord:
             self._read[incoming.place], self._is_kept = int(incoming.message), False
             await self._keep()
 
-    def _know(self, place: Place, message: int) -> None:
+    def _know(self, place: ChatPlace, message: int) -> None:
         """Note from where on a chat is to be read, if it is not known."""
         if place not in self._read:
             self._read[place], self._is_kept = message, False
         if len(self._read) > _MOST_CHATS:
             del self._read[next(iter(self._read))]
 
-    def _read_before(self) -> dict[Place, int]:
+    def _read_before(self) -> dict[ChatPlace, int]:
         """Return what an earlier process has read. Where that is damaged, nothing is read again."""
         try:
             data = private_file.read(self._file) if self._file else None
-            return dict(msgspec.json.decode(data or b"[]", type=list[tuple[Place, int]]))
+            return dict(msgspec.json.decode(data or b"[]", type=list[tuple[ChatPlace, int]]))
         except (msgspec.DecodeError, Unsafe, OSError) as error:
             _log.warning("%s cannot be read: %s", self._file, type(error).__name__)
             return {}
@@ -241,7 +241,7 @@ class Discord:
         except (Unsafe, OSError) as error:
             raise ChannelError(f"{file} cannot be written: {error}") from error
 
-    async def _catch_up(self, place: Place, newest: int, take: Take) -> None:
+    async def _catch_up(self, place: ChatPlace, newest: int, take: Take) -> None:
         """Take what was said in a chat behind a message: Discord may have told nobody. What was taken is known by its id."""
         oldest = discord.utils.time_snowflake(discord.utils.utcnow() - _LONGEST_AWAY)
         after = discord.Object(max(newest, oldest))
@@ -278,7 +278,7 @@ class Discord:
         except ChannelError as error:
             _log.info("a press was not acknowledged: %s", type(error).__name__)
 
-    def _incoming(self, message: discord.Message, place: Place) -> Incoming | None:
+    def _incoming(self, message: discord.Message, place: ChatPlace) -> Incoming | None:
         if message.author.bot or message.webhook_id is not None or message.type not in _TYPES:
             return None  # two bots could talk with each other for ever
         is_meant = any(str(each.id) == self.account for each in message.mentions)
@@ -309,11 +309,11 @@ class Discord:
             text = f"(forwarded)\n{snapshot.content}\n{text}"
         return encodable(text).strip()
 
-    def _place(self, channel: Any) -> Place:
+    def _place(self, channel: Any) -> ChatPlace:
         """Return a chat: that of a thread is the channel that it is in."""
         is_private = isinstance(channel, discord.DMChannel)
         parent = channel.parent_id if isinstance(channel, discord.Thread) else 0
-        return Place(
+        return ChatPlace(
             channel=self._name,
             account=self.account,
             kind="private" if is_private else "group",
@@ -340,7 +340,7 @@ class Discord:
             raise UnreachableError("Discord sends no events.")
         await _asked(client.fetch_user(int(self.account)))
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id. Once more with the same nonce is once."""
         seconds = _TIMEOUT if message.file is None else _FILE_TIMEOUT
         try:
@@ -352,7 +352,7 @@ class Discord:
         self._know(place, sent.id)
         return str(sent.id)
 
-    def _sent(self, place: Place, message: Outgoing) -> Awaitable[discord.Message]:
+    def _sent(self, place: ChatPlace, message: Outgoing) -> Awaitable[discord.Message]:
         given: dict[str, Any] = {"view": _view(message)} if message.buttons else {}
         if message.file is not None:
             given["file"] = discord.File(io.BytesIO(message.file.data), message.file.name)
@@ -363,13 +363,13 @@ class Discord:
         # Without embeds: the platform would fetch addresses.
         return self._chat(place).send(text, suppress_embeds=True, **given)
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
         part = self._chat(place).get_partial_message(int(message_id))
         text = message.text or _escaped(message.plain)
         await _asked(part.edit(content=text, view=_view(message) if message.buttons else None))
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is being written."""
         await _asked(self._connected.http.send_typing(int(place.thread or place.chat)))
 
@@ -390,7 +390,7 @@ class Discord:
             raise UnreachableError("Discord is not connected.")
         return self._client
 
-    def _chat(self, place: Place) -> discord.PartialMessageable:
+    def _chat(self, place: ChatPlace) -> discord.PartialMessageable:
         return self._connected.get_partial_messageable(int(place.thread or place.chat))
 
 

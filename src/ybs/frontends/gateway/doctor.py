@@ -13,13 +13,13 @@ from sqlalchemy import Connection, select, text
 from ybs.config import private_file
 from ybs.config.private_file import Busy
 from ybs.config.schema import Clone
-from ybs.config.schema import Gateway as Settings
+from ybs.config.schema import GatewaySettings as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.version import VERSION
 from ybs.frontends.gateway.clones import clone_of
 from ybs.frontends.gateway.gateway import GatewayFolder, make_channels
 from ybs.frontends.gateway.lease import holder
-from ybs.frontends.gateway.store import Store, channel_states, inbox
+from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox
 from ybs.security.unicode import printable
 from ybs.session.options import Options
 
@@ -50,7 +50,7 @@ _OTHERS: Final = text(
 )
 
 
-class Finding(Struct, frozen=True):
+class _Finding(Struct, frozen=True):
     """What was looked at, whether it is well, and what there is to say of it."""
 
     what: str
@@ -58,11 +58,11 @@ class Finding(Struct, frozen=True):
     detail: str
 
 
-async def findings(options: Options, settings: Settings) -> list[Finding]:
+async def findings(options: Options, settings: Settings) -> list[_Finding]:
     """Look at the settings, the database, those who share it, and the channels. Raises OSError."""
     names = ", ".join(settings.channels)
     found = [
-        Finding("settings", bool(names), names or "no chat platform is set up: gateway.channels")
+        _Finding("settings", bool(names), names or "no chat platform is set up: gateway.channels")
     ]
     for name, folder in settings.projects.items():
         is_clone = isinstance(folder, Clone)
@@ -71,36 +71,36 @@ async def findings(options: Options, settings: Settings) -> list[Finding]:
             if is_clone
             else options.host.expand(folder, options.host.home)
         )
-        found.append(Finding(f"project {name}", is_clone or path.is_dir(), str(path)))
+        found.append(_Finding(f"project {name}", is_clone or path.is_dir(), str(path)))
     states: dict[str, tuple[str, str]] = {}
     try:
         store = GatewayFolder(options.host).store(settings)
     except YbsError as error:
-        found.append(Finding("database", ok=False, detail=str(error)))
+        found.append(_Finding("database", ok=False, detail=str(error)))
     else:
         try:
             found += await _of_database(options, settings, store)
             known = await store.rows(select(channel_states))
             states = {row.name: (row.state, printable(row.error)) for row in known}
         except YbsError as error:
-            found.append(Finding("database", ok=False, detail=str(error)))
+            found.append(_Finding("database", ok=False, detail=str(error)))
         finally:
             store.close()
     return [*found, *await _of_channels(options, settings, states)]
 
 
-async def _of_database(options: Options, settings: Settings, store: Store) -> list[Finding]:
+async def _of_database(options: Options, settings: Settings, store: GatewayStore) -> list[_Finding]:
     if settings.database:
         return await store.do(_of_shared)
     await store.rows(select(inbox.c.id).limit(1))
     runs = await is_running(options, settings, store)
     return [
-        Finding("database", ok=True, detail=str(GatewayFolder(options.host).path)),
-        Finding("gateway", ok=True, detail=RUNS if runs else RUNS_NOT),
+        _Finding("database", ok=True, detail=str(GatewayFolder(options.host).path)),
+        _Finding("gateway", ok=True, detail=RUNS if runs else RUNS_NOT),
     ]
 
 
-def _of_shared(connection: Connection) -> list[Finding]:
+def _of_shared(connection: Connection) -> list[_Finding]:
     """Look at a database that several gateways share."""
     number = connection.scalar(text("SELECT current_setting('server_version_num')::int")) or 0
     asked = time.time()
@@ -119,14 +119,14 @@ def _of_shared(connection: Connection) -> list[Finding]:
         user = connection.engine.url.username
         rights = f"{user} may not make what the engine needs: GRANT CREATE ON DATABASE … TO {user}"
     return [
-        Finding("database", not needed, f"{where}, PostgreSQL {number / 10_000:.4g}{needed}"),
-        Finding("rights", can_make and not others, rights),
-        Finding("clock", abs(apart) <= _MOST_SECONDS, clock),
+        _Finding("database", not needed, f"{where}, PostgreSQL {number / 10_000:.4g}{needed}"),
+        _Finding("rights", can_make and not others, rights),
+        _Finding("clock", abs(apart) <= _MOST_SECONDS, clock),
         *_of_gateways(connection),
     ]
 
 
-def _of_gateways(connection: Connection) -> list[Finding]:
+def _of_gateways(connection: Connection) -> list[_Finding]:
     """Say which gateways are connected, of which versions, and which of them leads since when."""
     leader = holder(connection)
     own = connection.scalar(text("SELECT current_setting('application_name')"))
@@ -145,34 +145,34 @@ def _of_gateways(connection: Connection) -> list[Finding]:
     is_one = {*versions.values()} <= {VERSION}
     told = f"{listed or 'none is connected'}{'' if is_one else f'; this is {VERSION}'}"
     return [
-        Finding("lease", ok=True, detail=printable(serves)),
-        Finding("versions", is_one, printable(told)),
+        _Finding("lease", ok=True, detail=printable(serves)),
+        _Finding("versions", is_one, printable(told)),
     ]
 
 
 async def _of_channels(
     options: Options, settings: Settings, states: dict[str, tuple[str, str]]
-) -> list[Finding]:
+) -> list[_Finding]:
     try:
         channels = make_channels(settings, options.host)
     except ConfigError as error:
-        return [Finding("channels", ok=False, detail=str(error))]
-    found: list[Finding] = []
+        return [_Finding("channels", ok=False, detail=str(error))]
+    found: list[_Finding] = []
     for name, channel in channels.items():
         state, error = states.get(name, ("never started", ""))
         told = f"{state}, {error}" if error else state
         try:
             await asyncio.wait_for(channel.probe(), _PROBE_SECONDS)
             words = f"the platform answers and knows the token ({told})"
-            found.append(Finding(name, state not in ("rival", "refused"), words))
+            found.append(_Finding(name, state not in ("rival", "refused"), words))
         except (YbsError, TimeoutError) as failed:
             words = str(failed) or "the platform does not answer"
-            found.append(Finding(name, ok=False, detail=words))
+            found.append(_Finding(name, ok=False, detail=words))
         await channel.close()
     return found
 
 
-async def is_running(options: Options, settings: Settings, store: Store) -> bool:
+async def is_running(options: Options, settings: Settings, store: GatewayStore) -> bool:
     """Return whether a gateway serves: one of this folder, or any that shares the database."""
     if settings.database:
         return await store.do(holder) is not None

@@ -130,7 +130,7 @@ def _is_saved(folder: int, name: str, data: bytes) -> bool:
 # To the chat
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class _Arguments(Struct, frozen=True, kw_only=True):
     """What send_file takes."""
 
     path: Annotated[str, Meta(description="the file, as read_file takes it")]
@@ -144,7 +144,7 @@ class SendFile:
     description = (
         "Send a file of the project to the chat, as an attachment, when the person asks for it."
     )
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = _Arguments
 
     def __init__(
         self,
@@ -157,14 +157,14 @@ class SendFile:
     @property
     def parameters(self) -> Raw:
         """The JSON Schema of its arguments."""
-        return schema_of(Arguments)
+        return schema_of(_Arguments)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: _Arguments) -> Preview:
         """Name the file."""
         path = self._roots().resolve(arguments.path)
         return Preview(title=f"Send {self._roots().show(path)} to the chat", paths=(str(path),))
 
-    async def run(self, arguments: Arguments, print_live: Any) -> ToolOutput:
+    async def run(self, arguments: _Arguments, print_live: Any) -> ToolOutput:
         """Hand the file to the chat. Raises ToolError for one that cannot be read or is too large."""
         del print_live
         roots = self._roots()

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from ybs.frontends.gateway.channel import Incoming, MaybeSentError, Place, chat_of
-from ybs.frontends.gateway.lease import GONE, Lease
-from ybs.frontends.gateway.store import Store, chats, inbox, questions, workers
+from ybs.frontends.gateway.channel import ChatPlace, Incoming, MaybeSentError, chat_of
+from ybs.frontends.gateway.lease import GONE, DatabaseLease
+from ybs.frontends.gateway.store import GatewayStore, chats, inbox, questions, workers
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -36,7 +36,7 @@ _gone: Final = inbox.c.worker.not_in(select(workers.c.number))
 class Fleet:
     """What one gateway knows of the others: those of the same protocol take each other's chats."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: GatewayStore, lease: DatabaseLease) -> None:
         self._store, self._lease = store, lease
         self.number = lease.number
 
@@ -171,7 +171,7 @@ class Fleet:
 
         await self._store.do(work)
 
-    async def note_question(self, id: str, place: Place, title: str) -> None:
+    async def note_question(self, id: str, place: ChatPlace, title: str) -> None:
         """Write down that a question of this gateway stands in a chat."""
         values = {"id": id, "chat": chat_of(place), "worker": self.number, "title": title}
         await self._store.change(insert(questions).values(**values))
@@ -180,7 +180,7 @@ class Fleet:
         """Forget a question that is no longer open."""
         await self._store.change(delete(questions).where(questions.c.id == id))
 
-    async def questions_in(self, place: Place) -> "list[Row[Any]]":
+    async def questions_in(self, place: ChatPlace) -> "list[Row[Any]]":
         """Return the questions that stand in a chat."""
         is_here = questions.c.chat == chat_of(place)
         return await self._store.rows(select(questions).where(is_here))
@@ -194,10 +194,10 @@ class Fleet:
 class Board:
     """What a turn shows while it runs, in its row of the inbox, for the leader to show in the chat."""
 
-    def __init__(self, store: Store, turn_id: str) -> None:
+    def __init__(self, store: GatewayStore, turn_id: str) -> None:
         self._store, self._is_it = store, inbox.c.id == turn_id
 
-    async def progress(self, place: Place, text: str, *, message: str) -> str:
+    async def progress(self, place: ChatPlace, text: str, *, message: str) -> str:
         """Have the leader show how far something is; return the platform's id of the message that shows it. Raises MaybeSentError."""
         del place
         await self._set(self._is_it, live=text)
@@ -215,9 +215,9 @@ class Board:
     async def _set(self, where: Any, **values: Any) -> None:
         await self._store.change(update(inbox).where(where).values(**values))
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Leave it to the leader, who knows what runs."""
 
 
-def _place_of(row: "Row[Any]") -> Place:
+def _place_of(row: "Row[Any]") -> ChatPlace:
     return msgspec.json.decode(row.body, type=Incoming).place

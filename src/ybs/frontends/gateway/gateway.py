@@ -16,29 +16,29 @@ from sqlalchemy import Executable, select, update
 from ybs.commands.figures import age
 from ybs.config.host import Host
 from ybs.config.installed import installed
-from ybs.config.schema import Gateway as Settings
+from ybs.config.schema import GatewaySettings as Settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.ports import Tool
-from ybs.frontends.gateway.asking import Asking
+from ybs.frontends.gateway.asking import ChatQuestions
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Channel,
+    ChatPlace,
     Incoming,
     MakeChannel,
     OutgoingFile,
-    Place,
 )
 from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.files import SendFile
 from ybs.frontends.gateway.fleet import LOOK_SECONDS, Fleet
-from ybs.frontends.gateway.lease import Lease
+from ybs.frontends.gateway.lease import DatabaseLease
 from ybs.frontends.gateway.outbox import OUTBOX_SECONDS, Outbox
-from ybs.frontends.gateway.people import WELCOME, People, Person, Policy
-from ybs.frontends.gateway.rates import Budget
+from ybs.frontends.gateway.people import WELCOME, ChannelPolicy, ChatPerson, People
+from ybs.frontends.gateway.rates import DailyBudget
 from ybs.frontends.gateway.reception import Reception
 from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.frontends.gateway.store import (
-    Store,
+    GatewayStore,
     StoreError,
     channel_states,
     inbox,
@@ -79,9 +79,9 @@ class GatewayFolder:
             return shared_engine(settings.database)
         return sqlite_engine(self.path / "gateway.db")
 
-    def store(self, settings: Settings, lease: Lease | None = None) -> Store:
+    def store(self, settings: Settings, lease: DatabaseLease | None = None) -> GatewayStore:
         """Open the database. Raises ConfigError, StoreError, Unsafe and OSError."""
-        return Store(self.database(settings), lease.check if lease else None)
+        return GatewayStore(self.database(settings), lease.check if lease else None)
 
 
 class Gateway:
@@ -94,7 +94,7 @@ class Gateway:
         channels: Mapping[str, Channel],
         hosted: HostedSessions,
         say: Callable[[str], None],
-        lease: Lease | None = None,
+        lease: DatabaseLease | None = None,
     ) -> None:
         """Put the parts together. Raises ConfigError, StoreError and OSError."""
         folder = GatewayFolder(options.host)
@@ -102,7 +102,7 @@ class Gateway:
         self._store = store = folder.store(settings, lease)
         self._fleet = fleet = Fleet(store, lease) if lease else None
         self._people = people = People(
-            store, {n: Policy.of(n, settings.channels[n]) for n in channels}
+            store, {n: ChannelPolicy.of(n, settings.channels[n]) for n in channels}
         )
         self.outbox = outbox = Outbox(
             store,
@@ -110,8 +110,8 @@ class Gateway:
             people.places_of_owners,
             look_seconds=LOOK_SECONDS if fleet else OUTBOX_SECONDS,
         )
-        asking = Asking(outbox, people, fleet)
-        budget = Budget(store, settings.usd_per_day)
+        asking = ChatQuestions(outbox, people, fleet)
+        budget = DailyBudget(store, settings.usd_per_day)
         kept = KeptTranscripts(store, lease) if lease else None
         self.chats = Chats(
             store,
@@ -136,7 +136,7 @@ class Gateway:
         """Return whether the channels are this gateway's."""
         return self._lease is None or self._lease.leads
 
-    def _tools(self, key: str, place: Place) -> tuple[Tool, ...]:
+    def _tools(self, key: str, place: ChatPlace) -> tuple[Tool, ...]:
         """Return the tools of a chat besides those of every session."""
         most = self._channels[place.channel].capabilities.file_bytes
 
@@ -324,7 +324,7 @@ class Gateway:
         self._store.close()
 
 
-async def welcome(person: Person, outbox: Outbox) -> None:
+async def welcome(person: ChatPerson, outbox: Outbox) -> None:
     """Tell somebody that they were let in; who was refused is told nothing."""
     if person.role:
         post_id = f"paired:{person.channel}:{person.account}:{person.person}:{person.role}"

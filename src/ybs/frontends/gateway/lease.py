@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from ybs.core.errors import YbsError
-from ybs.frontends.gateway.store import Store, StoreError, lease, workers
+from ybs.frontends.gateway.store import GatewayStore, StoreError, lease, workers
 
 #: The process ends with this code when it has lost the lease (sysexits.h: EX_TEMPFAIL): whatever started it may start it again.
 LOST: Final = 75
@@ -60,7 +60,7 @@ def keep_out(connection: Connection) -> None:
         raise YbsError("A gateway serves from this database. End it first, on all machines.")
 
 
-class Lease:
+class DatabaseLease:
     """The right to work for a database, and to lead. `say` tells the person why it is waited for; `projects` are those that there are here."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Lease:
 
     def _reason_to_wait(self) -> str:
         try:
-            Store(self._engine).close()  # makes the tables
+            GatewayStore(self._engine).close()  # makes the tables
             connection = self._connection = self._engine.connect()
             connection.detach()  # from the pool: to close it is to let go of the locks
             sequence = func.pg_get_serial_sequence("workers", "number")

@@ -6,7 +6,7 @@ from typing import Final, Protocol, Self
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed, ToolStarted
-from ybs.frontends.gateway.channel import Capabilities, MaybeSentError, Place
+from ybs.frontends.gateway.channel import Capabilities, ChatPlace, MaybeSentError
 from ybs.frontends.gateway.formatting import literal
 from ybs.session.session import Session
 
@@ -22,16 +22,16 @@ _GROWING: Final = " …"
 class Shows(Protocol):
     """Shows what is not kept, as `Outbox` does."""
 
-    async def progress(self, place: Place, text: str, *, message: str) -> str:
+    async def progress(self, place: ChatPlace, text: str, *, message: str) -> str:
         """Show how far something is; return the platform's id of the message that shows it. Raises MaybeSentError."""
         ...
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is on its way."""
         ...
 
 
-class Live:
+class LiveTurn:
     """Follows one turn of a session in a chat, from `async with` on.
 
     `message` is the platform's id of the message that shows it, which the answer may take the place of; `shown` is told it.
@@ -41,7 +41,7 @@ class Live:
         self,
         outbox: Shows,
         capabilities: Capabilities,
-        place: Place,
+        place: ChatPlace,
         session: Session,
         message: str = "",
         shown: Callable[[str], Awaitable[None]] | None = None,

@@ -28,13 +28,13 @@ from ybs.frontends.gateway.channel import (
     Capabilities,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     Take,
     UnreachableError,
@@ -273,9 +273,9 @@ class Matrix:
             "at": event.server_timestamp / 1000,
         }
 
-    def _place(self, room: nio.MatrixRoom, relation: dict[str, Any]) -> Place:
+    def _place(self, room: nio.MatrixRoom, relation: dict[str, Any]) -> ChatPlace:
         is_thread = relation.get("rel_type") == "m.thread"
-        return Place(
+        return ChatPlace(
             channel=self._name,
             account=self._connected.user_id,
             kind="private" if len(room.users) <= 2 else "group",  # with who is invited
@@ -301,7 +301,7 @@ class Matrix:
             if client is not self._client:
                 await client.close()
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id. Once more with the same nonce is once."""
         content = _shown(message)
         if message.file is not None:
@@ -314,7 +314,7 @@ class Matrix:
         await self._offer(place, sent, content)
         return sent
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
         content = _shown(message)
         changed = {
@@ -333,7 +333,7 @@ class Matrix:
             raise
         await self._offer(place, message_id, content)
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is being written."""
         await _asked(self._connected.room_typing(place.chat, True, _TYPING_MS))
 
@@ -360,14 +360,14 @@ class Matrix:
             if client.store is not None:
                 client.store.database.close()
 
-    async def _said(self, place: Place, kind: str, content: dict[str, Any], nonce: str) -> str:
+    async def _said(self, place: ChatPlace, kind: str, content: dict[str, Any], nonce: str) -> str:
         digest = hashlib.sha256(nonce.encode()).hexdigest() if nonce else None
         sending = self._connected.room_send(
             place.chat, kind, content, tx_id=digest, ignore_unverified_devices=True
         )
         return (await _asked(sending)).event_id
 
-    async def _offer(self, place: Place, message_id: str, content: dict[str, Any]) -> None:
+    async def _offer(self, place: ChatPlace, message_id: str, content: dict[str, Any]) -> None:
         """Put the reactions under a message that stand for its buttons, as far as the homeserver lets the bot."""
         if message_id in self._shown or _BUTTONS in content:
             self._shown[message_id] = content
@@ -382,7 +382,7 @@ class Matrix:
                 return
 
     async def _with_file(
-        self, place: Place, content: dict[str, Any], file: OutgoingFile
+        self, place: ChatPlace, content: dict[str, Any], file: OutgoingFile
     ) -> dict[str, Any]:
         """Bring a file to the homeserver and return the message that it stands in. Raises ChannelError; nobody has seen the file then."""
         client = self._connected

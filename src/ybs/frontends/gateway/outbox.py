@@ -23,11 +23,11 @@ from ybs.frontends.gateway.channel import (
     ChannelError,
     ChatGoneError,
     ChatMovedError,
+    ChatPlace,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     RivalError,
     UnreachableError,
@@ -35,7 +35,7 @@ from ybs.frontends.gateway.channel import (
     chat_of,
 )
 from ybs.frontends.gateway.formatting import Formatted, formatted, literal
-from ybs.frontends.gateway.store import Store, gates, ledger
+from ybs.frontends.gateway.store import GatewayStore, gates, ledger
 
 T = TypeVar("T")
 #: What a message ends with that may have arrived before.
@@ -58,7 +58,7 @@ _UNKNOWN: Final = Capabilities(length=1_000)
 _log = logging.getLogger("ybs.gateway.outbox")
 
 #: Returns the chats in which the owners of a channel's account are reached.
-Owners = Callable[[str, str], Awaitable[list[Place]]]
+Owners = Callable[[str, str], Awaitable[list[ChatPlace]]]
 
 
 class _Pace:
@@ -87,7 +87,7 @@ class _Due(Struct, frozen=True):
 
     number: int
     chat: str
-    place: Place
+    place: ChatPlace
 
 
 class Outbox:
@@ -98,7 +98,7 @@ class Outbox:
 
     def __init__(
         self,
-        store: Store,
+        store: GatewayStore,
         channels: Mapping[str, Channel],
         owners: Owners | None = None,
         *,
@@ -108,13 +108,13 @@ class Outbox:
     ) -> None:
         self._store, self.channels, self._owners = store, channels, owners
         self._now, self._clock, self._look_seconds = now, clock, look_seconds
-        self._moved: Callable[[Place, str], Awaitable[None]] | None = None
+        self._moved: Callable[[ChatPlace, str], Awaitable[None]] | None = None
         self._paces: dict[str, _Pace] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._failure: BaseException | None = None
 
-    def when_moved(self, moved: Callable[[Place, str], Awaitable[None]]) -> None:
+    def when_moved(self, moved: Callable[[ChatPlace, str], Awaitable[None]]) -> None:
         """Have a chat go on under another id by this, when the platform says so."""
         self._moved = moved
 
@@ -122,7 +122,7 @@ class Outbox:
 
     async def post(
         self,
-        place: Place,
+        place: ChatPlace,
         text: str,
         *,
         id: str,
@@ -171,7 +171,7 @@ class Outbox:
 
     # What is only shown
 
-    async def progress(self, place: Place, text: str, *, message: str) -> str:
+    async def progress(self, place: ChatPlace, text: str, *, message: str) -> str:
         """Show how far something is, in a new message or (`message`) in place of an earlier one; return the platform's id of it.
 
         It is dropped, and `message` returned, where the chat has to wait or an answer is on its way. Raises MaybeSentError where
@@ -198,7 +198,7 @@ class Outbox:
                 _log.info("progress was not shown: %s", type(error).__name__)
         return message
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is on its way, where the platform can and the chat need not wait."""
         channel, pace = self.channels[place.channel], self._pace(chat_of(place))
         if not channel.capabilities.shows_typing or pace.closed_for(0.0):
@@ -286,7 +286,7 @@ class Outbox:
                 return
             await self._set(row, state="delivered", message=message, error="", body=_kept(row))
 
-    async def _deliver(self, channel: Channel, place: Place, row: "Row[Any]") -> str:
+    async def _deliver(self, channel: Channel, place: ChatPlace, row: "Row[Any]") -> str:
         """Send or edit a message, without its markup where the platform does not take that; return its id. Raises ChannelError."""
         if not row.edits:
             return await _tried(lambda body: channel.send(place, body), _body(row))
@@ -297,7 +297,7 @@ class Outbox:
             return await _tried(lambda body: channel.send(place, body), _body(row))
         return row.edits
 
-    def _hopeless(self, row: "Row[Any]", place: Place, channel: Channel) -> str | None:
+    def _hopeless(self, row: "Row[Any]", place: ChatPlace, channel: Channel) -> str | None:
         if row.tries > MOST_TRIES:
             return row.error or "ybs ended each time while it was being sent"
         if row.error and self._now() - row.at > MOST_AGE_SECONDS:  # else the clock was set
@@ -332,7 +332,7 @@ class Outbox:
                 is_maybe = isinstance(error, MaybeSentError)
                 await self._set(row, **values, body=_marked(row) if is_maybe else row.body)
 
-    async def _gone(self, place: Place, error: ChannelError) -> None:
+    async def _gone(self, place: ChatPlace, error: ChannelError) -> None:
         """Tell the owners once that a chat is dead."""
         owners = await self._owners(place.channel, place.account) if self._owners else []
         words = f"A chat ({literal(place.chat)}) can no longer be written to, and what was to be said there is lost. {literal(str(error))}"
@@ -374,7 +374,7 @@ def _heads(connection: Connection) -> list[_Due]:
         .where(ledger.c.number.in_(first))
         .order_by(ledger.c.number)
     )
-    return [_Due(r.number, r.chat, msgspec.json.decode(r.place, type=Place)) for r in rows]
+    return [_Due(r.number, r.chat, msgspec.json.decode(r.place, type=ChatPlace)) for r in rows]
 
 
 def _attempt(connection: Connection, number: int) -> "Row[Any]":

@@ -16,8 +16,8 @@ from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from ybs.config.tree import is_list
 from ybs.core.errors import ConfigError, YbsError
-from ybs.frontends.gateway.channel import Incoming, Place
-from ybs.frontends.gateway.store import Store, insert_into, moves, people
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
+from ybs.frontends.gateway.store import GatewayStore, insert_into, moves, people
 from ybs.security.unicode import printable
 
 #: Letters and digits that are not taken for one another.
@@ -42,7 +42,7 @@ Openness: TypeAlias = Literal["pairing", "allow", "open", "off"]
 Role: TypeAlias = Literal["owner", "guest", ""]
 
 
-class Policy(Struct, frozen=True):
+class ChannelPolicy(Struct, frozen=True):
     """Who may speak on a channel: in private chats and in groups."""
 
     private: Openness = "pairing"
@@ -51,7 +51,7 @@ class Policy(Struct, frozen=True):
     owners: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, name: str, section: Mapping[str, Any]) -> "Policy":
+    def of(cls, name: str, section: Mapping[str, Any]) -> "ChannelPolicy":
         """Read the entry of a channel in the settings. Raises ConfigError for what is not known, so that a misspelt word opens nothing."""
         where = f"gateway.channels.{name}"
         kinds: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class Policy(Struct, frozen=True):
         return cls(**kinds)
 
 
-class Person(Struct, frozen=True, kw_only=True):
+class ChatPerson(Struct, frozen=True, kw_only=True):
     """Somebody who was let in, and the chat in which they asked for it."""
 
     channel: str
@@ -77,7 +77,7 @@ class Person(Struct, frozen=True, kw_only=True):
     person: str
     name: str
     role: Role
-    place: Place
+    place: ChatPlace
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
     at: float
 
 
-class Admission(Struct, frozen=True):
+class AccessDecision(Struct, frozen=True):
     """Whether somebody may speak. `say` is the answer to what they sent, which then goes no further."""
 
     role: Role
@@ -111,42 +111,44 @@ class People:
 
     def __init__(
         self,
-        store: Store,
-        policies: Mapping[str, Policy],
+        store: GatewayStore,
+        policies: Mapping[str, ChannelPolicy],
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._policies, self._now = store, policies, now
 
-    async def admit(self, incoming: Incoming) -> Admission:
+    async def admit(self, incoming: Incoming) -> AccessDecision:
         """Return as whom the sender may speak, and what to answer where they may not. Raises YbsError where the database fails."""
         policy = self._policies.get(incoming.place.channel)
         if policy is None or not incoming.person:  # somebody who speaks as a channel or unseen
-            return Admission("")
+            return AccessDecision("")
         kind = policy.private if incoming.place.kind == "private" else policy.groups
         if kind == "off":
-            return Admission("")
+            return AccessDecision("")
         return await self._store.do(
             lambda connection: self._admitted(connection, policy, kind, incoming)
         )
 
     def _admitted(
-        self, connection: Connection, policy: Policy, kind: Openness, incoming: Incoming
-    ) -> Admission:
+        self, connection: Connection, policy: ChannelPolicy, kind: Openness, incoming: Incoming
+    ) -> AccessDecision:
         row = connection.execute(select(people).where(_of(incoming))).one_or_none()
         role = self._role(policy, incoming.person, row)
         is_private = incoming.place.kind == "private"
         if role == "refused":
-            return Admission("")
+            return AccessDecision("")
         is_known = role != "" and (kind == "pairing" or (role == "owner" and is_private))
         if not (is_known or kind == "open" or self._is_allowed(connection, policy, incoming)):
             if kind == "pairing" and is_private and not incoming.button:
                 return self._asked(connection, policy, incoming)
-            return Admission("", _strange_group(incoming.place) if role == "owner" else "")
+            return AccessDecision("", _strange_group(incoming.place) if role == "owner" else "")
         if role == "owner" and is_private:
             self._note_place(connection, incoming, row)
-        return Admission("owner" if role == "owner" else "guest")
+        return AccessDecision("owner" if role == "owner" else "guest")
 
-    def _is_allowed(self, connection: Connection, policy: Policy, incoming: Incoming) -> bool:
+    def _is_allowed(
+        self, connection: Connection, policy: ChannelPolicy, incoming: Incoming
+    ) -> bool:
         """Return whether the settings name the sender, or the group, perhaps by the id that it had before."""
         place = incoming.place
         if place.kind == "private":
@@ -155,14 +157,16 @@ class People:
         before = select(moves.c.before).where(is_it & (moves.c.chat == place.chat))
         return not policy.allow.isdisjoint({place.chat, *connection.scalars(before)})
 
-    def _role(self, policy: Policy, person: str, row: Any) -> str:
+    def _role(self, policy: ChannelPolicy, person: str, row: Any) -> str:
         if person in policy.owners:
             return "owner"
         return row.role if row is not None and row.role in ("owner", "guest", "refused") else ""
 
     # Pairing
 
-    def _asked(self, connection: Connection, policy: Policy, incoming: Incoming) -> Admission:
+    def _asked(
+        self, connection: Connection, policy: ChannelPolicy, incoming: Incoming
+    ) -> AccessDecision:
         """Keep that somebody wants to be let in, or look at the code that they typed."""
         old = (people.c.role == _WAITS) & (people.c.at < self._now() - CODE_SECONDS)
         connection.execute(delete(people).where(old))
@@ -172,23 +176,23 @@ class People:
             if row.person == incoming.person:
                 return self._tried(connection, policy, incoming, row)
         if sum(row.tries < MOST_TRIES for row in rows) >= MOST_WAITING:
-            return Admission("")
+            return AccessDecision("")
         code = "".join(choice(ALPHABET) for _ in range(CODE_LENGTH))
         self._keep(connection, incoming, role=_WAITS, code=code)
-        return Admission("", PRIVATE)
+        return AccessDecision("", PRIVATE)
 
     def _tried(
-        self, connection: Connection, policy: Policy, incoming: Incoming, row: Any
-    ) -> Admission:
+        self, connection: Connection, policy: ChannelPolicy, incoming: Incoming, row: Any
+    ) -> AccessDecision:
         code = normal(incoming.text)
         if row.tries >= MOST_TRIES or len(code) != CODE_LENGTH or set(code) - set(ALPHABET):
-            return Admission("")
+            return AccessDecision("")
         if hmac.compare_digest(code.encode(), row.code.encode()):
             person = self._let_in(connection, policy, row, None)
-            return Admission(person.role, WELCOME[person.role])
+            return AccessDecision(person.role, WELCOME[person.role])
         connection.execute(update(people).where(_of(incoming)).values(tries=row.tries + 1))
         last = row.tries + 1 == MOST_TRIES
-        return Admission("", "Too many wrong codes. Try again in an hour." if last else "")
+        return AccessDecision("", "Too many wrong codes. Try again in an hour." if last else "")
 
     async def waiting(self) -> list[Waiting]:
         """Return who waits to be let in, the oldest first."""
@@ -211,24 +215,26 @@ class People:
 
     async def pair(
         self, code: str, role: Literal["owner", "guest", "refused"] | None = None
-    ) -> Person:
+    ) -> ChatPerson:
         """Let the person with this code in, by default as the owner of a channel that has none, and else as a guest.
 
         Raises YbsError where nobody waits with this code. `refused`: they are told nothing and may not ask again.
         """
         return await self._store.do(lambda connection: self._paired(connection, normal(code), role))
 
-    def _paired(self, connection: Connection, code: str, role: str | None) -> Person:
+    def _paired(self, connection: Connection, code: str, role: str | None) -> ChatPerson:
         waiting = self._open(connection)
         found = [row for row in waiting if hmac.compare_digest(row.code.encode(), code.encode())]
         if len(found) != 1:
             raise YbsError(
                 "Nobody waits with this code. `ybs gateway pair` lists who does; a code holds for an hour."
             )
-        policy = self._policies.get(found[0].channel, Policy())
+        policy = self._policies.get(found[0].channel, ChannelPolicy())
         return self._let_in(connection, policy, found[0], role)
 
-    def _let_in(self, connection: Connection, policy: Policy, row: Any, role: str | None) -> Person:
+    def _let_in(
+        self, connection: Connection, policy: ChannelPolicy, row: Any, role: str | None
+    ) -> ChatPerson:
         owners = select(people.c.person).where(_at(row) & (people.c.role == "owner"))
         has_owner = bool(policy.owners) or connection.execute(owners).first() is not None
         role = role or ("guest" if has_owner else "owner")
@@ -237,7 +243,9 @@ class People:
         connection.execute(update(people).where(is_row).values(**values))
         named = {key: getattr(row, key) for key in ("channel", "account", "person", "name")}
         let_in = cast(Role, role if role in get_args(Role) else "")
-        return Person(**named, role=let_in, place=msgspec.json.decode(row.place, type=Place))
+        return ChatPerson(
+            **named, role=let_in, place=msgspec.json.decode(row.place, type=ChatPlace)
+        )
 
     # Owners
 
@@ -249,19 +257,19 @@ class People:
         found = await self._store.rows(select(people).where(_of(incoming)))
         return self._role(policy, incoming.person, next(iter(found), None)) == "owner"
 
-    async def places_of_owners(self, channel: str, account: str) -> list[Place]:
+    async def places_of_owners(self, channel: str, account: str) -> list[ChatPlace]:
         """Return the private chats of the owners, as far as they have written there."""
         policy = self._policies.get(channel)
         if policy is None:
             return []
         is_row = (people.c.channel == channel) & (people.c.account == account)
         return [
-            msgspec.json.decode(row.place, type=Place)
+            msgspec.json.decode(row.place, type=ChatPlace)
             for row in await self._store.rows(select(people).where(is_row))
             if row.place and self._role(policy, row.person, row) == "owner"
         ]
 
-    async def is_owners(self, place: Place) -> bool:
+    async def is_owners(self, place: ChatPlace) -> bool:
         """Return whether a chat is the private one of an owner."""
         return place in await self.places_of_owners(place.channel, place.account)
 
@@ -288,7 +296,7 @@ def _name(incoming: Incoming) -> str:
     return " ".join(printable(incoming.name).split())[:_LONGEST_NAME]
 
 
-def _strange_group(place: Place) -> str:
+def _strange_group(place: ChatPlace) -> str:
     """Return what an owner reads in a group that is not allowed: its id is hard to find out."""
     where = f"gateway.channels.{place.channel}.allow"
     return f"I may not speak in this group. Its id is `{place.chat}`: add it to `{where}` in the settings."

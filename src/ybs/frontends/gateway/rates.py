@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import func, select
 
 from ybs.frontends.gateway.channel import Incoming
-from ybs.frontends.gateway.store import Store, spending
+from ybs.frontends.gateway.store import GatewayStore, spending
 
 #: A chat takes so many times the messages of a person, and a channel.
 _OF_CHAT, _OF_CHANNEL = 2, 10
@@ -47,11 +47,11 @@ class Rates:
         return max(wait, 0.0)
 
 
-class Budget:
+class DailyBudget:
     """What all chats together may spend in a day (UTC), in US dollars; `usd_per_day` None: as much as they want."""
 
     def __init__(
-        self, store: Store, usd_per_day: float | None, now: Callable[[], float] = time.time
+        self, store: GatewayStore, usd_per_day: float | None, now: Callable[[], float] = time.time
     ) -> None:
         self._store, self.usd_per_day, self._now = store, usd_per_day, now
 

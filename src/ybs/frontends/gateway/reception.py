@@ -9,14 +9,14 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection, Delete, Update, delete, select, update
 
-from ybs.config.schema import Gateway
-from ybs.frontends.gateway.asking import NO_LONGER, Asking, plain
-from ybs.frontends.gateway.channel import Incoming, Place
+from ybs.config.schema import GatewaySettings
+from ybs.frontends.gateway.asking import NO_LONGER, ChatQuestions, plain
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.chat_commands import ChatCommands, command_in
 from ybs.frontends.gateway.chats import key_of
-from ybs.frontends.gateway.people import Admission
-from ybs.frontends.gateway.rates import Budget, Rates
-from ybs.frontends.gateway.store import Store, inbox
+from ybs.frontends.gateway.people import AccessDecision
+from ybs.frontends.gateway.rates import DailyBudget, Rates
+from ybs.frontends.gateway.store import GatewayStore, inbox
 
 if TYPE_CHECKING:
     from ybs.frontends.gateway.chats import Chats
@@ -38,10 +38,10 @@ class Reception:
 
     def __init__(
         self,
-        store: Store,
-        settings: Gateway,
-        asking: Asking,
-        budget: Budget,
+        store: GatewayStore,
+        settings: GatewaySettings,
+        asking: ChatQuestions,
+        budget: DailyBudget,
         chats: "Chats",
         turns: "Turns",
     ) -> None:
@@ -49,9 +49,9 @@ class Reception:
         self._chats, self._turns, self._fleet = chats, turns, asking.fleet
         self._rates = Rates(settings.per_minute)
         self._commands = ChatCommands(asking, budget, chats, turns)
-        self._waiting = set[tuple[Place, str]]()
+        self._waiting = set[tuple[ChatPlace, str]]()
         self._held = set[str]()
-        self._locks = WeakValueDictionary[tuple[Place, str], asyncio.Lock]()
+        self._locks = WeakValueDictionary[tuple[ChatPlace, str], asyncio.Lock]()
 
     async def take(self, incoming: Incoming) -> None:
         """Decide about a message whose row in the inbox is new. A second time, after a kill, nothing is done twice. Raises StoreError.
@@ -96,7 +96,9 @@ class Reception:
             await self._settle(incoming, update(inbox).values(state="done"))
             return
         is_said_here = incoming.is_addressed or bool(incoming.button)
-        admission = await self._asking.people.admit(incoming) if is_said_here else Admission("")
+        admission = (
+            await self._asking.people.admit(incoming) if is_said_here else AccessDecision("")
+        )
         if admission.say or not admission.role:
             await self._commands.say(incoming, admission.say)
             await self._settle(incoming, delete(inbox))  # what others write is not kept

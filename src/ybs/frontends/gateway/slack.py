@@ -23,12 +23,12 @@ from ybs.frontends.gateway.channel import (
     Capabilities,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
-    Place,
     RefusedError,
     Take,
     UnreachableError,
@@ -228,11 +228,11 @@ class Slack:
             text=f"/{encodable(str(payload.get('text') or 'help')).strip().removeprefix('/')}",
         )
 
-    def _place(self, event: Mapping[str, Any], begins: str = "") -> Place:
+    def _place(self, event: Mapping[str, Any], begins: str = "") -> ChatPlace:
         """Return a chat. In channels each conversation is a thread, which may begin with the message itself."""
         channel = str(event["channel"])
         is_private = channel.startswith("D")
-        return Place(
+        return ChatPlace(
             channel=self._name,
             account=self.account,
             kind="private" if is_private else "group",
@@ -254,7 +254,7 @@ class Slack:
         elif self._socket is None or self._socket.closed:
             raise UnreachableError("Slack sends no events.")
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id; that of a file is the file's."""
         web, thread = self._client(), place.thread or None
         if message.file is not None:
@@ -280,13 +280,13 @@ class Slack:
         )
         return _part(done, "ts")
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
         await _asked(
             self._client().chat_update(channel=place.chat, ts=message_id, **_body(message))
         )
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Slack shows no typing of bots."""
 
     async def fetch(self, file: IncomingFile, most_bytes: int) -> bytes:

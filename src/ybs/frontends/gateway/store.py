@@ -1,7 +1,7 @@
 """The gateway's database: what came, what is to be sent, who may speak, and which session a chat is.
 
 One SQLite file in ybs's own folder, which no command of a model can reach, or a PostgreSQL database that gateways of several machines
-share (`lease.py` says which of them leads). Modules keep their statements to themselves and run them by `Store.do`.
+share (`lease.py` says which of them leads). Modules keep their statements to themselves and run them by `GatewayStore.do`.
 """
 
 import asyncio
@@ -267,7 +267,7 @@ class StoreError(YbsError):
         )
 
 
-class Store:
+class GatewayStore:
     """The tables of one gateway. What is asked of it is done one after the other, in a thread of its own, and is on the disk when it is done.
 
     `check` looks first in each transaction whether it may be.

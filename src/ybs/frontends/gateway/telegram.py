@@ -53,12 +53,12 @@ from ybs.frontends.gateway.channel import (
     ChannelError,
     ChatGoneError,
     ChatMovedError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
-    Place,
     RefusedError,
     RivalError,
     Take,
@@ -292,11 +292,11 @@ class Telegram:
             moved_to=moved_to,
         )
 
-    def _place(self, message: Any) -> Place | None:
+    def _place(self, message: Any) -> ChatPlace | None:
         if message.chat.type not in (ChatType.PRIVATE, ChatType.GROUP, ChatType.SUPERGROUP):
             return None
         is_topic = getattr(message, "is_topic_message", False)
-        return Place(
+        return ChatPlace(
             channel=self._name,
             account=self.account,
             kind="private" if message.chat.type == ChatType.PRIVATE else "group",
@@ -341,7 +341,7 @@ class Telegram:
         """Ask for a sign of life."""
         await self._asked(self._bot.get_me())
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id."""
         where: dict[str, Any] = {
             "chat_id": int(place.chat),
@@ -358,7 +358,7 @@ class Telegram:
             sending = self._bot.send_document(document=content, caption=words, **where)
         return str((await self._asked(sending)).message_id)
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
         try:
             await self._asked(
@@ -377,7 +377,7 @@ class Telegram:
         except _OddAnswerError:  # it was carried out
             pass
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is being written."""
         thread = int(place.thread) if place.thread else None
         await self._asked(

@@ -18,18 +18,18 @@ from ybs.config import private_file
 from ybs.config.private_file import PrivateLog
 from ybs.core.errors import YbsError
 from ybs.core.wording import plural
-from ybs.frontends.gateway.lease import Lease, keep_out
-from ybs.frontends.gateway.store import Store, transcripts
+from ybs.frontends.gateway.lease import DatabaseLease, keep_out
+from ybs.frontends.gateway.store import GatewayStore, transcripts
 from ybs.transcripts.line import decoded
 from ybs.transcripts.saved import SUFFIX
-from ybs.transcripts.store import Store as SavedSessions
+from ybs.transcripts.store import SessionStore as SavedSessions
 from ybs.transcripts.store import checked
 
 
 class KeptTranscripts:
     """The transcripts of one database; the stem of a file is its session's name. None but the worker of a session puts anything in."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: GatewayStore, lease: DatabaseLease) -> None:
         self._store, self._lease = store, lease
         self._sizes = defaultdict[str, int](int)
         self._locks = defaultdict[str, asyncio.Lock](asyncio.Lock)
@@ -123,7 +123,7 @@ class Files:
 class Tables:
     """The transcripts of a database. They are added to only where no gateway serves from it, since that would not see it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: GatewayStore) -> None:
         self._store = store
 
     async def names(self) -> list[str]:
@@ -159,7 +159,7 @@ def _put(connection: Connection, name: str, lines: bytes) -> None:
     connection.execute(insert(transcripts).values(**values))
 
 
-class Copied(Struct, frozen=True):
+class CopiedTranscript(Struct, frozen=True):
     """What became of one transcript: `note` says it in words."""
 
     session: str
@@ -169,9 +169,9 @@ class Copied(Struct, frozen=True):
 
 async def copied(
     source: TranscriptStore, target: TranscriptStore, names: Sequence[str]
-) -> list[Copied]:
+) -> list[CopiedTranscript]:
     """Copy transcripts (no names: all of them). One that cannot be copied keeps no other from it. Raises YbsError and OSError where `source` cannot be listed."""
-    done: list[Copied] = []
+    done: list[CopiedTranscript] = []
     for name in names or await source.names():
         try:
             lines = await source.read(name)
@@ -179,9 +179,9 @@ async def copied(
             note = "copied" if await target.add(name, lines) else "was there already"
             if damaged:
                 note += f"; {plural(damaged, 'line')} of it cannot be read, and went along as found"
-            done.append(Copied(name, ok=True, note=note))
+            done.append(CopiedTranscript(name, ok=True, note=note))
         except (YbsError, OSError) as error:
-            done.append(Copied(name, ok=False, note=str(error)))
+            done.append(CopiedTranscript(name, ok=False, note=str(error)))
     return done
 
 

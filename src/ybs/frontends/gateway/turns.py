@@ -20,13 +20,13 @@ from sqlalchemy.exc import DBAPIError
 from ybs.core.errors import YbsError
 from ybs.core.messages import AssistantMessage, Image
 from ybs.frontends.gateway.channel import Incoming
-from ybs.frontends.gateway.chats import Chats, Opened
+from ybs.frontends.gateway.chats import Chats, OpenChat
 from ybs.frontends.gateway.files import prepared
 from ybs.frontends.gateway.fleet import Board, Fleet
-from ybs.frontends.gateway.live import Live
+from ybs.frontends.gateway.live import LiveTurn
 from ybs.frontends.gateway.outbox import Outbox
-from ybs.frontends.gateway.rates import Budget
-from ybs.frontends.gateway.store import Store, StoreError, inbox
+from ybs.frontends.gateway.rates import DailyBudget
+from ybs.frontends.gateway.store import GatewayStore, StoreError, inbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.session.session import Session
@@ -47,7 +47,7 @@ _NOTHING: Final = "(The model said nothing.)"
 _log = logging.getLogger("ybs.gateway.turns")
 
 
-class Engine:
+class TurnEngine:
     """Runs `run` with the id of each turn, as a workflow of DBOS; after a kill it goes on with those that had not ended.
 
     A workflow's id is the platform's id of the event, so the same event twice is one turn; its partition is the chat, so turns of one
@@ -139,18 +139,18 @@ class Turns:
 
     def __init__(  # noqa: PLR0913 - each is a part of its own
         self,
-        store: Store,
+        store: GatewayStore,
         database: SqlEngine,
         chats: Chats,
         outbox: Outbox,
-        budget: Budget,
+        budget: DailyBudget,
         *,
         at_once: int,
         fleet: Fleet | None = None,
     ) -> None:
         self._store, self._chats, self._outbox, self._budget = store, chats, outbox, budget
         self._fleet, self._worker = fleet, fleet.number if fleet else 0
-        self._engine = Engine(database, self.run, at_once=at_once, worker=self._worker)
+        self._engine = TurnEngine(database, self.run, at_once=at_once, worker=self._worker)
         self._running: dict[str, str] = {}
         #: Set as long as no turn runs.
         self.idle = asyncio.Event()
@@ -262,7 +262,7 @@ class Turns:
         session = opened.session
         channel = self._outbox.channels[incoming.place.channel]
         is_shown_here = self._fleet is None or self._fleet.leads
-        live = Live(
+        live = LiveTurn(
             self._outbox if is_shown_here else Board(self._store, row.id),
             channel.capabilities,
             incoming.place,
@@ -298,7 +298,7 @@ class Turns:
             return end[0].end.message or STOPPED
         return said[0] if said and said[0] else _NOTHING
 
-    async def _sent(self, row: "Row[Any]", incoming: Incoming, opened: Opened) -> Outcome | str:
+    async def _sent(self, row: "Row[Any]", incoming: Incoming, opened: OpenChat) -> Outcome | str:
         session = opened.session
         channel = self._outbox.channels[incoming.place.channel]
         words, images = await prepared(incoming, channel, session.folder)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ybs.core.errors import YbsError
 from ybs.frontends.gateway.channel import BadSettingsError
-from ybs.frontends.web.command import Server
+from ybs.frontends.web.command import WebServer
 from ybs.frontends.web.gate import BoundedProtocol
 
 _HEADER, _SIGNED_HEADER = "x-telegram-bot-api-secret-token", "x-hub-signature-256"
@@ -59,7 +59,7 @@ class Webhook:
         config = uvicorn.Config(
             app, http=BoundedProtocol, lifespan="off", log_config=None, access_log=False
         )
-        self._server = Server(config)
+        self._server = WebServer(config)
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
         await self._server.is_up.wait()
         return self

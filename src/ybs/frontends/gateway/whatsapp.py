@@ -22,13 +22,13 @@ from ybs.frontends.gateway.channel import (
     Capabilities,
     ChannelError,
     ChatGoneError,
+    ChatPlace,
     Incoming,
     IncomingFile,
     MaybeSentError,
     MessageGoneError,
     Outgoing,
     OutgoingFile,
-    Place,
     RefusedError,
     Take,
     UnreachableError,
@@ -171,7 +171,7 @@ class WhatsApp:
         kind, person = str(event["type"]), str(event.get("from") or event["from_user_id"])
         common: dict[str, Any] = {
             "id": f"{self._name}:{self.account}:{event['id']}",
-            "place": Place(self._name, self.account, "private", person),
+            "place": ChatPlace(self._name, self.account, "private", person),
             "person": person,
             "name": encodable(str(event["name"] or person)),
             "at": float(event["timestamp"]),
@@ -197,7 +197,7 @@ class WhatsApp:
         if str(answer.get("id")) != self._number:
             raise ChannelError("Meta's answer could not be understood.")
 
-    async def send(self, place: Place, message: Outgoing) -> str:
+    async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id."""
         text, buttons = message.text or message.plain, [b for row in message.buttons for b in row]
         if message.file is not None:  # no file has buttons here
@@ -209,11 +209,11 @@ class WhatsApp:
         choices = _with_buttons(buttons) if _fit(buttons, text) else _with_list(buttons)
         return await self._said(place, "interactive", {"body": {"text": text}, **choices})
 
-    async def edit(self, place: Place, message_id: str, message: Outgoing) -> None:
+    async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Refuse: WhatsApp's messages stay as they are."""
         raise MessageGoneError("WhatsApp cannot edit messages.")
 
-    async def show_typing(self, place: Place) -> None:
+    async def show_typing(self, place: ChatPlace) -> None:
         """Show that an answer is being written, as long as the chat's last message is known."""
         message, shown = self._last.get(place.chat, ("", 0.0))
         if not message or time.monotonic() - shown < _TYPING_SECONDS:
@@ -234,7 +234,7 @@ class WhatsApp:
         """Let go of connections."""
         await self._client.aclose()
 
-    async def _said(self, place: Place, kind: str, content: dict[str, Any]) -> str:
+    async def _said(self, place: ChatPlace, kind: str, content: dict[str, Any]) -> str:
         whom = "to" if place.chat.isdecimal() else "recipient"  # a number, or an id of Meta's own
         body = {"messaging_product": "whatsapp", "recipient_type": "individual"}
         body |= {whom: place.chat, "type": kind, kind: content}

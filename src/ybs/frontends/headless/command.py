@@ -38,7 +38,7 @@ SKILL = ("/skill", "/skills")
 OF_SERVER = "/mcp__"
 
 
-class Answered(Result, frozen=True, kw_only=True, tag="result"):
+class _Answered(Result, frozen=True, kw_only=True, tag="result"):
     """What a command answered: `result` as text, and the same as data."""
 
     tables: tuple[Table, ...] = ()
@@ -121,7 +121,7 @@ def run_command_once(
         output.result(Result(result="", reason="error", is_error=True, exit_code=1, message=text))
         return 1
     output.result(
-        Answered(
+        _Answered(
             result=text,
             reason="done",
             is_error=False,

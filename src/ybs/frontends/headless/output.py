@@ -76,7 +76,7 @@ class Result(Struct, frozen=True, kw_only=True, tag="result"):
     structured_output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class Output(Protocol):
+class RunOutput(Protocol):
     """Takes the events of a run and, last, its result."""
 
     def event(self, envelope: Envelope) -> None:
@@ -196,7 +196,7 @@ class StreamOutput:
         self._pipe.write_json(line)
 
 
-def make_output(output_format: Format, pipe: Pipe, *, is_verbose: bool) -> Output:
+def make_output(output_format: Format, pipe: Pipe, *, is_verbose: bool) -> RunOutput:
     """Make the output that the person chose."""
     match output_format:
         case "text":

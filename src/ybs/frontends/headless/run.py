@@ -16,9 +16,9 @@ from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import advised, refuse, told
 from ybs.frontends.headless.output import (
     Format,
-    Output,
     Pipe,
     Result,
+    RunOutput,
     counts,
     make_output,
     noticed,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ybs.session.session import Session
 
     Opener: TypeAlias = Callable[[Options], Session]
-    from ybs.config.schema import Safety
+    from ybs.config.schema import SafetySettings
 
 
 INTERRUPTED = 130
@@ -63,14 +63,14 @@ def run_once(
         return 2
     except YbsError as error:
         return fail(error, output)
-    run = Run(session, pipe, output, is_formed=options.output_schema is not None)
+    run = _Run(session, pipe, output, is_formed=options.output_schema is not None)
     code = asyncio.run(run.go(words, typed=prompt or "", is_command=is_command))
     if pipe.is_closed:
         forget_stdout()
     return code
 
 
-def fail(error: YbsError, output: Output) -> int:
+def fail(error: YbsError, output: RunOutput) -> int:
     """Report an error that came before the turn, and return its exit code."""
     code = code_of(error)
     output.result(
@@ -123,11 +123,11 @@ def exit_code(finished: TurnFinished, *, is_blocked: bool) -> int:
             return 5 if is_blocked else 0
 
 
-class Run:
+class _Run:
     """One turn of one session, with the signals that may end it."""
 
     def __init__(
-        self, session: "Session", pipe: Pipe, output: Output, *, is_formed: bool = False
+        self, session: "Session", pipe: Pipe, output: RunOutput, *, is_formed: bool = False
     ) -> None:
         self._session, self._pipe, self._output = session, pipe, output
         self._is_formed = is_formed
@@ -280,7 +280,7 @@ class Refusals:
             case _:
                 pass
 
-    def blocked(self, safety: "Safety") -> list[str]:
+    def blocked(self, safety: "SafetySettings") -> list[str]:
         """Name the tools of which every call was refused. A command that only reads needs no leave, so it shows nothing."""
         blocked = self._refused - self._done
         if _SHELL in blocked and not all(_only_reads(text, safety) for text in self._commands):
@@ -292,7 +292,7 @@ def _has_run(event: ToolFinished) -> bool:
     return event.success or _read(event.display, _Ended).exit_code is not None
 
 
-def _only_reads(command: str, safety: "Safety") -> bool:
+def _only_reads(command: str, safety: "SafetySettings") -> bool:
     from ybs.security.policy.command_case import CommandCase  # only after a refusal
 
     return not CommandCase(command, safety).unlisted

@@ -22,7 +22,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import empty_toolbox, own_tools
 from ybs.agent.user_hooks.definitions import read
-from ybs.agent.user_hooks.hooks import SessionFacts, UserHooks
+from ybs.agent.user_hooks.hooks import HookFacts, UserHooks
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Event, Noticed
@@ -35,7 +35,7 @@ from ybs.frontends.headless.advice import advised
 from ybs.frontends.headless.output import noticed, tell, warn
 from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
-from ybs.frontends.json_rpc import MOST_BYTES, Lines
+from ybs.frontends.json_rpc import MOST_BYTES, LineReader
 from ybs.frontends.mcp_server.server import ToolServer, confirm
 from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
@@ -65,10 +65,10 @@ def serve(options: Options, tools: str) -> int:
     if sys.stdin.isatty():
         tell(WAITING)
     names = [name for each in tools.split(",") if (name := each.strip())]
-    return asyncio.run(Run(options, names).go())
+    return asyncio.run(_Run(options, names).go())
 
 
-class Run:
+class _Run:
     """One run of the server, with the signals that may end it."""
 
     def __init__(self, options: Options, names: Sequence[str]) -> None:
@@ -151,7 +151,7 @@ def _user_hooks(environment: ToolEnvironment, options: Options, emit: Emit) -> S
         return ()
     found = read(section)
     warn(found.problems)
-    facts = SessionFacts(name="mcp", source="startup")
+    facts = HookFacts(name="mcp", source="startup")
     return [UserHooks(found.hooks, environment, emit, lambda: facts)]
 
 
@@ -306,7 +306,7 @@ async def _read(
     answers: Outgoing,
     unanswered: _Unanswered,
 ) -> None:
-    lines = Lines()
+    lines = LineReader()
     async with came, answers:
         with suppress(ToolError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             # A thread that waits for a client holds nobody up, not even the end of the process.

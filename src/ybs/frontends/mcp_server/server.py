@@ -260,7 +260,7 @@ class ToolServer:
         call = self._call_of(params)
         asking = self._asks(context, call, params)
         _asking.set(asking)
-        async with Progress(context.session, self._emit) as emit:
+        async with _Progress(context.session, self._emit) as emit:
             result = await to_its_end(self._run(call, emit))
         if isinstance(asking, AskingLater) and asking.question is not None:
             return self._later.required(asking, asking.question)
@@ -344,7 +344,7 @@ MOST_CHARS: Final = 2_000
 BETWEEN_SECONDS: Final = 0.25
 
 
-class Progress:
+class _Progress:
     """An `Emit` that sends what is printed, as long as it is entered, and hands on everything else.
 
     The number of a notification is that of the characters printed so far.

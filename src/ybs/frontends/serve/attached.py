@@ -32,7 +32,7 @@ from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.terminal.work import MENUS
 from ybs.security.incognito import leave_no_dump
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
 from ybs.session.reply import Outcome, Reply
@@ -58,11 +58,11 @@ class AttachedInbox:
         self._session = session
         self._told = wire.InboxTold(session="", now=None, steering=(), queued=(), beside=())
         #: The lines that this terminal has sent, by the numbers of their requests.
-        self._mine: dict[int, Line] = {}
+        self._mine: dict[int, InboxLine] = {}
         #: Those that were typed before the menu came that a line of this terminal opens: they may choose from it.
-        self._ahead: deque[Line] = deque()
+        self._ahead: deque[InboxLine] = deque()
         self._sender: Sender | None = None
-        self.now: Line | None = None
+        self.now: InboxLine | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -102,9 +102,9 @@ class AttachedInbox:
         """Tell a frontend of all lines, whoever sent them."""
         self._sender = sender
         if self._told.now is not None:
-            self.now = Line(text=self._told.now, sender=sender)
+            self.now = InboxLine(text=self._told.now, sender=sender)
 
-    def submit(self, line: Line) -> None:
+    def submit(self, line: InboxLine) -> None:
         """Take a line now: what the person's own shell runs, and what changes this screen, here."""
         if not line.is_for_model and (work := self._session.work_here(line.text)) is not None:
             self._session.run_here(line, work)
@@ -114,11 +114,11 @@ class AttachedInbox:
         else:
             self._send(line, waits=False)
 
-    def queue(self, line: Line) -> None:
+    def queue(self, line: InboxLine) -> None:
         """Take a line now, or when the running turn has ended."""
         self._send(line, waits=True)
 
-    def _send(self, line: Line, *, waits: bool) -> None:
+    def _send(self, line: InboxLine, *, waits: bool) -> None:
         if self._session.has_gone:
             line.sender.give_back([line.text])
             return
@@ -143,7 +143,7 @@ class AttachedInbox:
         """Take the line that was typed before the menu came."""
         return self._ahead.popleft().text if self._ahead else ""
 
-    def give_ahead(self, line: Line) -> None:
+    def give_ahead(self, line: InboxLine) -> None:
         """Put back a line that was taken ahead."""
         self._ahead.appendleft(line)
 
@@ -177,7 +177,7 @@ class AttachedInbox:
         if told.now is None:
             self.now = None
         elif self.now is None or self.now.text != told.now:
-            self.now = Line(text=told.now, sender=self._sender)
+            self.now = InboxLine(text=told.now, sender=self._sender)
         if is_first and self.now is not None:
             self._sender.take(self.now)
         self._sender.changed()
@@ -187,7 +187,7 @@ class AttachedInbox:
         if self._sender is None:
             return
         number = told.request if isinstance(told.request, int) else 0
-        line = self._mine.get(number) or Line(text=told.text, sender=self._sender)
+        line = self._mine.get(number) or InboxLine(text=told.text, sender=self._sender)
         match told.what:
             case "answered":
                 self._session.ask(line.sender.done(line, reply_of(told.reply)))
@@ -431,7 +431,7 @@ class AttachedSession:
         here: Any = self  # these commands need its `view` alone
         return named()[word[1:]].run(here, argument.strip())
 
-    def run_here(self, line: Line, work: Awaitable[Reply]) -> None:
+    def run_here(self, line: InboxLine, work: Awaitable[Reply]) -> None:
         """Do a line here, as the inbox of a session would."""
 
         async def run() -> None:

@@ -19,10 +19,10 @@ from ybs.core.ports import Answer
 from ybs.core.version import VERSION as YBS_VERSION
 from ybs.frontends.acp.command import serve_in
 from ybs.frontends.headless.advice import told as advised
-from ybs.frontends.json_rpc import Lines
+from ybs.frontends.json_rpc import LineReader
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions, Watcher
-from ybs.session.inbox import Line
+from ybs.session.inbox import InboxLine
 from ybs.session.options import Options
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.line import json_of, told
@@ -57,7 +57,7 @@ class RequestRefused(Exception):
 class _Waiting(Struct, frozen=True, eq=False):
     """A line that nothing has come of: which, and the number of the request that it came with."""
 
-    line: Line
+    line: InboxLine
     number: wire.RequestId | UnsetType
 
 
@@ -121,7 +121,7 @@ class Seat(Watcher):
         if len(self._lines) >= MOST_WAITING:
             raise RequestRefused(wire.TOO_MANY)
         fields = {name: getattr(sending, name) for name in ("text", "typed", "is_choice")}
-        line = Line(sender=self, is_for_model=sending.is_for_model, **fields)
+        line = InboxLine(sender=self, is_for_model=sending.is_for_model, **fields)
         self._lines.append(_Waiting(line, number))
         if sending.ran is not None:
             self.held.session.own_commands.note(sending.ran)
@@ -130,7 +130,7 @@ class Seat(Watcher):
     def steer(self, text: str) -> bool:
         """Give words to the running turn; return whether there is one."""
         if is_busy := self.held.session.is_busy:
-            self._inbox.submit(Line(text=text, sender=self, is_for_model=True))
+            self._inbox.submit(InboxLine(text=text, sender=self, is_for_model=True))
         return is_busy
 
     def stop(self) -> bool:
@@ -145,12 +145,12 @@ class Seat(Watcher):
 
     # What the inbox tells
 
-    def take(self, line: Line) -> None:
+    def take(self, line: InboxLine) -> None:
         """Tell that a line is taken."""
         number = next((each.number for each in self._lines if each.line is line), UNSET)
         self.hear_line(line.text, "taken", number)
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Answer the request that the line came with; where it holds words that no turn came to read, the requests of those."""
         if isinstance(result, Reply) and not self._hears_lines:
             result = result.without_terminal(line.text)
@@ -168,7 +168,7 @@ class Seat(Watcher):
             number = self._settled(text, wire.Sent(was_returned=True))
             self.hear_line(text, "returned", number)
 
-    def taken_back(self, line: Line) -> None:
+    def taken_back(self, line: InboxLine) -> None:
         """Answer the request that the line came with."""
         for each in [each for each in self._lines if each.line is line]:
             self._settle(each, wire.Sent(was_returned=True))
@@ -202,7 +202,7 @@ class Seat(Watcher):
             )
             self._client.tell("line", told)
 
-    def hear_reply(self, line: Line, reply: Reply) -> None:
+    def hear_reply(self, line: InboxLine, reply: Reply) -> None:
         """Tell what a command of another frontend answered; a menu opens there alone."""
         self.hear_line(line.text, "answered", reply=_told(replace(reply, menu=None)))
 
@@ -238,7 +238,7 @@ class ClientConnection:
     async def run(self) -> None:
         """Serve the client."""
         hello = asyncio.get_running_loop().call_later(HELLO_SECONDS, self._end_ungreeted)
-        lines, size = Lines(wire.MOST_BYTES), 0
+        lines, size = LineReader(wire.MOST_BYTES), 0
         try:
             while not self._is_over and (data := await self._reader.read(_CHUNK_BYTES)):
                 size += len(data)

@@ -21,13 +21,13 @@ from ybs.frontends.host import this_host
 from ybs.frontends.serve import protocol as wire
 from ybs.security.incognito import leave_no_dump
 from ybs.session.hub import Hub, Shared
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
 from ybs.session.unsaved import Unsaved
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 #: A turn that the server died in so often is left for a person to look at.
 MOST_TRIES: Final = 3
@@ -126,7 +126,7 @@ class HostedSession:
         """Go on with a turn that the last server was killed in, unless that happened again and again."""
         if self.session.is_cut_short and self.kept.tries < MOST_TRIES:
             self._keep(self.kept.tries + 1)
-            self.session.inbox.submit(Line(text="/retry", sender=Sender()))
+            self.session.inbox.submit(InboxLine(text="/retry", sender=Sender()))
 
     def _hear(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -224,10 +224,10 @@ class HostedSessions:
         return self.hold(options, name, is_fork=is_fork)
 
     @staticmethod
-    def store(options: Options) -> Store:
+    def store(options: Options) -> SessionStore:
         """Return where sessions with these options are saved."""
         config = load_settings(options).config
-        return Store(options.host.expand(config.session.storage_path, options.folder))
+        return SessionStore(options.host.expand(config.session.storage_path, options.folder))
 
     def hold(self, options: Options, name: str = "", *, is_fork: bool = False) -> HostedSession:
         """Open a session, a new one or the saved one of this name, or share that where it is open. Raises YbsError and OSError."""

@@ -13,7 +13,7 @@ from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.host import this_host
 
 if TYPE_CHECKING:
-    from ybs.config.schema import Firewall as Settings
+    from ybs.config.schema import FirewallSettings as Settings
     from ybs.security.firewall.masking import Firewall
 
 #: A file is read in parts of this size, which overlap, in bytes.
@@ -22,7 +22,7 @@ OVERLAP_BYTES = 65_536
 _PEEK = 8_192
 
 
-class Found(Struct, frozen=True):
+class _Found(Struct, frozen=True):
     """A secret in a file. `line` is that of its first character; `start` and `end` count characters from there on.
 
     They count from the beginning of that line, from 0; a secret of several lines ends beyond the line's own end.
@@ -35,7 +35,7 @@ class Found(Struct, frozen=True):
     end: int
 
 
-class Unreadable(Exception):
+class _Unreadable(Exception):
     """A name that leads to nothing that can be read."""
 
 
@@ -47,20 +47,20 @@ def scan(arguments: Namespace, settings: "Settings") -> int:
     from ybs.security.firewall.masking import Firewall  # not needed by any other command
 
     firewall = Firewall(settings)
-    found: list[Found] = []
+    found: list[_Found] = []
     is_bad = False
     for name in arguments.files or ["."]:
         try:
             for shown, parts in _texts(name):
                 found += in_parts(firewall, shown, parts)
-        except (Unreadable, OSError, ToolError) as error:
+        except (_Unreadable, OSError, ToolError) as error:
             tell(f"ybs: {name}: {error}")
             is_bad = True
     _print(found, is_json=arguments.format == "json")
     return 2 if is_bad else int(bool(found))
 
 
-def _print(found: list[Found], *, is_json: bool) -> None:
+def _print(found: list[_Found], *, is_json: bool) -> None:
     if is_json:
         rows: list[dict[str, Any]] = [
             {name: getattr(one, name) for name in one.__struct_fields__} for one in found
@@ -74,7 +74,7 @@ def _print(found: list[Found], *, is_json: bool) -> None:
 
 
 def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield the files behind a name, each with its parts. Raises Unreadable."""
+    """Yield the files behind a name, each with its parts. Raises _Unreadable."""
     if name == "-":
         yield "-", _parts_of(sys.stdin.buffer)
         return
@@ -85,7 +85,7 @@ def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
     elif path.is_file():
         yield name, _parts(path, is_named=True)
     else:
-        raise Unreadable(
+        raise _Unreadable(
             "there is no such file" if not path.exists() else "it is not a regular file"
         )
 
@@ -127,7 +127,7 @@ def is_binary(data: bytes) -> bool:
     return bool(zeros) and not 0.2 < zeros / len(peek) < 0.6
 
 
-def in_parts(firewall: "Firewall", shown: str, parts: Iterator[bytes]) -> Iterator[Found]:
+def in_parts(firewall: "Firewall", shown: str, parts: Iterator[bytes]) -> Iterator[_Found]:
     """Yield the secrets of one text that comes in parts; what stands at the end of one is read with the next."""
     data = next(parts, b"")
     line, shift = 1, 0
@@ -137,7 +137,7 @@ def in_parts(firewall: "Firewall", shown: str, parts: Iterator[bytes]) -> Iterat
         cut = (data.rfind(b"\n", 0, least) + 1 or least) if more else len(data)
         for found in in_text(firewall, shown, data.decode("utf-8", "surrogateescape"), cut):
             column = 0 if found.line > 1 else shift
-            yield Found(
+            yield _Found(
                 shown, found.line + line - 1, found.kind, found.start + column, found.end + column
             )
         done = data[:cut]
@@ -147,7 +147,7 @@ def in_parts(firewall: "Firewall", shown: str, parts: Iterator[bytes]) -> Iterat
         data = data[cut:] + more if more else b""
 
 
-def in_text(firewall: "Firewall", shown: str, text: str, cut: int) -> Iterator[Found]:
+def in_text(firewall: "Firewall", shown: str, text: str, cut: int) -> Iterator[_Found]:
     """Yield the secrets that begin before byte `cut`."""
     line, at = 1, 0
     for finding in firewall.find(text):
@@ -156,4 +156,4 @@ def in_text(firewall: "Firewall", shown: str, text: str, cut: int) -> Iterator[F
         line += text.count("\n", at, finding.start)
         at = finding.start
         begin = text.rfind("\n", 0, finding.start) + 1
-        yield Found(shown, line, finding.kind, finding.start - begin, finding.end - begin)
+        yield _Found(shown, line, finding.kind, finding.start - begin, finding.end - begin)

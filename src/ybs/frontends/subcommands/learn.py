@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Final
 
-from ybs.commands.learn import Learning, number_of, reason
+from ybs.commands.learn import RecurringTasks, number_of, reason
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.layout import lines_of
@@ -28,14 +28,14 @@ def learn(arguments: "Namespace", options: "Options") -> int:
     warn(loaded.warnings)
     folder = options.folder.resolve()
     place = loaded.host.expand(loaded.config.session.storage_path, folder)
-    learning = Learning(loaded.host, place, folder)
+    learning = RecurringTasks(loaded.host, place, folder)
     try:
         return _done(learning, arguments)
     except OSError as error:
         raise YbsError(f"{error.filename} cannot be used: {error.strerror}") from error
 
 
-def _done(learning: Learning, arguments: "Namespace") -> int:
+def _done(learning: RecurringTasks, arguments: "Namespace") -> int:
     word = arguments.words[0] if arguments.words else ""
     match arguments.action:
         case "list" if arguments.format == "json":
@@ -54,7 +54,7 @@ def _done(learning: Learning, arguments: "Namespace") -> int:
     return _print(reply)
 
 
-def _accept(learning: Learning, number: int, arguments: "Namespace") -> int:
+def _accept(learning: RecurringTasks, number: int, arguments: "Namespace") -> int:
     shown = learning.show(number)
     _print(shown)
     if not shown.diff:
@@ -64,7 +64,7 @@ def _accept(learning: Learning, number: int, arguments: "Namespace") -> int:
     return _print(learning.accept(number, in_project=arguments.project))
 
 
-def _schedule(learning: Learning, number: int, arguments: "Namespace") -> int:
+def _schedule(learning: RecurringTasks, number: int, arguments: "Namespace") -> int:
     mode, program = arguments.mode or "plan", sys.argv[0]
     if arguments.gateway:
         allow = tuple(arguments.allow)
@@ -97,7 +97,7 @@ def _print(reply: "Reply") -> int:
     return int(reply.is_error)
 
 
-def _data(learning: Learning) -> object:
+def _data(learning: RecurringTasks) -> object:
     learned = learning.look()
     tasks = [
         {

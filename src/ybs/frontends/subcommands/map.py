@@ -17,7 +17,7 @@ from ybs.core.wording import plural
 from ybs.frontends.headless.output import tell, warn, write, write_json
 from ybs.frontends.headless.prompt import read_piped
 from ybs.frontends.host import this_host
-from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapQuery, MapRequest, Ready, plain
+from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapQuery, MapReady, MapRequest, plain
 from ybs.security.gate import put_json
 from ybs.session.settings import load_settings
 
@@ -125,7 +125,7 @@ def talk(lines: "SimpleQueue[bytes]") -> None:
         prepared_at = monotonic()
         if lines.empty():  # grammars and caches are loaded before somebody waits for an answer
             made.answer("", DEFAULT_TOKENS)
-        _say(Ready(sources=made.sources))
+        _say(MapReady(sources=made.sources))
         while question := msgspec.json.decode(lines.get(), type=MapQuery | None):
             if monotonic() - prepared_at > FRESH_SECONDS:
                 made.prepare()
@@ -137,7 +137,7 @@ def talk(lines: "SimpleQueue[bytes]") -> None:
         made.close()
 
 
-def _say(words: Ready | MapAnswer) -> None:
+def _say(words: MapReady | MapAnswer) -> None:
     put_json(msgspec.json.encode(words) + b"\n", sys.stdout)
 
 

@@ -201,7 +201,7 @@ async def fetch(name: str, loaded: Loaded) -> Report:
     """Download a model, into Ollama where that is the provider and the name is not that of a file."""
     if name in ("starter", STARTER_NAME):
         return await _install_starter(loaded)
-    host, config, progress = loaded.host, loaded.config, Progress()
+    host, config, progress = loaded.host, loaded.config, DownloadProgress()
     try:
         if pulls(host, config, name):
             server = chosen_provider(host, config, config.llm.provider)
@@ -239,7 +239,7 @@ async def _install_starter(loaded: Loaded) -> Report:
 
     host = loaded.host
     was_there = starter_installed(host)
-    progress = Progress()
+    progress = DownloadProgress()
     try:
         path = await install_starter(host, progress)
     finally:
@@ -307,7 +307,7 @@ async def stop(_name: str, loaded: Loaded) -> Report:
     return {"was_running": was_running}, [said], 0
 
 
-class Progress:
+class DownloadProgress:
     """Tells how far a download is: one line that counts up, or a line now and then without a terminal."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ybs.frontends.headless.output import tell, write, write_json, write_table
 from ybs.plugins.cloning import STARTS, clone
-from ybs.plugins.content import BadPlugin, Content, read_folder
+from ybs.plugins.content import BadPlugin, PluginFiles, read_folder
 from ybs.plugins.needs import needs_of
 from ybs.plugins.parts import Parts, named_plugins, parts_of, plugin_in
 from ybs.plugins.store import Plugin, PluginStore
@@ -116,7 +116,7 @@ def _enable(store: PluginStore, name: str, *, is_yes: bool) -> int:
     return 0
 
 
-def _fetched(source: str, options: "Options") -> tuple[Content, str]:
+def _fetched(source: str, options: "Options") -> tuple[PluginFiles, str]:
     """Return the files of a source, and how the source is kept. Raises BadPlugin and OSError."""
     if source.startswith(STARTS):
         return clone(source, options.host.environ, options.host.roots), source
@@ -134,7 +134,7 @@ def _name_of(source: str) -> str:
     return last.removesuffix(".git").partition(".")[0]
 
 
-def _several(content: Content) -> str:
+def _several(content: PluginFiles) -> str:
     """Say which plugins a collection holds, where there is none at its top."""
     names = [name or folder for name, folder in named_plugins(content)]
     if not names:
@@ -142,7 +142,7 @@ def _several(content: Content) -> str:
     return f"it holds several; add one by its name behind the address: {', '.join(names)}"
 
 
-def _is_agreed(content: Content, parts: Parts, source: str, *, is_yes: bool) -> bool:
+def _is_agreed(content: PluginFiles, parts: Parts, source: str, *, is_yes: bool) -> bool:
     tell(f"The plugin {parts.name} {parts.version}".rstrip() + f", from {printable(source)}:")
     for line in needs_of(content, parts):
         tell(f"- {printable(line)}")

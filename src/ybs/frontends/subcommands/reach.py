@@ -58,7 +58,7 @@ def look_at_providers(host: Host, config: Config, needed: str | None = None) -> 
         yield _provider(found, is_needed=found.provider == needed)
 
 
-async def _look(host: Host, config: Config) -> list[reach.Reach]:
+async def _look(host: Host, config: Config) -> list[reach.Reachability]:
     return await asyncio.gather(
         *(reach.look(host, name, config) for name in provider_names(config))
     )
@@ -110,7 +110,7 @@ def _model(host: Host, name: str, config: Config) -> Finding:
             assert_never(found.state)
 
 
-def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
+def _provider(found: reach.Reachability, *, is_needed: bool) -> Finding:
     """Say whether a provider could be used, and what mends it if not."""
     name = f"provider {found.provider}"
     if found.state == "unusable":
@@ -122,7 +122,7 @@ def _provider(found: reach.Reach, *, is_needed: bool) -> Finding:
     return Finding(name=name, state="missing", detail=detail, fix=fix, is_needed=is_needed)
 
 
-def _ready(found: reach.Reach) -> str:
+def _ready(found: reach.Reachability) -> str:
     match found.state:
         case "running":
             return f"running at {found.endpoint}"
@@ -136,7 +136,7 @@ def _ready(found: reach.Reach) -> str:
             return f"at {found.endpoint}, not checked"
 
 
-def lack_of(found: reach.Reach) -> tuple[str, str]:
+def lack_of(found: reach.Reachability) -> tuple[str, str]:
     """Return what a provider lacks, and the line that gives it."""
     match found.state:
         case "empty":

@@ -22,7 +22,7 @@ from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put_json, put_utf8
 from ybs.security.unicode import printable
 from ybs.session.settings import load_settings
-from ybs.transcripts.store import PREFIX, Store
+from ybs.transcripts.store import PREFIX, SessionStore
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -60,7 +60,7 @@ class Sessions:
         self.loaded = load_settings(options)
         self.folder = options.folder.resolve()
         place = self.loaded.host.expand(self.loaded.config.session.storage_path, self.folder)
-        self.store = Store(place)
+        self.store = SessionStore(place)
 
     def listed(self) -> "list[Saved]":
         """List the sessions of all folders, in the order of their numbers."""

@@ -73,7 +73,7 @@ def install(host: Host, name: str | None) -> int:
 _CALL_ID = "call"
 
 
-class Listed(Struct, frozen=True):
+class _Listed(Struct, frozen=True):
     """A tool as it is listed: `source` is "built-in", "installed", or the program that it is."""
 
     tool: Tool
@@ -109,15 +109,15 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
     options = with_plugins(options, installed())
     loaded = load_settings(options)
     environment = environment_of(options, loaded)
-    listed = [*_own(environment), *(Listed(tool, "installed") for tool in options.tools)]
+    listed = [*_own(environment), *(_Listed(tool, "installed") for tool in options.tools)]
     broken: list[str] = []
     if environment.has_external_tools():
         catalogue = environment.external_tools
         asyncio.run(_settled(environment, catalogue.load(DESCRIBE_SECONDS)))
-        listed += [Listed(tool, tool.program.shown) for tool in catalogue.usable]
+        listed += [_Listed(tool, tool.program.shown) for tool in catalogue.usable]
         broken = [f"{each.shown}: {each.why}" for each in catalogue.problems if each.is_expected]
     if environment.has_mcp():
-        listed += [Listed(tool, tool.source) for tool in mcp_tools(environment)]
+        listed += [_Listed(tool, tool.source) for tool in mcp_tools(environment)]
     if is_json:
         write_json([each.data for each in listed])
     else:
@@ -126,13 +126,13 @@ def list_tools(options: "Options", *, is_json: bool) -> int:
     return 0
 
 
-def _own(environment: ToolEnvironment) -> "Iterator[Listed]":
+def _own(environment: ToolEnvironment) -> "Iterator[_Listed]":
     config = environment.config
     builtin = {name: replace(tool, enabled=True) for name, tool in config.tools.builtin.items()}
     all_on = replace(config, tools=replace(config.tools, builtin=builtin))
     others = own_tools(environment, PromptContext(environment))
     for tool in (*builtin_tools(all_on, environment.workspace), *others):
-        yield Listed(tool, "built-in", is_enabled(config, tool))
+        yield _Listed(tool, "built-in", is_enabled(config, tool))
 
 
 def check_tools(options: "Options", *, is_json: bool) -> int:

@@ -44,7 +44,7 @@ class Menus(KeyTaker, Protocol):
         ...
 
 
-class Questions(KeyTaker, Protocol):
+class _Questions(KeyTaker, Protocol):
     """The questions that the person is asked."""
 
     @property
@@ -62,7 +62,7 @@ class Questions(KeyTaker, Protocol):
         ...
 
 
-class Lines(Protocol):
+class _Lines(Protocol):
     """What becomes of the lines that were typed."""
 
     @property
@@ -122,7 +122,7 @@ class Desk(Protocol):
     canvas: Canvas
 
     @property
-    def asking(self) -> Questions:
+    def asking(self) -> _Questions:
         """The questions."""
         ...
 
@@ -132,7 +132,7 @@ class Desk(Protocol):
         ...
 
     @property
-    def work(self) -> Lines:
+    def work(self) -> _Lines:
         """What takes lines."""
         ...
 

@@ -105,7 +105,7 @@ class PassThrough:
         self._pending = b""
         self._is_closed = False
         self._modes = Modes()
-        self._kept = Kept()
+        self._kept = _Kept()
 
     def stop(self) -> None:
         """End the program: its terminal goes."""
@@ -257,7 +257,7 @@ class Modes:
         return off + cursor + b"\x1b[0m\x1b>" + (b"" if is_at_line_start else b"\r\n")
 
 
-class Kept:
+class _Kept:
     """The beginning and the end of what a program wrote."""
 
     def __init__(self) -> None:

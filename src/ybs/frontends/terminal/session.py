@@ -8,7 +8,7 @@ from ybs.config.host import Host
 from ybs.config.schema import Config, Mode
 from ybs.core.envelope import Sink
 from ybs.core.ports import Confirm
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.own_commands import RunOwn
 from ybs.session.reply import Outcome, Reply
 from ybs.session.status import Status, View
@@ -17,7 +17,7 @@ from ybs.session.status import Status, View
 class TerminalInbox(Protocol):
     """What takes the lines, and says what waits: see `ybs.session.inbox.Inbox`."""
 
-    now: Line | None
+    now: InboxLine | None
 
     @property
     def is_busy(self) -> bool:
@@ -49,11 +49,11 @@ class TerminalInbox(Protocol):
         """The commands that run beside a turn."""
         ...
 
-    def submit(self, line: Line) -> None:
+    def submit(self, line: InboxLine) -> None:
         """Take a line now."""
         ...
 
-    def queue(self, line: Line) -> None:
+    def queue(self, line: InboxLine) -> None:
         """Take a line now, or when the running turn has ended."""
         ...
 
@@ -67,7 +67,7 @@ class TerminalInbox(Protocol):
         """Take the line that waits first out of the queue."""
         ...
 
-    def give_ahead(self, line: Line) -> None:
+    def give_ahead(self, line: InboxLine) -> None:
         """Put a line before all that wait."""
         ...
 

@@ -36,12 +36,12 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.wording import plural
-from ybs.frontends.terminal.drawing.folds import Kept
+from ybs.frontends.terminal.drawing.folds import KeptText
 from ybs.frontends.terminal.words import one_line, reading_words, reason_of, verb
 from ybs.tools.calls.describing import subject
 
 
-class SubAgent(Struct, eq=False):
+class SubAgentView(Struct, eq=False):
     """One turn of a sub-agent: what it was asked, what it does now, and what it has used so far.
 
     `told` is what it did, a line for each call, and what it said.
@@ -57,7 +57,7 @@ class SubAgent(Struct, eq=False):
     asked: set[str] = field(default_factory=set[str])
     asked_at: float = 0.0
     waited_seconds: float = 0.0
-    told: Kept = field(default_factory=Kept)
+    told: KeptText = field(default_factory=KeptText)
 
     @property
     def doing(self) -> str:
@@ -87,21 +87,21 @@ class SubAgents:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.working: dict[str, SubAgent] = {}
+        self.working: dict[str, SubAgentView] = {}
 
-    def add(self, name: str, event: Event) -> SubAgent | None:
+    def add(self, name: str, event: Event) -> SubAgentView | None:
         """Take an event of a sub-agent and return its record; None where it does not work.
 
         A turn begins with words or a request, and with its end the record is given away.
         """
         if name not in self.working and isinstance(event, UserSaid | RequestStarted):
-            self.working[name] = SubAgent(name, self._clock())
+            self.working[name] = SubAgentView(name, self._clock())
         agent = self.working.get(name)
         if agent is not None:
             self._note(agent, event)
         return agent
 
-    def _note(self, agent: SubAgent, event: Event) -> None:
+    def _note(self, agent: SubAgentView, event: Event) -> None:
         match event:
             case RequestStarted() | RequestRetried() | PromptRead():
                 agent.activity = _request_words(event)
@@ -135,7 +135,7 @@ class SubAgents:
             case _:
                 assert_never(event)
 
-    def _ask(self, agent: SubAgent, event: ConfirmationAsked | ConfirmationAnswered) -> None:
+    def _ask(self, agent: SubAgentView, event: ConfirmationAsked | ConfirmationAnswered) -> None:
         now = self._clock()
         if isinstance(event, ConfirmationAsked):
             agent.asked_at = agent.asked_at if agent.asked else now
@@ -158,7 +158,7 @@ def _request_words(event: RequestStarted | RequestRetried | PromptRead) -> str:
     return f"tries again: {one_line(reason_of(event.message))}"
 
 
-def _say(agent: SubAgent, event: UserSaid | AssistantSaid | Noticed) -> None:
+def _say(agent: SubAgentView, event: UserSaid | AssistantSaid | Noticed) -> None:
     match event:
         case UserSaid():
             agent.task = agent.task or one_line(event.content)
@@ -171,7 +171,7 @@ def _say(agent: SubAgent, event: UserSaid | AssistantSaid | Noticed) -> None:
                 agent.told.add(f"{said}\n")
 
 
-def _call(agent: SubAgent, event: ToolStarted | ToolFinished) -> None:
+def _call(agent: SubAgentView, event: ToolStarted | ToolFinished) -> None:
     if isinstance(event, ToolStarted):
         agent.calls[event.id] = f"{verb(event.name)} {subject(bytes(event.arguments))}".strip()
         return

@@ -32,7 +32,7 @@ from ybs.frontends.terminal.programs import chosen_line, run_subcommand
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
-from ybs.frontends.terminal.questions.asking import Asking
+from ybs.frontends.terminal.questions.asking import TerminalQuestions
 from ybs.frontends.terminal.questions.picker import Picking
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
@@ -77,7 +77,7 @@ class Terminal:
         self.canvas = Canvas(self._put, self._width, paint, signs, self._height)
         self.live = LiveArea(paint, signs, clock)
         self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
-        self.asking, self.picking = Asking(self, clock), Picking(self, clock)
+        self.asking, self.picking = TerminalQuestions(self, clock), Picking(self, clock)
         self.window = Prompt(
             self,
             put_in or create_input(),

@@ -10,7 +10,7 @@ from ybs.commands.plan import offer_plan
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
 from ybs.frontends.terminal.session import TerminalSession
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.reply import Outcome, Reply
 
 #: Lines that wait are shown up to this many.
@@ -86,7 +86,7 @@ class Work(Sender):
 
     def begin(self, prompt: str) -> None:
         """Take the words that ybs was started with: for the model, whatever they begin with."""
-        self._inbox.queue(Line(text=prompt, sender=self, is_for_model=True))
+        self._inbox.queue(InboxLine(text=prompt, sender=self, is_for_model=True))
 
     def submit(self, line: str) -> None:
         """Take a line now: a command at once if it can, words at the running turn's next step."""
@@ -94,7 +94,7 @@ class Work(Sender):
 
     def choose(self, line: str) -> None:
         """Take a line that was chosen from a menu. Nobody has typed it, so it is not given back."""
-        self._inbox.submit(Line(text=line, sender=self, is_choice=True))
+        self._inbox.submit(InboxLine(text=line, sender=self, is_choice=True))
 
     def queue(self, line: str) -> None:
         """Take a line now, or when the running turn has ended."""
@@ -120,15 +120,15 @@ class Work(Sender):
         """Stop everything before the session is closed."""
         await self._inbox.abandon()
 
-    def _line(self, text: str) -> Line:
+    def _line(self, text: str) -> InboxLine:
         """Return a line; what was pasted into it names no files."""
         text = as_meant(text)
         typed = self._front.shorten(text)
-        return Line(text=text, sender=self, typed=None if typed == text else typed)
+        return InboxLine(text=text, sender=self, typed=None if typed == text else typed)
 
     # What the inbox tells
 
-    def take(self, line: Line) -> None:
+    def take(self, line: InboxLine) -> None:
         """Draw a line that is taken now."""
         from ybs.commands.registry import activity_of
 
@@ -140,7 +140,7 @@ class Work(Sender):
         if activity and not line.is_for_model:
             self._front.live.wait(activity)
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Draw what came of a line."""
         self._front.end_line()
         if isinstance(result, YbsError):
@@ -188,6 +188,6 @@ class Work(Sender):
             self._front.redraw()
 
 
-def _is_quiet(line: Line) -> bool:
+def _is_quiet(line: InboxLine) -> bool:
     """Return whether a line is not drawn: Esc Esc asks for it, and what is chosen in the end is drawn."""
     return line.text.split()[:1] == ["/rewind"]

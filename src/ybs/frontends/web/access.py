@@ -59,7 +59,7 @@ class Login(Struct, frozen=True, kw_only=True):
     seen_at: float
 
 
-class Secrets(Struct, frozen=True):
+class _Secrets(Struct, frozen=True):
     """What a browser gets when it logs in."""
 
     login: Login
@@ -145,7 +145,7 @@ def _stretched(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _R,
     return scrypt(secret, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY)
 
 
-class Access:
+class WebLogins:
     """The links, and the logins, which outlive the process in a file of ybs's own. `now` is seconds since 1970."""
 
     def __init__(self, path: Path | None, now: Callable[[], float] = time.time) -> None:
@@ -180,7 +180,7 @@ class Access:
         until = self._links.pop(_hashed(key), 0.0)
         return self._now() < until
 
-    def begin(self, browser: str, address: str) -> Secrets:
+    def begin(self, browser: str, address: str) -> _Secrets:
         """Log a browser in."""
         cookie, token, now = token_urlsafe(32), token_urlsafe(32), self._now()
         login = Login(
@@ -196,7 +196,7 @@ class Access:
         for extra in self.logins[MOST_LOGINS:]:
             del self._logins[extra.cookie]
         self._save()
-        return Secrets(login, cookie, token)
+        return _Secrets(login, cookie, token)
 
     def of(self, cookie: str) -> Login | None:
         """Return the login that a cookie belongs to, which alone lets nobody in."""

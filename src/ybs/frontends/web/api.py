@@ -25,10 +25,10 @@ from ybs.core.ports import Answer
 from ybs.frontends.markdown import fenced
 from ybs.frontends.terminal.prompt.file_index import FileIndex
 from ybs.frontends.terminal.questions.confirm import NO_REASON
-from ybs.frontends.web.access import LOGIN_SECONDS, Access, Login, Password, TooManyTries
+from ybs.frontends.web.access import LOGIN_SECONDS, Login, Password, TooManyTries, WebLogins
 from ybs.frontends.web.drawing import PICTURES, Record, choices_of
-from ybs.frontends.web.following import Followed, Sent, Tab
-from ybs.frontends.web.gate import NOT_LOGGED_IN, Place, TooMuch, address_of
+from ybs.frontends.web.following import Followed, PageLine, Tab
+from ybs.frontends.web.gate import NOT_LOGGED_IN, PageAddress, TooMuchSent, address_of
 from ybs.frontends.web.pages import Pages, Role
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
@@ -110,7 +110,7 @@ class Enter(Struct, frozen=True):
     password: str = ""
 
 
-class Opening(Struct, frozen=True):
+class _Opening(Struct, frozen=True):
     """Which session to open: a new one in a folder, or a saved one by its name."""
 
     folder: str = ""
@@ -133,7 +133,7 @@ class File(Struct, frozen=True):
     text: str
 
 
-class Typed(Struct, frozen=True):
+class _Typed(Struct, frozen=True):
     """A line from a page, and what goes with it. `ref` names the answer; `queue`: it waits for the end of the turn."""
 
     text: str
@@ -145,7 +145,7 @@ class Typed(Struct, frozen=True):
     files: tuple[File, ...] = ()
 
 
-class Answered(Answer, frozen=True, kw_only=True):
+class _Answered(Answer, frozen=True, kw_only=True):
     """The answer to a question."""
 
     question: str
@@ -161,7 +161,9 @@ class Paired(Struct, frozen=True):
 class Api:
     """The functions behind the addresses."""
 
-    def __init__(self, pages: Pages, access: Access, password: Password, place: Place) -> None:
+    def __init__(
+        self, pages: Pages, access: WebLogins, password: Password, place: PageAddress
+    ) -> None:
         self._pages, self._access, self._password, self._place = pages, access, password, place
         self._checking = asyncio.Lock()
         self._completions = Completions()
@@ -295,7 +297,7 @@ class Api:
 
     async def open(self, request: Request) -> Response:
         """Open a session."""
-        given = await _body(request, Opening)
+        given = await _body(request, _Opening)
         followed = await self._pages.open(
             _login(request).id,
             folder=given.folder,
@@ -372,14 +374,14 @@ class Api:
 
     async def line(self, request: Request) -> Response:
         """Take a line: words, a command, or what was chosen from a menu."""
-        given = await _body(request, Typed)
+        given = await _body(request, _Typed)
         followed = self._found(request)
         images = tuple(_image(each) for each in given.pictures)
         if len(given.files) + len(images) > MOST_ATTACHED:
             raise YbsError(f"At most {MOST_ATTACHED} files and pictures go with a message.")
         attached = "".join(map(_attached, given.files))
         followed.sent_from(given.tab)
-        sent = Sent(
+        sent = PageLine(
             text=given.text + attached,
             sender=followed,
             typed=given.text if attached else None,
@@ -395,7 +397,7 @@ class Api:
 
     async def answer(self, request: Request) -> Response:
         """Answer a question; it says whether the question was still open."""
-        given = await _body(request, Answered)
+        given = await _body(request, _Answered)
         questions = self._found(request).session.questions
         asked = next((each for each in questions.open if each.id == given.question), None)
         if asked is None:
@@ -433,7 +435,7 @@ class Api:
 
     async def learned(self, request: Request) -> Response:
         """Show, accept or dismiss a task that recurs."""
-        return _json(await self._pages.learned((await _body(request, Typed)).text))
+        return _json(await self._pages.learned((await _body(request, _Typed)).text))
 
     async def pair(self, request: Request) -> Response:
         """Let somebody speak in a chat, or refuse them."""
@@ -447,7 +449,7 @@ class Api:
         return self._pages.find(request.path_params["id"], _login(request).id)
 
 
-def link_to(place: Place, access: Access) -> str:
+def link_to(place: PageAddress, access: WebLogins) -> str:
     """Return a link that logs one browser in. Its key stands behind a #, so that no server, log or referrer is told it."""
     return f"{place.origins[0]}/#key={quote(access.new_link())}"
 
@@ -503,7 +505,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         response = _json({"error": str(error)}, 429)
         response.headers["retry-after"] = str(max(1, round(error.seconds)))
         return response
-    if isinstance(error, TooMuch):
+    if isinstance(error, TooMuchSent):
         return _json({"error": str(error)}, 413)
     said: Record = {"error": printable(told(error) if isinstance(error, YbsError) else str(error))}
     if isinstance(error, YbsError):

@@ -23,14 +23,14 @@ from ybs.frontends.subcommands.sessions import Sessions
 from ybs.frontends.web.drawing import Record
 from ybs.security.unicode import printable
 from ybs.transcripts.saved import Saved
-from ybs.transcripts.store import Store
+from ybs.transcripts.store import SessionStore
 
 #: So many of the newest transcripts are read, of so many bytes in all.
 MOST_FILES, MOST_BYTES = 400, 400_000_000
 _LONGEST_LINE: Final = 20_000_000
 
 
-class Use(Struct, frozen=True):
+class _Use(Struct, frozen=True):
     """What a model used for a project on one day: tokens in, of these cached, tokens out, US dollars, answers; `unpriced` have no known price."""
 
     day: str
@@ -58,7 +58,7 @@ class Ledger:
     """What the saved sessions have used, by their transcripts; each is read again when it has changed."""
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[tuple[float, int], list[Use]]] = {}
+        self._read: dict[str, tuple[tuple[float, int], list[_Use]]] = {}
         self._reading: asyncio.Task[None] | None = None
 
     def cost_of(self, saved: Saved) -> float | None:
@@ -67,12 +67,12 @@ class Ledger:
         priced = [use.usd for use in uses if use.answers > use.unpriced]
         return sum(priced) if priced else None
 
-    def read_soon(self, store: Store) -> None:
+    def read_soon(self, store: SessionStore) -> None:
         """Begin to read what has changed, in a thread."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(asyncio.to_thread(self.read, store))
 
-    def read(self, store: Store) -> None:
+    def read(self, store: SessionStore) -> None:
         """Read what has changed. It blocks."""
         left = MOST_BYTES
         for name in store.names()[:MOST_FILES]:
@@ -86,14 +86,14 @@ class Ledger:
             except (OSError, YbsError):
                 continue
 
-    def uses(self) -> list[Use]:
+    def uses(self) -> list[_Use]:
         """Return all that was used, a row for each day, project and model."""
         return _summed(use for _, uses in tuple(self._read.values()) for use in uses)
 
 
-def _uses_in(path: Path) -> list[Use]:
+def _uses_in(path: Path) -> list[_Use]:
     decode = msgspec.json.Decoder(_Said).decode
-    uses, project = list[Use](), ""
+    uses, project = list[_Use](), ""
     file = private_file.open_to_read(path)
     if file is None:
         return []
@@ -112,9 +112,9 @@ def _uses_in(path: Path) -> list[Use]:
     return _summed(uses)
 
 
-def _use(said: _Said, project: str) -> Use:
+def _use(said: _Said, project: str) -> _Use:
     usage = said.usage
-    return Use(
+    return _Use(
         day=said.timestamp[:10],
         project=project,
         model=said.model,
@@ -127,12 +127,12 @@ def _use(said: _Said, project: str) -> Use:
     )
 
 
-def _summed(uses: Iterable[Use]) -> list[Use]:
+def _summed(uses: Iterable[_Use]) -> list[_Use]:
     """Return a row for each day, project and model, in this order."""
-    rows: dict[tuple[str, str, str], Use] = {}
+    rows: dict[tuple[str, str, str], _Use] = {}
     for use in uses:
         key = (use.day, use.project, use.model)
-        known = rows.get(key, Use(*key))
+        known = rows.get(key, _Use(*key))
         rows[key] = replace(use, **{n: getattr(known, n) + getattr(use, n) for n in _COUNTS})
     return [rows[key] for key in sorted(rows)]
 

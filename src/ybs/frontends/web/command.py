@@ -22,9 +22,9 @@ from ybs.frontends.headless.prompt import UsageError
 from ybs.frontends.headless.run import SIGNALS
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup
-from ybs.frontends.web.access import SHORTEST_PASSWORD, Access, Password
+from ybs.frontends.web.access import SHORTEST_PASSWORD, Password, WebLogins
 from ybs.frontends.web.api import Api, link_to
-from ybs.frontends.web.gate import BoundedProtocol, Gate, Place, is_loopback
+from ybs.frontends.web.gate import BoundedProtocol, PageAddress, WebGate, is_loopback
 from ybs.frontends.web.pages import GatewayChats, Pages
 from ybs.session.options import Options
 
@@ -86,7 +86,10 @@ async def shown(
     # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).addHandler(logging.NullHandler())
-    password, access = Password(host.config_folder / _PASSWORD), Access(host.state_folder / _LOGINS)
+    password, access = (
+        Password(host.config_folder / _PASSWORD),
+        WebLogins(host.state_folder / _LOGINS),
+    )
     tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
     with _bound(arguments.host, port) as bound:
         place = place_of(arguments, bound.getsockname()[1], password)
@@ -118,14 +121,14 @@ def set_password(password: Password) -> int:
     return 0
 
 
-def place_of(arguments: "Namespace", port: int, password: Password) -> Place:
+def place_of(arguments: "Namespace", port: int, password: Password) -> PageAddress:
     """Return where the page will be. Raises UsageError where that would not be safe."""
     host, proxy, has_tls = str(arguments.host), str(arguments.proxy), bool(arguments.cert)
     if has_tls != bool(arguments.key):
         raise UsageError("--cert and --key belong together.")
     if is_loopback(host) and not proxy:
         names = dict.fromkeys((host, "127.0.0.1", "localhost", "::1"))
-        return Place(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
+        return PageAddress(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
     if not password.is_set:
         raise UsageError(_UNSET)
     if not has_tls and not (proxy and is_loopback(host)):
@@ -135,11 +138,11 @@ def place_of(arguments: "Namespace", port: int, password: Password) -> Place:
         if address.scheme != "https" or not address.netloc or address.path.strip("/"):
             raise UsageError(_WRONG_PROXY)
         origins = (f"https://{address.netloc.lower()}",)
-        return Place(origins=origins, is_secure=True, has_proxy=True)
+        return PageAddress(origins=origins, is_secure=True, has_proxy=True)
     names = arguments.name or ([] if not host.strip("0.:") else [host])
     if not names:
         raise UsageError(_NO_NAME.format(host=host))
-    return Place(origins=_origins(names, port, is_secure=True), is_secure=True)
+    return PageAddress(origins=_origins(names, port, is_secure=True), is_secure=True)
 
 
 def _origins(names: Iterable[str], port: int, *, is_secure: bool) -> tuple[str, ...]:
@@ -148,7 +151,7 @@ def _origins(names: Iterable[str], port: int, *, is_secure: bool) -> tuple[str, 
     return tuple(f"{scheme}://{host}:{port}" for host in hosts)
 
 
-class Server(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """uvicorn's server, which leaves signals to the frontend."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -170,13 +173,13 @@ class Server(uvicorn.Server):
 async def serving(
     pages: Pages,
     password: Password,
-    access: Access,
-    place: Place,
+    access: WebLogins,
+    place: PageAddress,
     bound: socket,
     tls: tuple[str, str] | None = None,
 ) -> AsyncGenerator[None]:
     """Serve pages on a bound socket until the block ends; then their own sessions end. Raises YbsError."""
-    app: ASGIApp = Gate(Api(pages, access, password, place).app(), place, access)
+    app: ASGIApp = WebGate(Api(pages, access, password, place).app(), place, access)
     if tls is not None:
         _check_tls(*tls)
     config = uvicorn.Config(
@@ -192,7 +195,7 @@ async def serving(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    server = Server(config)
+    server = WebServer(config)
     markup.markdown("")  # imports what the first session would wait for
     running = asyncio.create_task(server.serve([bound]))
     try:

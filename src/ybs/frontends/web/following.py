@@ -24,7 +24,7 @@ from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, s
 from ybs.security.unicode import printable
 from ybs.session.feed import PIECES
 from ybs.session.hub import Shared
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.replay import Replay
 
@@ -76,14 +76,14 @@ class Tab:
         return data
 
 
-class Sent(Line, frozen=True, kw_only=True):
+class PageLine(InboxLine, frozen=True, kw_only=True):
     """A line from a page: from which tab, and by which name that knows it again."""
 
     tab: str = ""
     ref: str = ""
 
 
-class _Writing(markup.Growing):
+class _Writing(markup.GrowingMarkup):
     """What an agent is writing: its answer and its thinking."""
 
     thinking = ""
@@ -387,10 +387,10 @@ class Followed(Sender):
             if not tab or each.name == tab:
                 each.put(line)
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Draw what came of a line, in the tab that sent it."""
-        tab = line.tab if isinstance(line, Sent) else ""
-        ref = line.ref if isinstance(line, Sent) else ""
+        tab = line.tab if isinstance(line, PageLine) else ""
+        ref = line.ref if isinstance(line, PageLine) else ""
         if isinstance(result, YbsError):
             record = reply_of(Reply(text=told(result), is_error=True), line.text)
         elif isinstance(result, Reply):

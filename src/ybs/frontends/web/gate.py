@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ybs.core.errors import YbsError
-from ybs.frontends.web.access import Access
+from ybs.frontends.web.access import WebLogins
 
 #: The header that names the token of a login.
 TOKEN_HEADER: Final = "x-ybs-token"  # noqa: S105 - the name of a header
@@ -44,7 +44,7 @@ _SAID: Final = {
 }
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class PageAddress(Struct, frozen=True, kw_only=True):
     """Where the page is: its origins as browsers name them. `proxy`: a named proxy stands before it and says who asks."""
 
     origins: tuple[str, ...]
@@ -73,10 +73,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Gate:
+class WebGate:
     """ASGI middleware: the right host, the same origin, a login for all below `/api/`, and the security headers."""
 
-    def __init__(self, app: ASGIApp, place: Place, access: Access) -> None:
+    def __init__(self, app: ASGIApp, place: PageAddress, access: WebLogins) -> None:
         self._app, self._place, self._access = app, place, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,12 +120,12 @@ class Gate:
         return None
 
 
-class TooMuch(YbsError):
+class TooMuchSent(YbsError):
     """A client sends more, or more slowly, than is taken."""
 
 
 def _bounded(receive: Receive, most: int, seconds: float) -> Receive:
-    """Return what receives a body of so many bytes within so many seconds. Raises TooMuch."""
+    """Return what receives a body of so many bytes within so many seconds. Raises TooMuchSent."""
     taken, is_whole, until = 0, False, asyncio.get_running_loop().time() + seconds
 
     async def bounded() -> Message:
@@ -136,11 +136,11 @@ def _bounded(receive: Receive, most: int, seconds: float) -> Receive:
             async with asyncio.timeout_at(until):
                 message = await receive()
         except TimeoutError as error:
-            raise TooMuch("The rest of the request did not come.") from error
+            raise TooMuchSent("The rest of the request did not come.") from error
         taken += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if taken > most:
-            raise TooMuch(f"A request has at most {most:,} bytes.")
+            raise TooMuchSent(f"A request has at most {most:,} bytes.")
         return message
 
     return bounded
@@ -149,7 +149,7 @@ def _bounded(receive: Receive, most: int, seconds: float) -> Receive:
 class _Answering:
     """Sends an answer with the security headers; who does not read it is let go."""
 
-    def __init__(self, send: Send, place: Place) -> None:
+    def __init__(self, send: Send, place: PageAddress) -> None:
         self._send, self._place = send, place
 
     async def __call__(self, message: Message) -> None:

@@ -136,7 +136,7 @@ def _renderer() -> "MarkdownIt":
     return made
 
 
-class Growing:
+class GrowingMarkup:
     """Markdown that is being written: `html` is that of the blocks that nothing can change any more, `rest` the text behind them."""
 
     def __init__(self) -> None:

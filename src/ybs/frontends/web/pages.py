@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.commands.figures import age
-from ybs.commands.learn import Learning
+from ybs.commands.learn import RecurringTasks
 from ybs.core.errors import YbsError
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.subcommands.sessions import Sessions
@@ -184,7 +184,7 @@ class Pages:
     async def learned(self, line: str) -> Record:
         """List the tasks that recur, or do with one what a line says. Raises YbsError."""
         folder = self.saved.folder
-        learning = Learning(self.options.host, self.saved.store.folder, folder)
+        learning = RecurringTasks(self.options.host, self.saved.store.folder, folder)
         argument = line.removeprefix("/learn").strip()
         return reply_of(await asyncio.to_thread(learning.take, argument), line)
 

@@ -25,7 +25,7 @@ class Complaint(Exception):
         self.words, self.status, self.kind = words, status, kind
 
 
-class Reader:
+class AnswerReader:
     """Reads the JSON lines of one answer; what is not an object, such as a note for the screen, is passed over.
 
     After `is_over` nothing more is waited for. `session` is the one that the program keeps of the conversation; `trouble` is what it said
@@ -49,7 +49,7 @@ class Reader:
         raise NotImplementedError
 
 
-class ClaudeReader(Reader):
+class ClaudeReader(AnswerReader):
     """`claude --print --output-format stream-json`: the events of Anthropic's API in an envelope, and a result."""
 
     # https://code.claude.com/docs/en/headless
@@ -97,7 +97,7 @@ class ClaudeReader(Reader):
         draft.end()
 
 
-class CodexReader(Reader):
+class CodexReader(AnswerReader):
     """`codex exec --json`: whole messages as items of a turn."""
 
     # https://developers.openai.com/codex/noninteractive
@@ -126,7 +126,7 @@ class CodexReader(Reader):
                 pass
 
 
-class GeminiReader(Reader):
+class GeminiReader(AnswerReader):
     """`gemini --output-format stream-json`: pieces of messages, and a result."""
 
     # https://geminicli.com/docs/cli/headless/
@@ -153,7 +153,7 @@ class GeminiReader(Reader):
                 pass
 
 
-class PiReader(Reader):
+class PiReader(AnswerReader):
     """`pi --mode json`: what happens in its loop."""
 
     # https://github.com/earendil-works/pi-mono, packages/coding-agent/docs/json.md
@@ -201,7 +201,7 @@ def _pi_piece(piece: Frame, draft: Assembly) -> Iterator[Event]:
             pass
 
 
-class TextReader(Reader):
+class TextReader(AnswerReader):
     """A program that prints its answer and nothing else, and ends."""
 
     def read(self, line: bytes, draft: Assembly) -> Iterator[Event]:
@@ -215,7 +215,7 @@ class TextReader(Reader):
         draft.end()
 
 
-READERS: Final[Mapping[CliOutput, Callable[[], Reader]]] = {
+READERS: Final[Mapping[CliOutput, Callable[[], AnswerReader]]] = {
     "claude": ClaudeReader,
     "codex": CodexReader,
     "gemini": GeminiReader,

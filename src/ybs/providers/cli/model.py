@@ -24,7 +24,7 @@ from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers.catalog import facts_of, window_of
 from ybs.providers.cli import prompt
-from ybs.providers.cli.formats import READERS, Complaint, Reader
+from ybs.providers.cli.formats import READERS, AnswerReader, Complaint
 from ybs.providers.facts import stated
 from ybs.providers.http import failures
 from ybs.providers.http.failures import NotServed, Site, clean
@@ -46,7 +46,7 @@ class TooLong(Exception):
     """A line is longer than any answer."""
 
 
-class Program:
+class _Program:
     """One run of a program. `run` gives its lines; afterwards `stderr` and `exit_code` say how it went."""
 
     def __init__(self, argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
@@ -260,7 +260,7 @@ class CliModel(ProviderModel):
             system.flush()
             argv, takes_system = self._argv(system.name, session)
             environ = environ_away(self._environ, self._host.roots)
-            program = Program(argv, self._place(), environ)
+            program = _Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
                 async with aclosing(self._read(program, words, reader, draft)) as events:
@@ -276,9 +276,9 @@ class CliModel(ProviderModel):
 
     async def _read(
         self,
-        program: Program,
+        program: _Program,
         words: bytes,
-        reader: Reader,
+        reader: AnswerReader,
         draft: Assembly,
     ) -> AsyncGenerator[Event, None]:
         """Read the program's lines into the draft. Raises ModelError where no whole answer came of it."""
@@ -336,7 +336,7 @@ class CliModel(ProviderModel):
             )
         return ProviderDown(f"The program {self._program} cannot be started: {error}.")
 
-    def _failure(self, complaint: Complaint, program: Program) -> ModelError:
+    def _failure(self, complaint: Complaint, program: _Program) -> ModelError:
         """Say what went wrong in the program's own words, and what it wrote to its standard error."""
         said = clean(complaint.words or program.stderr)
         lower = f"{complaint.kind} {said}".lower()
@@ -356,7 +356,7 @@ class CliModel(ProviderModel):
             remedies=(Remedy("try_again"), _CHANGE_PROVIDER),
         )
 
-    def _error_of(self, error: Exception, seconds: float, program: Program) -> ModelError:
+    def _error_of(self, error: Exception, seconds: float, program: _Program) -> ModelError:
         match error:
             case Complaint():
                 return self._failure(error, program)

@@ -40,7 +40,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     active_share: float = 1.0
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class RunPlan(Struct, frozen=True, kw_only=True):
     """How a model is run: its window, the layers on graphics processors, threads, the memory that it takes, and why.
 
     `threads` write, `reading_threads` read prompts.
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class ModelCandidate(Struct, frozen=True, kw_only=True):
     """A model file that a hub has. `name` is the model's own, `quantisation` how its weights are kept."""
 
     name: str
@@ -73,7 +73,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 def plan(
     machine: Machine, shape: Shape, *, asked_window: int | None = None, threads: int | None = None
-) -> Plan | None:
+) -> RunPlan | None:
     """Return how the machine runs a model, or None where it does not fit into the memory that is free.
 
     As much of it as fits goes to graphics processors; a window below 8,192 tokens comes last.
@@ -91,7 +91,9 @@ def plan(
     return None
 
 
-def choose(machine: Machine, candidates: Sequence[Candidate]) -> tuple[Candidate, Plan] | None:
+def choose(
+    machine: Machine, candidates: Sequence[ModelCandidate]
+) -> tuple[ModelCandidate, RunPlan] | None:
     """Return the best model that the machine runs in good time, and how; `candidates` has the best first.
 
     Where all of it fits on graphics processors with a good window, its best quantisation is taken; else its smallest,
@@ -99,7 +101,7 @@ def choose(machine: Machine, candidates: Sequence[Candidate]) -> tuple[Candidate
     """
     if machine.free_bytes is None:
         machine = replace(machine, free_bytes=UNKNOWN_FREE_BYTES)
-    tight: tuple[Candidate, Plan] | None = None
+    tight: tuple[ModelCandidate, RunPlan] | None = None
     for _, group in groupby(candidates, key=lambda each: each.name):
         found = [(each, made) for each in group if (made := plan(machine, each.shape))]
         whole = (pair for pair in found if pair[1].gpu_layers and pair[1].window > CPU_WINDOW)
@@ -112,7 +114,7 @@ def choose(machine: Machine, candidates: Sequence[Candidate]) -> tuple[Candidate
     return tight
 
 
-def smaller(used: Plan, shape: Shape) -> Plan | None:
+def smaller(used: RunPlan, shape: Shape) -> RunPlan | None:
     """Return the next smaller way to run a model after `used` failed; None where there is none."""
     if used.gpu_layers:
         layers = used.gpu_layers // 2
@@ -136,13 +138,13 @@ def _windows(shape: Shape, asked: int | None) -> list[int]:
     return sorted({min(size, most) for size in (*WINDOWS, most)}, reverse=True)
 
 
-def _threads_of(used: Plan) -> tuple[int, int]:
+def _threads_of(used: RunPlan) -> tuple[int, int]:
     return used.threads, used.reading_threads
 
 
 def _fit(
     machine: Machine, shape: Shape, window: int, layers: int, asked: int | None
-) -> Plan | None:
+) -> RunPlan | None:
     """Return the plan with this window and these layers on graphics processors, if it fits."""
     memory, on_gpu = needs(shape, window, layers)
     gpus = _gpus_for(machine)
@@ -168,9 +170,9 @@ def _room(gpu: Gpu) -> int:
     return max(0, int(gpu.free_bytes * FREE_SHARE) - GPU_WORK_BYTES)
 
 
-def _made(shape: Shape, window: int, layers: int, threads: tuple[int, int], reason: str) -> Plan:
+def _made(shape: Shape, window: int, layers: int, threads: tuple[int, int], reason: str) -> RunPlan:
     memory, on_gpu = needs(shape, window, layers)
-    return Plan(
+    return RunPlan(
         window=window,
         gpu_layers=layers,
         threads=threads[0],
@@ -196,7 +198,7 @@ def _reason(machine: Machine, shape: Shape, window: int, layers: int) -> str:
     return f"window {window:,}, {how} on {names}: {gigabytes(on_gpu)} of {room} free there"
 
 
-def _is_fast(shape: Shape, made: Plan) -> bool:
+def _is_fast(shape: Shape, made: RunPlan) -> bool:
     """Return whether what the processor reads for each token is little enough for its threads."""
     part = 1 - made.gpu_layers / (shape.layers + 1)
     read = shape.file_bytes * shape.active_share * part

@@ -13,7 +13,7 @@ from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.http.client import host_of
 from ybs.providers.local import models
-from ybs.providers.local.choice import Candidate, Shape, choose, plan
+from ybs.providers.local.choice import ModelCandidate, Shape, choose, plan
 from ybs.providers.local.download import (
     Downloaded,
     Progress,
@@ -51,7 +51,7 @@ class Source(Struct, frozen=True, kw_only=True):
         return STARTER_NAME if self.file == models.STARTER_FILE else Path(self.file).stem
 
 
-def fitting(machine: Machine) -> Iterator[tuple[Candidate, str]]:
+def fitting(machine: Machine) -> Iterator[tuple[ModelCandidate, str]]:
     """Yield what the machine can run of the catalogue, each model once, the best choice first, with how it would run."""
     best = choose(machine, CANDIDATES)
     if best is not None:
@@ -106,7 +106,7 @@ async def install(source: Source, progress: Progress) -> Downloaded:
         return await download(source.url, source.path, progress, known_sha256=source.sha256)
 
 
-def _candidate(name: str, machine: Machine) -> tuple[Candidate, str]:
+def _candidate(name: str, machine: Machine) -> tuple[ModelCandidate, str]:
     if not name:
         best = choose(machine, CANDIDATES)
         if best is None:
@@ -152,7 +152,7 @@ _ROWS: Final = (
 )
 
 
-def _candidates() -> Iterator[Candidate]:
+def _candidates() -> Iterator[ModelCandidate]:
     for name, layers, token_bytes, share, sizes in _ROWS:
         size = name.rpartition("-")[2].upper()
         for quantisation, gigabytes in sizes.items():
@@ -170,7 +170,7 @@ def _candidates() -> Iterator[Candidate]:
                 repository = "unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF"
                 file = f"Qwen3-Coder-30B-A3B-Instruct-{quantisation.upper()}.gguf"
             is_starter = shape.file_bytes == STARTER_BYTES
-            yield Candidate(
+            yield ModelCandidate(
                 name=name,
                 quantisation=quantisation,
                 repository=repository,

@@ -21,8 +21,8 @@ from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
 from ybs.providers.local.process import held
 from ybs.providers.local.template import (
+    ChatTemplate,
     ModelHead,
-    Template,
     is_measured,
     makes_calls,
     read_head,
@@ -118,8 +118,8 @@ class LlamaCppModel:
             else replace(config.llm, temperature=0.0)
         )
         self._config = replace(config, llm=llm)
-        self._lease = server.Lease(host)
-        self._server: server.Running | None = None
+        self._lease = server.ServerLease(host)
+        self._server: server.RunningServer | None = None
         self._inner: RemoteModel | None = None
         self._streams = self._has_calls = True
         self._has_crashed = self._is_fresh = False
@@ -227,7 +227,9 @@ class LlamaCppModel:
                 start.cancel()
                 await asyncio.wait((start,))
 
-    async def _ensure(self, request: Request, told: _Told, crashed: server.Running | None) -> None:
+    async def _ensure(
+        self, request: Request, told: _Told, crashed: server.RunningServer | None
+    ) -> None:
         """Have a server that knows how the prompts of this request's kind begin.
 
         One run at a time: what others would say meanwhile would spoil a trial, or be kept with the beginning.
@@ -243,14 +245,14 @@ class LlamaCppModel:
             if is_fresh and self._server is not None and self._inner is not None:
                 await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
 
-    async def _ensure_template(self, told: _Told, crashed: server.Running | None) -> None:
+    async def _ensure_template(self, told: _Told, crashed: server.RunningServer | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""
         notes = await asyncio.to_thread(notes_of, self._host, self._path)
         if not await self._serve_known(notes, told, crashed):
             await self._try_templates(notes, told, crashed)
 
     async def _serve_known(
-        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+        self, notes: ModelNotes, told: _Told, crashed: server.RunningServer | None
     ) -> bool:
         """Have a server with the template that the model is known to answer; return whether there is one."""
         found = list(templates_of(self._path, notes.head))
@@ -259,11 +261,11 @@ class LlamaCppModel:
             return False
         chosen = [each for each in found if each.name == known]
         self._has_calls = notes.template != NO_CALLS
-        await self._serve(notes, chosen[0] if chosen else Template("own"), told, crashed)
+        await self._serve(notes, chosen[0] if chosen else ChatTemplate("own"), told, crashed)
         return True
 
     async def _try_templates(
-        self, notes: ModelNotes, told: _Told, crashed: server.Running | None
+        self, notes: ModelNotes, told: _Told, crashed: server.RunningServer | None
     ) -> None:
         """Have a server with the first template that the model answers with a real call, and keep which one that is."""
         self._has_calls = True
@@ -275,7 +277,7 @@ class LlamaCppModel:
             if await self._makes_calls():
                 break
         else:
-            template, self._has_calls = Template(NO_CALLS), False
+            template, self._has_calls = ChatTemplate(NO_CALLS), False
             await self._serve(notes, template, told, crashed)
         await asyncio.to_thread(
             keep, self._host, self._path, replace(notes, template=template.name)
@@ -284,9 +286,9 @@ class LlamaCppModel:
     async def _serve(
         self,
         notes: ModelNotes,
-        template: Template,
+        template: ChatTemplate,
         told: _Told,
-        crashed: server.Running | None,
+        crashed: server.RunningServer | None,
     ) -> None:
         wanted = server.Wanted(
             model=str(self._path),

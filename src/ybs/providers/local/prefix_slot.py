@@ -23,7 +23,7 @@ from ybs.config.host import Host
 from ybs.core.errors import YbsError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.local.server import Running, SocketConnection, slots_folder
+from ybs.providers.local.server import RunningServer, SocketConnection, slots_folder
 from ybs.providers.remote import RemoteModel
 
 #: A longer beginning has the folder and its documents in it, which no other session has.
@@ -39,7 +39,7 @@ _READ_SECONDS: Final = 600.0
 
 async def prepare(
     host: Host,
-    running: Running,
+    running: RunningServer,
     model: RemoteModel,
     request: Request,
     tell: Callable[[str], None],
@@ -66,7 +66,7 @@ async def prepare(
         _forget_oldest(folder)
 
 
-async def _beginning(running: Running, model: RemoteModel, request: Request) -> str:
+async def _beginning(running: RunningServer, model: RemoteModel, request: Request) -> str:
     """Return the prompt up to the person's first words; nothing where the template does not keep them apart."""
     body = model.body(replace(request, messages=(UserMessage.of(_MARK),)))
     prompt: str = (await _post(running, "/apply-template", body))["prompt"]
@@ -74,7 +74,7 @@ async def _beginning(running: Running, model: RemoteModel, request: Request) -> 
     return text if mark else ""
 
 
-def _name_of(running: Running, text: str) -> str:
+def _name_of(running: RunningServer, text: str) -> str:
     """Return a file's name that stands for the model file, the window and the text."""
     facts = Path(running.model).stat()
     known = (running.model, facts.st_size, facts.st_mtime_ns, running.window, text)
@@ -92,7 +92,7 @@ class _Failed(OSError):
 
 
 async def _post(
-    running: Running, path: str, body: Any, *, seconds: float = _QUICK_SECONDS
+    running: RunningServer, path: str, body: Any, *, seconds: float = _QUICK_SECONDS
 ) -> dict[str, Any]:
     """Ask the server; when this is cancelled the connection is cut, which ends the server's work. Raises OSError, HTTPException."""
     connection = SocketConnection(running.socket, timeout=seconds)

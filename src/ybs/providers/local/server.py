@@ -26,7 +26,7 @@ from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
 from ybs.providers.http.plain_http import connect_unix
 from ybs.providers.local import hardware, process
-from ybs.providers.local.choice import Plan, Shape, needs, plan, smaller
+from ybs.providers.local.choice import RunPlan, Shape, needs, plan, smaller
 from ybs.providers.local.process import held, open_private
 from ybs.providers.local.program import find_program, this_machine
 from ybs.security.launcher import environ_away, python
@@ -81,7 +81,7 @@ class ServerArguments(Struct, frozen=True, kw_only=True):
     idle_seconds: float = 900.0
 
 
-class Running(Struct, frozen=True, kw_only=True):
+class RunningServer(Struct, frozen=True, kw_only=True):
     """A server that was started: the content of the state file. `asked_window` is what its first user wanted."""
 
     pid: int
@@ -92,14 +92,14 @@ class Running(Struct, frozen=True, kw_only=True):
     window: int
     template: str = ""
     asked_window: int | None = None
-    plan: Plan | None = None
+    plan: RunPlan | None = None
 
     def serves(self, model: Path) -> bool:
         """Return whether it runs this model file, resolving symbolic links."""
         return Path(self.model).resolve() == model.resolve()
 
 
-class Lease:
+class ServerLease:
     """Says that this run uses the server. The system takes it back when the process ends, however that happens."""
 
     def __init__(self, host: Host) -> None:
@@ -154,24 +154,29 @@ def slots_folder(host: Host) -> Path:
     return host.cache_folder / "slots"
 
 
-def running(host: Host) -> Running | None:
+def running(host: Host) -> RunningServer | None:
     """Return the server that the state file names, if that process is alive."""
     try:
-        found = msgspec.json.decode(state_file(host).read_bytes(), type=Running)
+        found = msgspec.json.decode(state_file(host).read_bytes(), type=RunningServer)
     except (OSError, msgspec.DecodeError):
         return None
     is_alive = found.started and found.started == process.start_time(found.pid)
     return found if is_alive else None
 
 
-async def find_running(host: Host) -> Running | None:
+async def find_running(host: Host) -> RunningServer | None:
     """Return the same as `running`, without holding up what else goes on."""
     return await process.unblocked(running, host)
 
 
 async def ensure(
-    host: Host, wanted: Wanted, lease: Lease, *, told: Told, crashed: Running | None = None
-) -> Running:
+    host: Host,
+    wanted: Wanted,
+    lease: ServerLease,
+    *,
+    told: Told,
+    crashed: RunningServer | None = None,
+) -> RunningServer:
     """Return a healthy server for this model, started if none runs, and hold the lease of it.
 
     `crashed` is the server that ended in the middle of an answer: the next one takes less memory.
@@ -220,7 +225,7 @@ class SocketConnection(HTTPConnection):
         self.sock = connect_unix(self._path, float(self.timeout or 0))
 
 
-def is_healthy(server: Running) -> bool:
+def is_healthy(server: RunningServer) -> bool:
     """Ask the server whether it is ready."""
     connection = SocketConnection(server.socket, timeout=5)
     try:
@@ -237,7 +242,7 @@ def command() -> list[str]:
     return python("-m", "ybs.providers.local.serve")
 
 
-async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
+async def _can_be_used(found: RunningServer, wanted: Wanted, lease: ServerLease) -> bool:
     """Return whether the server that runs will do. Raises ProviderDown where it may not be ended either."""
     if not await asyncio.to_thread(is_healthy, found):
         return False
@@ -256,7 +261,9 @@ async def _can_be_used(found: Running, wanted: Wanted, lease: Lease) -> bool:
     return False
 
 
-async def _start_fitting(host: Host, wanted: Wanted, crashed: Plan | None, told: Told) -> Running:
+async def _start_fitting(
+    host: Host, wanted: Wanted, crashed: RunPlan | None, told: Told
+) -> RunningServer:
     """Start the server with what fits this machine; with less where that fails for want of memory."""
     machine = await asyncio.to_thread(this_machine, host, wanted.program)
     shape = wanted.shape
@@ -283,7 +290,7 @@ class _OutOfMemory(ProviderDown):
     """The server's process ended for want of memory."""
 
 
-def _on_cpu(machine: hardware.Machine, wanted: Wanted) -> Plan | None:
+def _on_cpu(machine: hardware.Machine, wanted: Wanted) -> RunPlan | None:
     """Return the plan without graphics processors: halving layers takes long to get there, and a card that is taken has room for none."""
     made = plan(
         replace(machine, gpus=()),
@@ -296,7 +303,9 @@ def _on_cpu(machine: hardware.Machine, wanted: Wanted) -> Plan | None:
     return replace(made, reason=f"a window of {made.window:,} tokens on the CPU alone")
 
 
-def _less(used: Plan, shape: Shape, why: str, told: Told, last: Plan | None = None) -> Plan | None:
+def _less(
+    used: RunPlan, shape: Shape, why: str, told: Told, last: RunPlan | None = None
+) -> RunPlan | None:
     less = last or smaller(used, shape)
     if less is not None:
         told(f"The local model's server {why}, so it is started again with {less.reason}.")
@@ -312,7 +321,9 @@ def _too_large(machine: hardware.Machine, shape: Shape) -> ProviderDown:
     )
 
 
-async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Told) -> Running:
+async def _start(
+    host: Host, wanted: Wanted, made: RunPlan, program: str, told: Told
+) -> RunningServer:
     job = ServerArguments(
         model=wanted.model,
         template=wanted.template,
@@ -332,7 +343,7 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
     environ = environ_away(host.environ, host.roots)
     pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), environ)
     try:
-        server = Running(
+        server = RunningServer(
             pid=pid,
             started=await process.unblocked(process.start_time, pid),
             socket=str(socket_file(host)),
@@ -352,7 +363,7 @@ async def _start(host: Host, wanted: Wanted, made: Plan, program: str, told: Tol
     return server
 
 
-async def _until_healthy(host: Host, server: Running, told: Told) -> None:
+async def _until_healthy(host: Host, server: RunningServer, told: Told) -> None:
     begun = monotonic()
     while monotonic() - begun < START_SECONDS:
         if (code := process.exit_code(server.pid)) is not None:

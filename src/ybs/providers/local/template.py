@@ -166,7 +166,7 @@ _TRIAL: Final = Request(
 )
 
 
-class Template(Struct, frozen=True):
+class ChatTemplate(Struct, frozen=True):
     """A template. `text` is empty for the model's own."""
 
     name: str
@@ -215,20 +215,20 @@ _FAMILIES: Final = {
 _STARTER: Final = "qwen2.5-coder"
 
 
-def templates_of(model: Path, head: ModelHead) -> Iterator[Template]:
+def templates_of(model: Path, head: ModelHead) -> Iterator[ChatTemplate]:
     """Yield the templates that may suit a model, the most likely first.
 
     They are texts and not names of files, so that a server of an older ybs is not taken for a fitting one. A model of no known
     family is tried with its own, of which llama.cpp makes what it can.
     """
     if is_measured(model):
-        yield Template("qwen2.5-coder", _text("template.jinja"))
+        yield ChatTemplate("qwen2.5-coder", _text("template.jinja"))
     family = next((name for name, turns in _FAMILIES.items() if turns.sign in head.template), "")
     if "tools" in head.template or not family:
-        yield Template("own")
+        yield ChatTemplate("own")
     if family:
         text = _head_of(_FAMILIES[family]) + _text("calls.jinja")
-        yield Template(f"calls in {family}", text)
+        yield ChatTemplate(f"calls in {family}", text)
 
 
 def is_measured(model: Path) -> bool:

@@ -47,7 +47,7 @@ class RequestOptions(Struct, frozen=True, kw_only=True):
     quirks: Quirks = Quirks()
 
 
-class Listing(Struct, frozen=True):
+class ModelListing(Struct, frozen=True):
     """Where a server lists its models: the path, the field that holds the list, and that of a model's name."""
 
     path: str = "/models"
@@ -65,7 +65,7 @@ class Adapter(Protocol):
     #: The field of the body that holds the conversation, one item after the other.
     messages_field: str
     #: Where a server of this format lists its models.
-    listing: Listing
+    listing: ModelListing
     #: What a server of this format wants of which nothing else is known.
     quirks: Quirks
 

@@ -26,7 +26,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     with_extra,
@@ -55,7 +55,7 @@ class AnthropicAdapter:
     name = "anthropic"
     framing: Framing = "sse"
     messages_field = "messages"
-    listing = Listing("/v1/models?limit=1000")
+    listing = ModelListing("/v1/models?limit=1000")
     quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     with_extra,
@@ -55,7 +55,7 @@ class GoogleAdapter:
     name = "google"
     framing: Framing = "sse"
     messages_field = "contents"
-    listing = Listing("/models?pageSize=1000", "models", "name")
+    listing = ModelListing("/models?pageSize=1000", "models", "name")
     quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     function_tool,
@@ -47,7 +47,7 @@ class OllamaAdapter(Adapter):
     name = "ollama"
     framing: Framing = "ndjson"
     messages_field = "messages"
-    listing = Listing("/api/tags", "models", "name")
+    listing = ModelListing("/api/tags", "models", "name")
     quirks = Quirks(
         reasoning_fields=("thinking",),
         reasoning_sent_as="thinking",

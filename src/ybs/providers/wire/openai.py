@@ -25,7 +25,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     function_tool,
@@ -49,7 +49,7 @@ class OpenAIAdapter(Adapter):
     name = "openai"
     framing: Framing = "sse"
     messages_field = "messages"
-    listing = Listing()
+    listing = ModelListing()
     quirks = Quirks()
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from ybs.providers.wire.adapter import (
     EncodedHistory,
     Frame,
     Framing,
-    Listing,
+    ModelListing,
     RequestOptions,
     Said,
     named_schema,
@@ -59,7 +59,7 @@ class ResponsesAdapter(Adapter):
     name = "openai-responses"
     framing: Framing = "sse"
     messages_field = "input"
-    listing = Listing()
+    listing = ModelListing()
     quirks = Quirks(answer_schema="with_tools")
 
     def __init__(self) -> None:

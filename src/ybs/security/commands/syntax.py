@@ -55,7 +55,7 @@ def parse(text: str, *, is_flat: bool = False) -> Script:
         return Script([], is_clear=False, doubts={"it is too long to be judged": None})
     from tree_sitter import Parser  # loaded with the first shell command; no request needs it
 
-    reader = Reader(text)
+    reader = SyntaxReader(text)
     tree = Parser(_language()).parse(reader.source)
     reader.statement(tree.root_node)
     if tree.root_node.has_error:
@@ -92,7 +92,7 @@ def _language() -> "Language":
     return Language(tree_sitter_bash.language())
 
 
-class Reader:
+class SyntaxReader:
     """Walks the tree once and collects commands and doubts."""
 
     def __init__(self, text: str) -> None:

@@ -7,7 +7,7 @@ their literals are looked for; a dozen others, such as `pass` and `://`, are loo
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ybs.security.firewall.rule import EDGE, Rule
+from ybs.security.firewall.rule import EDGE, SecretRule
 
 #: Where a literal stands, and the number of the rule that it belongs to.
 Hit = tuple[int, int]
@@ -32,7 +32,7 @@ _SIGNS = b"~$|%:=/._-"
 class Anchors:
     """The literals of rules, sorted by how they are looked for."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[SecretRule]) -> None:
         #: By their first bytes, those that begin a core and consist of its characters.
         self._heads: dict[bytes, list[tuple[bytes, int]]] = {}
         #: By a sign in them, those that stand in a core or before it.
@@ -134,7 +134,7 @@ def cores_in(data: bytes) -> list[tuple[int, int]]:
     return cores
 
 
-def _begins_core(rule: Rule, anchor: bytes) -> bool:
+def _begins_core(rule: SecretRule, anchor: bytes) -> bool:
     """Return whether what the rule matches is all one core, so that the literal can only stand at its beginning."""
     body = rule.pattern.removeprefix(EDGE)
     is_edged = len(body) < len(rule.pattern)
@@ -146,7 +146,7 @@ def _sign_of(anchor: bytes) -> bytes:
 
 
 def _stems(
-    anchors: Sequence[tuple[bytes, int]], rules: Sequence[Rule]
+    anchors: Sequence[tuple[bytes, int]], rules: Sequence[SecretRule]
 ) -> Iterator[tuple[bytes, bytes, list[tuple[int, bytes, int]]]]:
     """Yield what to look for: the shortest literals, what must stand near, and the literals that they are in."""
     stems: dict[bytes, list[tuple[int, bytes, int]]] = {}

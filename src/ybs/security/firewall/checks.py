@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import log2
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.rule import Level, Rule
+from ybs.security.firewall.rule import Level, SecretRule
 
 #: What people write where a secret would stand, anywhere in a value (lower case).
 _STANDS_IN = lazy(
@@ -134,7 +134,7 @@ _DATE = lazy(
 )
 
 
-def go_on_at(rule: Rule, data: bytes, match: re.Match[bytes], level: Level) -> int | None:
+def go_on_at(rule: SecretRule, data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     """Judge a match of the rule in `data`. Return None for a secret, else where the rule may be tried again."""
     value = match[match.re.groups]
     if rule.check == "assigned":

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.views import SEPARATOR, View, pieces, substituted
+from ybs.security.firewall.views import SEPARATOR, TextView, pieces, substituted
 
 #: The kinds that are undone.
 ESCAPED, HIDDEN, LINES = "escapes", "hidden characters", "lines"
@@ -86,7 +86,7 @@ _SPACED_HEX = lazy(
 _NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
 
 
-def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[View]:
+def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
     """Yield what the data says with each kind of encoding undone. `last` is the kind that was undone before."""
     if last != LINES:
         yield from _substituted(data, last)
@@ -99,7 +99,7 @@ def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator
         yield pieces(WIDE, wide(data))
 
 
-def _substituted(data: bytes, last: str) -> Iterator[View]:
+def _substituted(data: bytes, last: str) -> Iterator[TextView]:
     found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
     if found:
         yield substituted(ESCAPED, data, _ordered(found), _unescaped)

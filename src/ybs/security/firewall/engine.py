@@ -7,7 +7,7 @@ from functools import cache
 from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
-from ybs.security.firewall.rule import EDGE, NEAR, Level, Rule
+from ybs.security.firewall.rule import EDGE, NEAR, Level, SecretRule
 from ybs.security.firewall.rules import ASSIGNED, RULES
 
 #: A place in bytes and what stands there: start, end, kind.
@@ -34,10 +34,10 @@ _MOST_NAME = 240
 LEAST_SECRET = 8
 
 
-class Engine:
+class RuleEngine:
     """The rules of one sensitivity, ready to be matched. Patterns are compiled when they are first needed."""
 
-    def __init__(self, level: Level = "normal", *, rules: Sequence[Rule] = RULES) -> None:
+    def __init__(self, level: Level = "normal", *, rules: Sequence[SecretRule] = RULES) -> None:
         self._level: Level = level
         self._rules = [rule for rule in rules if _LEVELS[rule.level] <= _LEVELS[level]]
         self._is_edged = [r.pattern.startswith(EDGE) and not r.reach for r in self._rules]
@@ -108,9 +108,9 @@ class Engine:
 
 
 @cache
-def engine_of(level: Level) -> Engine:
+def engine_of(level: Level) -> RuleEngine:
     """Return the engine of the built-in rules. It keeps nothing of what it has searched, so all sessions share it."""
-    return Engine(level)
+    return RuleEngine(level)
 
 
 def _is_within(data: bytes, place: int) -> bool:

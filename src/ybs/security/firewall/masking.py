@@ -8,23 +8,23 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.config.schema import Firewall as FirewallSettings
+from ybs.config.schema import FirewallSettings
 from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LINES, views
-from ybs.security.firewall.engine import LEAST_SECRET, Engine, Span, engine_of, merged
+from ybs.security.firewall.engine import LEAST_SECRET, RuleEngine, Span, engine_of, merged
 from ybs.security.firewall.leaves import Leaves, joined
-from ybs.security.firewall.report import Report
+from ybs.security.firewall.report import SecretsReport
 from ybs.security.firewall.rules import ASSIGNED, KINDS
 from ybs.security.firewall.vault import Vault
-from ybs.security.firewall.views import SEPARATOR, View
+from ybs.security.firewall.views import SEPARATOR, TextView
 
 #: So many characters are remembered, and no text that is longer than a quarter of it.
 MOST_CHARACTERS = 1_000_000
 
 
-class Finding(Struct, frozen=True):
+class SecretFinding(Struct, frozen=True):
     """A secret in a text: its kind, and its first and last character (`end` is the one after it)."""
 
     kind: str
@@ -32,22 +32,22 @@ class Finding(Struct, frozen=True):
     end: int
 
 
-class Memory:
+class FindingCache:
     """Texts and their findings, the oldest forgotten first. The key is the text itself: no two can be mistaken."""
 
     def __init__(self, most: int = MOST_CHARACTERS) -> None:
         self._most = most
         self._size = 0
-        self._findings: dict[str, Sequence[Finding]] = {}
+        self._findings: dict[str, Sequence[SecretFinding]] = {}
 
     def __len__(self) -> int:
         return len(self._findings)
 
-    def get(self, text: str) -> Sequence[Finding] | None:
+    def get(self, text: str) -> Sequence[SecretFinding] | None:
         """Return what was found in the text; None where it is unknown."""
         return self._findings.get(text)
 
-    def add(self, text: str, findings: Sequence[Finding] = ()) -> None:
+    def add(self, text: str, findings: Sequence[SecretFinding] = ()) -> None:
         """Remember what was found."""
         if text in self._findings or len(text) * 4 > self._most:
             return
@@ -78,7 +78,7 @@ _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 class _Search:
     """One search of a text and of what it says underneath; `room` is how many bytes may be decoded for it in all."""
 
-    def __init__(self, engine: Engine, vault: Vault, room: int) -> None:
+    def __init__(self, engine: RuleEngine, vault: Vault, room: int) -> None:
         self._engine, self._room = engine, room
         self._known, self._parts = list(vault.known()), vault.parts()
 
@@ -103,7 +103,7 @@ class _Search:
                     found.append(span)
         return found
 
-    def _end_of(self, view: View, data: bytes, start: int, end: int) -> int:
+    def _end_of(self, view: TextView, data: bytes, start: int, end: int) -> int:
         """Return where a token of joined lines ends: with the first line with which it is one."""
         for place in view.joints(start, end):
             found = self._engine.spans(data[start:place], only_tokens=True)
@@ -122,17 +122,17 @@ class Firewall:
     ) -> None:
         settings = settings or FirewallSettings()
         self.vault = Vault(own)
-        self.report = Report()
+        self.report = SecretsReport()
         self.engine = engine_of(settings.sensitivity)
         self._allowed = AllowList(settings.allow)
-        self._memory = Memory()
+        self._memory = FindingCache()
         #: What was known of secrets when the memory was begun.
         self._learned = self.vault.learned
 
     @contextmanager
     def unreported(self) -> Generator[None]:
         """Mask what no model is to see: the report is of what one was to see."""
-        kept, self.report = self.report, Report()
+        kept, self.report = self.report, SecretsReport()
         try:
             yield
         finally:
@@ -146,7 +146,7 @@ class Firewall:
             self.vault.forget_parts(value)
             self._memory.clear()
 
-    def find(self, text: str) -> Sequence[Finding]:
+    def find(self, text: str) -> Sequence[SecretFinding]:
         """Return the secrets in the text, in order; none overlaps another. A text is searched once."""
         if len(text) < LEAST_SECRET:
             return ()
@@ -171,19 +171,19 @@ class Firewall:
             memory.add(text)
         return True
 
-    def _known(self) -> Memory:
+    def _known(self) -> FindingCache:
         """Return the memory. What is newly known to be a secret may stand in a text that was found clean."""
         if self._learned != self.vault.learned:
             self._learned = self.vault.learned
             self._memory.clear()
         return self._memory
 
-    def search(self, text: str) -> Sequence[Finding]:
+    def search(self, text: str) -> Sequence[SecretFinding]:
         """Search a text that does not come again, and do not remember it."""
         data = text.encode("utf-8", "surrogatepass")
         spans = self.spans(data)
         return tuple(
-            Finding(kind, start, end)
+            SecretFinding(kind, start, end)
             for kind, start, end in _in_characters(text, data, spans)
             if not self._allowed.holds(text[start:end])
         )
@@ -202,7 +202,7 @@ class Firewall:
             text = self._replaced(text, findings, place)
         return text
 
-    def _replaced(self, text: str, findings: Iterable[Finding], place: str) -> str:
+    def _replaced(self, text: str, findings: Iterable[SecretFinding], place: str) -> str:
         """Put placeholders in place of the findings, which stand in order."""
         pieces: list[str] = []
         end = 0
@@ -276,7 +276,7 @@ class Firewall:
         text = member_text(name, masked)
         shift = len(text) - len(masked) - 1
         inner = [
-            Finding(one.kind, one.start - shift, one.end - shift)
+            SecretFinding(one.kind, one.start - shift, one.end - shift)
             for one in self.find(text)
             if one.start >= shift
             and one.end <= shift + len(masked)
@@ -291,7 +291,7 @@ def member_text(name: str, value: str) -> str:
     return f'"{name}": "{within}"'
 
 
-def _parts_of(finding: Finding, sizes: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+def _parts_of(finding: SecretFinding, sizes: Iterable[int]) -> Iterator[tuple[int, int, int]]:
     """Yield which of the texts of these sizes, joined by line ends, a finding has a part in, and where in each."""
     begins = 0
     for index, size in enumerate(sizes):
@@ -315,7 +315,7 @@ def _meets(spans: Iterable[Span], span: Span) -> bool:
     )
 
 
-def _is_known(memory: Memory, text: str) -> bool:
+def _is_known(memory: FindingCache, text: str) -> bool:
     findings = memory.get(text)
     return findings is not None and not findings
 

@@ -14,7 +14,7 @@ class Masked(Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Report:
+class SecretsReport:
     """The list behind `/secrets`."""
 
     def __init__(self) -> None:

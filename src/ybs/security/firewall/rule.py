@@ -15,7 +15,7 @@ Level: TypeAlias = Literal["low", "normal", "high"]
 Check: TypeAlias = Literal["", "sure", "random", "login", "basic", "assigned", "key", "key-end"]
 
 
-class Rule(Struct, frozen=True):
+class SecretRule(Struct, frozen=True):
     """One kind of secret.
 
     `anchors` are lower-case literals. `pattern` is matched at the anchor, or before it by as many bytes of the
@@ -55,14 +55,14 @@ ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def token(
     kind: str, anchors: str, pattern: bytes, entropy: float = 3.0, least: int = _LEAST
-) -> Rule:
+) -> SecretRule:
     """Make a rule for a token that stands by itself; `anchors` are joined by spaces."""
-    return Rule(kind, tuple(anchors.encode().split()), EDGE + pattern, entropy, least=least)
+    return SecretRule(kind, tuple(anchors.encode().split()), EDGE + pattern, entropy, least=least)
 
 
-def loose(kind: str, anchors: str, pattern: bytes, entropy: float = 3.0) -> Rule:
+def loose(kind: str, anchors: str, pattern: bytes, entropy: float = 3.0) -> SecretRule:
     """Make a rule for a prefix so odd that it may stand within a word."""
-    return Rule(kind, tuple(anchors.encode().split()), pattern, entropy, least=_LEAST)
+    return SecretRule(kind, tuple(anchors.encode().split()), pattern, entropy, least=_LEAST)
 
 
 #: Words of secrecy in the names of what values are given to.

@@ -1,6 +1,6 @@
 """All rules: keys of every issuer, private keys, and what is said to be a secret by the words around it."""
 
-from ybs.security.firewall.rule import ALNUM, EDGE, END, UUID, WORDS, Rule, loose, token
+from ybs.security.firewall.rule import ALNUM, EDGE, END, UUID, WORDS, SecretRule, loose, token
 
 MODELS = (
     token("anthropic-key", "sk-ant-", rb"sk-ant-[a-z0-9]{3,12}-[\w-]{80,120}"),
@@ -10,7 +10,7 @@ MODELS = (
         rb"sk-(?:(?:proj|svcacct|admin|None)-[\w-]{40,220}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20})",
         3.5,
     ),
-    Rule(
+    SecretRule(
         "api-key",
         (b"sk-",),
         EDGE + rb"sk-(?:or-v1-|lf-|live-|test-)?[A-Za-z0-9]{32,128}" + END,
@@ -45,7 +45,7 @@ PEOPLE = (
         rb"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{40,80})",
     ),
     loose("discord-webhook", "/api/webhooks/", rb"/api/webhooks/(\d{17,20}/[\w-]{60,80})"),
-    Rule(
+    SecretRule(
         "discord-token",
         (b".g", b".x", b".y"),
         rb"[MNO][\w-]{23,25}\.[GXY][\w-]{5}\.[\w-]{27,40}" + END,
@@ -59,7 +59,7 @@ PEOPLE = (
         ".webhook.office.com/",
         rb"\.webhook\.office\.com/(webhookb2/[\w@-]{73,80}/IncomingWebhook/\w{32}/[\w-]{36})",
     ),
-    Rule(
+    SecretRule(
         "telegram-token",
         (b":a",),
         rb"\d{5,16}:A[\w-]{34}" + END,
@@ -72,7 +72,7 @@ PEOPLE = (
     token("sendgrid-key", "sg.", rb"SG\.[\w=.-]{59,71}[\w=-]"),
     token("sendinblue-key", "xkeysib-", rb"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
     token("mailgun-key", "key- pubkey-", rb"(?:pub)?key-[a-f0-9]{32}" + END),
-    Rule(
+    SecretRule(
         "mailchimp-key",
         (b"-us",),
         rb"[a-f0-9]{32}-us\d{1,2}" + END,
@@ -81,7 +81,7 @@ PEOPLE = (
         reach=32,
     ),
     token("facebook-token", "eaa", rb"EAA[MC][A-Za-z0-9]{100,400}", 3.5),
-    Rule(
+    SecretRule(
         "facebook-token",
         (b"|", b"%7c"),
         rb"\d{15,16}(?:\||%7[cC])[\w-]{27,40}" + END,
@@ -120,7 +120,7 @@ PEOPLE = (
         least=55,
     ),
     token("settlemint-token", "sm_aat_ sm_pat_ sm_sat_", rb"sm_[aps]at_[A-Za-z0-9]{16}"),
-    Rule(
+    SecretRule(
         "maxmind-key",
         (b"_mmk",),
         rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + END,
@@ -161,7 +161,7 @@ MONEY = (
     ),
     token("gocardless-token", "live_", rb"live_[\w=-]{40}" + END, 3.5),
     token("lob-key", "live_ test_", rb"(?:live|test)_(?:pub_[a-f0-9]{31}|[a-f0-9]{35})" + END),
-    Rule(
+    SecretRule(
         "freemius-key",
         (b"secret_key",),
         rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']",
@@ -184,7 +184,7 @@ CLOUD = (
     token("google-api-key", "aiza", rb"AIza[\w-]{35}", 3.5),
     token("google-oauth-secret", "gocspx-", rb"GOCSPX-[\w-]{28}"),
     token("google-oauth-token", "ya29.", rb"ya29\.[\w-]{20,1024}"),
-    Rule(
+    SecretRule(
         "azure-client-secret",
         (b"q~",),
         rb"[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])",
@@ -193,8 +193,10 @@ CLOUD = (
         reach=4,
         everywhere=True,
     ),
-    Rule("azure-storage-key", (b"accountkey=",), rb"(?i:AccountKey)=([A-Za-z0-9+/]{86}==)", 3.5),
-    Rule("azure-signature", (b"sig=",), rb"sig=([A-Za-z0-9%+/]{43,90}(?:=|%3[dD]))", 3.5),
+    SecretRule(
+        "azure-storage-key", (b"accountkey=",), rb"(?i:AccountKey)=([A-Za-z0-9+/]{86}==)", 3.5
+    ),
+    SecretRule("azure-signature", (b"sig=",), rb"sig=([A-Za-z0-9%+/]{43,90}(?:=|%3[dD]))", 3.5),
     token("alibaba-access-key", "ltai", rb"LTAI[A-Za-z0-9]{20}" + END),
     token("digitalocean-token", "doo_v1_ dop_v1_ dor_v1_", rb"do[opr]_v1_[a-f0-9]{64}"),
     token("cloudflare-origin-key", "v1.0-", rb"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}"),
@@ -207,7 +209,7 @@ CLOUD = (
     ),
     token("yandex-key", "aqvn ajep", rb"(?:AQVN|ajep)[\w-]{35,38}" + END, 3.5),
     token("yandex-token", "t1.", rb"t1\.[\w-]{5,300}={0,2}\.[\w-]{86}={0,2}"),
-    Rule("yandex-access-key", (b"yc",), EDGE + rb"YC[\w-]{38}" + END, 4.0, near=b"yandex"),
+    SecretRule("yandex-access-key", (b"yc",), EDGE + rb"YC[\w-]{38}" + END, 4.0, near=b"yandex"),
     token("oracle-api-key", "ocid1.credential", rb"ocid1\.credential\.[\w.-]{20,200}"),
     token("databricks-token", "dapi", rb"dapi[a-f0-9]{32}(?:-\d)?" + END),
     token("planetscale-token", "pscale_", rb"pscale_(?:tkn|oauth|pw)_[\w=.-]{31,63}[\w=-]"),
@@ -220,7 +222,7 @@ CLOUD = (
     ),
     token("pulumi-token", "pul-", rb"pul-[a-f0-9]{40}" + END),
     token("prefect-token", "pnu_", rb"pnu_[A-Za-z0-9]{36}"),
-    Rule(
+    SecretRule(
         "terraform-token",
         (b".atlasv1.",),
         rb"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}",
@@ -229,7 +231,9 @@ CLOUD = (
         reach=14,
     ),
     token("vault-token", "hvs. hvb. hvr.", rb"hv[sbr]\.[\w-]{24,300}", 3.5),
-    Rule("vault-token", (b"s.",), EDGE + rb"s\.[A-Za-z0-9]{24}(?![\w.-])", 3.6, "random", least=26),
+    SecretRule(
+        "vault-token", (b"s.",), EDGE + rb"s\.[A-Za-z0-9]{24}(?![\w.-])", 3.6, "random", least=26
+    ),
     token("dynatrace-token", "dt0c01.", rb"dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
     token("openshift-token", "sha256~", rb"sha256~[\w-]{43}" + END, 3.5),
     token("harness-key", "pat. sat.", rb"[ps]at\.[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
@@ -250,7 +254,7 @@ CODE = (
         rb"gl(?:pat|dt|ft|ffct|soat|rt|oas|imt|agent|ptt|cbt)-[\w-]{20,300}(?:\.[\w.]{7,60})?",
     ),
     token("gitlab-token", "gr1348941", rb"GR1348941[\w-]{20,60}"),
-    Rule("gitlab-session", (b"_gitlab_session=",), rb"_gitlab_session=([0-9a-z]{32})", 3.0),
+    SecretRule("gitlab-session", (b"_gitlab_session=",), rb"_gitlab_session=([0-9a-z]{32})", 3.0),
     token("bitbucket-token", "atbb", rb"ATBB[A-Za-z0-9]{28,60}" + END, 3.5),
     token("atlassian-token", "atatt3", rb"ATATT3[\w=-]{100,300}"),
     token("npm-token", "npm_", rb"npm_[A-Za-z0-9]{36}" + END),
@@ -266,7 +270,7 @@ CODE = (
     token("artifactory-token", "cmvmd", rb"cmVmd[A-Za-z0-9]{59}" + END, 4.0),
     token("sonar-token", "squ_ sqp_ sqa_", rb"sq[upa]_[\w=-]{40}" + END),
     token("sourcegraph-token", "sgp_", rb"sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}"),
-    Rule(
+    SecretRule(
         "sourcegraph-token",
         (b"sourcegraph",),
         rb"(?i:sourcegraph)[\w .-]{0,30}[\"'\s:=>(,]{1,8}([a-fA-F0-9]{40})" + END,
@@ -276,14 +280,14 @@ CODE = (
     token("postman-key", "pmak-", rb"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}"),
     token("readme-key", "rdme_", rb"rdme_[a-z0-9]{70}"),
     token("launchdarkly-key", "api- sdk-", rb"(?:api|sdk)-" + UUID + END),
-    Rule(
+    SecretRule(
         "sidekiq-key",
         (b"contribsys",),
         rb"(?i:contribsys)[\w.-]{0,20}(?:[ \t][a-z]{2,10})?[\"'`\s:=>?,.]{1,10}([a-f0-9]{8}:[a-f0-9]{8})"
         + END,
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "nuget-password",
         (b'password" value=',),
         rb"(?i:password\" value=)[\"']([^\"'\s]{8,200})[\"']",
@@ -305,7 +309,7 @@ CODE = (
         3.5,
     ),
     token("figma-token", "figd_ figo_", rb"fig[do]_[\w-]{40}"),
-    Rule(
+    SecretRule(
         "airtable-token",
         (b"pat",),
         EDGE + rb"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}" + END,
@@ -323,14 +327,14 @@ CODE = (
 
 
 _KEYS = (
-    Rule(
+    SecretRule(
         "private-key",
         (b"-----begin",),
         rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----",
         0.0,
         "key",
     ),
-    Rule(
+    SecretRule(
         "private-key",
         (b"-----end",),
         rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----",
@@ -338,12 +342,12 @@ _KEYS = (
         "key-end",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "private-key",
         (b"private-lines",),
         rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){2,80})",
     ),
-    Rule(
+    SecretRule(
         "age-key",
         (b"age-secret-key-1",),
         rb"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}",
@@ -357,18 +361,18 @@ _KEYS = (
         3.3,
     ),
     loose("onepassword-token", "ops_eyj", rb"ops_eyJ[A-Za-z0-9+/]{200,2000}={0,3}"),
-    Rule(
+    SecretRule(
         "jwt",
         (b"ey",),
         EDGE + rb"ey[A-Za-z0-9_-]{12,4096}\.ey[\w/\\-]{8,8192}\.(?:[\w/\\-]{10,2048}={0,2})?",
         3.0,
         least=24,
     ),
-    Rule("jwt", (b"zxlk",), EDGE + rb"ZXlK[A-Za-z0-9+/_-]{60,8192}={0,2}", 3.0),
+    SecretRule("jwt", (b"zxlk",), EDGE + rb"ZXlK[A-Za-z0-9+/_-]{60,8192}={0,2}", 3.0),
 )
 
 _SPOKEN = (
-    Rule(
+    SecretRule(
         "url-password",
         (b"://",),
         rb"://[^\s:/@\"'`<>\[\]{}$]{0,100}:([^\s/@\"'`<>\[\]]{3,200})@(?=[\w\[$%-])",
@@ -378,7 +382,7 @@ _SPOKEN = (
         level="normal",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "basic-auth",
         (b"basic ",),
         EDGE + rb"(?i:basic) {1,3}([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=-])",
@@ -387,7 +391,7 @@ _SPOKEN = (
         level="normal",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "bearer-token",
         (b"bearer ",),
         EDGE + rb"(?i:bearer) {1,3}([\w.~+/=-]{12,2000})(?![\w.~+/=%(\[{$-])",
@@ -396,7 +400,7 @@ _SPOKEN = (
         level="normal",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "auth-header",
         (b"authorization:",),
         rb"(?i:authorization:) {0,4}(?:(?i:api-?|)(?i:token|key) )?([\w=~@.+/-]{8,400})(?=[\"'\s\\]|$)",
@@ -405,7 +409,7 @@ _SPOKEN = (
         level="normal",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "curl-login",
         (b" -u", b"--user"),
         rb" ?--?u(?:ser)?(?:=|\s{0,5})(\"[^\"\s]{0,100}:[^\"\s]{0,100}\"|'[^'\s]{0,100}:[^'\s]{0,100}'|[^\s:\"']{1,100}:(?:\"[^\"\s]{3,100}\"|'[^'\s]{3,100}'|[^\s\"']{3,100})|\"[^\"\s]{3,100}\":\"[^\"\s]{3,100}\")(?=\s|$)",
@@ -415,7 +419,7 @@ _SPOKEN = (
         level="normal",
         everywhere=True,
     ),
-    Rule(
+    SecretRule(
         "netrc-password",
         (b"machine ",),
         rb"machine {1,4}[\w.-]{1,100}\s{1,4}login\s{1,4}\S{1,100}\s{1,4}password\s{1,4}(\S{4,200})",
@@ -447,7 +451,7 @@ _ASSIGN = (
     rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|(?<=[\"'`]),|value[ \t]?=)"
     rb"[\s=]{0,20}[\"'`\\]{0,4}"
 )
-ASSIGNED = Rule(
+ASSIGNED = SecretRule(
     "assigned-secret",
     (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass"),
     rb"((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
@@ -456,5 +460,14 @@ ASSIGNED = Rule(
 
 #: The kind of the person's own secrets, which are known by value.
 OWN = "own-secret"
-RULES: tuple[Rule, ...] = (*CLOUD, *CODE, *MODELS, *PEOPLE, *MONEY, *_KEYS, *_SPOKEN, ASSIGNED)
+RULES: tuple[SecretRule, ...] = (
+    *CLOUD,
+    *CODE,
+    *MODELS,
+    *PEOPLE,
+    *MONEY,
+    *_KEYS,
+    *_SPOKEN,
+    ASSIGNED,
+)
 KINDS: frozenset[str] = frozenset(rule.kind for rule in RULES) | {OWN}

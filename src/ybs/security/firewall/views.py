@@ -17,7 +17,7 @@ _WORD_BEFORE = lazy(rb"[0-9A-Za-z_.:/~|$%&#;\\+=@!^*?-]{0,64}\Z")
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_.:/=;#-"
 
 
-class View:
+class TextView:
     """A text made of parts of another. `layer` says what was undone."""
 
     def __init__(self, layer: str) -> None:
@@ -68,9 +68,9 @@ class View:
         return first != last or not self._sources[first][2]
 
 
-def pieces(layer: str, found: Iterable[tuple[int, int, bytes]]) -> View:
+def pieces(layer: str, found: Iterable[tuple[int, int, bytes]]) -> TextView:
     """Return the view of encoded runs, each on a line of its own; a finding in one is all of it."""
-    view = View(layer)
+    view = TextView(layer)
     for start, end, decoded in found:
         view.add(start, end, decoded)
         view.add(end, end, SEPARATOR)
@@ -82,9 +82,9 @@ def substituted(
     data: bytes,
     matches: Iterator[re.Match[bytes]],
     replace: Callable[[re.Match[bytes]], bytes],
-) -> View:
+) -> TextView:
     """Return the surroundings of the matches with these replaced, where that makes a part of a long word of them."""
-    view = View(layer)
+    view = TextView(layer)
     window: list[tuple[int, int, bytes]] = []
     reach = 0
     for match in matches:
@@ -100,7 +100,7 @@ def substituted(
     return view
 
 
-def _add(view: View, data: bytes, window: list[tuple[int, int, bytes]], reach: int) -> int:
+def _add(view: TextView, data: bytes, window: list[tuple[int, int, bytes]], reach: int) -> int:
     """Append a window unless nothing in it became a part of a long word; return where it ends."""
     done = max(reach, window[0][0] - _BEFORE)
     parts: list[tuple[int, int, bytes, bool]] = []

@@ -30,7 +30,7 @@ _CLOCK_NS = 20_000_000  # file times may lag behind the clock by a tick of the k
 _HELD_DEPTH = 2
 
 
-class Found(Struct):
+class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
@@ -68,10 +68,10 @@ class FolderIndex:
         self._look_seconds = LOOK_SECONDS if look_seconds is None else look_seconds
         self._folders: dict[str, _Folder] = {}
         self._lock = Lock()
-        self._found = Found()
+        self._found = IndexedPaths()
         self._ended = self._took = 0.0
 
-    def look(self, *, is_fresh: bool = False) -> Found:
+    def look(self, *, is_fresh: bool = False) -> IndexedPaths:
         """Return what there is now, or unless `is_fresh` was just now where a look takes long."""
         with self._lock:
             began = monotonic()
@@ -81,8 +81,8 @@ class FolderIndex:
                 self._took = self._ended - began
             return self._found
 
-    def _looked(self, end: float) -> Found:
-        found, known, fresh = Found(), self._folders, dict[str, _Folder]()
+    def _looked(self, end: float) -> IndexedPaths:
+        found, known, fresh = IndexedPaths(), self._folders, dict[str, _Folder]()
         pending, last = [_Below(self._root, depth=0)], list[_Below]()
         while pending or last:
             below = (pending or last).pop()
@@ -196,7 +196,7 @@ def _held(below: _Below, names: set[str]) -> list[str]:
     return [name for name in names if NAMES.get(f"{above}/{name.lower()}") == "held"]
 
 
-def _add(found: Found, below: _Below, folder: _Folder) -> None:
+def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:
     path = below.path
     if folder.is_bare:
         found.repositories.append(path)

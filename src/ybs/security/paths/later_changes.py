@@ -23,7 +23,7 @@ _MOST_FOLDERS = 200
 _State = tuple[int, int]
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class WatchedChange(Struct, frozen=True, kw_only=True):
     """A path that is new, or another one than before; `is_repository`: version control keeps its settings there."""
 
     path: str
@@ -42,7 +42,7 @@ class LaterFiles:
         #: Folders that could not be looked at in time.
         self.unseen: tuple[str, ...] = ()
 
-    def look(self) -> list[Change]:
+    def look(self) -> list[WatchedChange]:
         """Return what appeared or changed since the last look; nothing the first time."""
         found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
@@ -61,9 +61,9 @@ class LaterFiles:
         if old is None:
             return []
         changes = [
-            *(Change(path=path, is_new=path not in old) for path in _other(new, old)),
+            *(WatchedChange(path=path, is_new=path not in old) for path in _other(new, old)),
             *(
-                Change(path=path, is_new=path not in old_repositories, is_repository=True)
+                WatchedChange(path=path, is_new=path not in old_repositories, is_repository=True)
                 for path in _other(self._repositories, old_repositories)
             ),
         ]

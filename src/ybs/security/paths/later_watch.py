@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.events import Emit, Noticed
-from ybs.security.paths.later_changes import Change, LaterFiles
+from ybs.security.paths.later_changes import LaterFiles, WatchedChange
 from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class LaterWatch:
         self._tell(await self._look(), emit, who=who)
         self._had_jobs = self._has_jobs()
 
-    async def _look(self) -> list[Change]:
+    async def _look(self) -> list[WatchedChange]:
         if self._files is None:
             self._files = LaterFiles(self._roots.host, self._sandbox.opened)
         return await asyncio.to_thread(self._files.look)
 
-    def _tell(self, changes: Sequence[Change], emit: Emit, *, who: str) -> None:
+    def _tell(self, changes: Sequence[WatchedChange], emit: Emit, *, who: str) -> None:
         files = [change for change in changes if not change.is_repository]
         repositories = [change for change in changes if change.is_repository]
         for text, some in ((LEFT, files), (MADE, repositories)):

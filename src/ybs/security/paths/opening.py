@@ -24,7 +24,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 Judge = Callable[[os.stat_result], None]
 
 
-class Place:
+class OpenEntry:
     """An entry of an open folder: whatever is done to it is done in that folder, wherever it is moved to."""
 
     def __init__(
@@ -50,9 +50,9 @@ class Place:
                 raise
         return descriptor
 
-    def beside(self, name: str) -> "Place":
+    def beside(self, name: str) -> "OpenEntry":
         """Return another entry of the same folder."""
-        return Place(self.folder, name, self._judge)
+        return OpenEntry(self.folder, name, self._judge)
 
     def status(self) -> os.stat_result | None:
         """Return the entry's own status, that of a link too, or None where there is nothing."""
@@ -65,7 +65,7 @@ class Place:
         """Remove the entry. Raises OSError."""
         os.unlink(self.name, dir_fd=self.folder)
 
-    def replace(self, other: "Place") -> None:
+    def replace(self, other: "OpenEntry") -> None:
         """Give this entry the place of the other one in one step. Raises OSError."""
         os.replace(self.name, other.name, src_dir_fd=self.folder, dst_dir_fd=other.folder)
 
@@ -77,7 +77,7 @@ def held(
     make_folders: bool = False,
     judge: Judge | None = None,
     unsaved: bytes | None = None,
-) -> Generator[Place]:
+) -> Generator[OpenEntry]:
     """Hold the folder of the resolved path open and give the place in it.
 
     `make_folders` makes the ones that are missing; `unsaved` is read in place of the file. Raises OSError, or Refused for a link
@@ -85,7 +85,7 @@ def held(
     """
     folder = _walk(path.parent, make_folders=make_folders)
     try:
-        yield Place(folder, path.name or ".", judge, unsaved)
+        yield OpenEntry(folder, path.name or ".", judge, unsaved)
     finally:
         os.close(folder)
 

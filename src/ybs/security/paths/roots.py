@@ -18,7 +18,7 @@ from ybs.security.paths import credentials
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
 from ybs.security.paths.later import part_of
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
-from ybs.security.paths.opening import Place, held
+from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
 from ybs.security.paths.path_text import lies_in, path_of
 
@@ -235,7 +235,7 @@ class Roots:
             _check_repository(name, real, root)
         return Path(real)
 
-    def held(self, path: Path, *, make_folders: bool = False) -> AbstractContextManager[Place]:
+    def held(self, path: Path, *, make_folders: bool = False) -> AbstractContextManager[OpenEntry]:
         """Hold the folder of a path that `resolve` gave, to open what is in it; no link is followed.
 
         What is opened there is judged as well. Raises OSError, or Refused where the way has changed.

@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from msgspec import DecodeError, json
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.lazy import lazy
 from ybs.security.commands import dangers, options
 from ybs.security.commands.command import Command, words_in
@@ -41,7 +41,7 @@ _LETTERS = lazy(r"[^\W\d_]+|.", re.DOTALL)
 class CommandCase:
     """One command: how it reads, what is dangerous about it, and what could allow it."""
 
-    def __init__(self, command: str, safety: Safety) -> None:
+    def __init__(self, command: str, safety: SafetySettings) -> None:
         self.reading: Reading = read(command)
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)

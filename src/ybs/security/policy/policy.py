@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.schema import Mode, Safety
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.later import reason as reason_of
@@ -97,7 +97,12 @@ class Case:
     """One call on trial; a command in it is read once."""
 
     def __init__(
-        self, call: ToolCall, effect: Effect, preview: Preview, subject: Subject, safety: Safety
+        self,
+        call: ToolCall,
+        effect: Effect,
+        preview: Preview,
+        subject: Subject,
+        safety: SafetySettings,
     ) -> None:
         self.call, self.preview, self.subject, self._safety = call, preview, subject, safety
         self.effect: Effect = "read" if subject.only_reads else effect
@@ -118,7 +123,7 @@ class Case:
             self.dangers += (subject.destroys,)
             self.foreseen += (subject.destroys,)
 
-    def _read_commands(self, safety: Safety) -> None:
+    def _read_commands(self, safety: SafetySettings) -> None:
         # Loaded here: the first request of a session needs none of it.
         from ybs.security.policy.command_case import CommandCase, commands_in
 
@@ -304,7 +309,7 @@ class Policy:
 
     def __init__(  # noqa: PLR0913 - what the person set, and what is found out when it is needed
         self,
-        safety: Safety,
+        safety: SafetySettings,
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),

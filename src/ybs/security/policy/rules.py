@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ybs.config.schema import Safety
+from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
 from ybs.trust.project_rules import KeptKind, ProjectRules
@@ -189,7 +189,7 @@ class Standing:
 
     def __init__(
         self,
-        safety: Safety,
+        safety: SafetySettings,
         *,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
@@ -249,7 +249,7 @@ class Standing:
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
         kept = {k: v for k, v in self._rules.items() if has_grants or k.kind in ("ask", "deny")}
-        other = Standing(Safety(), allow=allow, project=self._project, rules=kept)
+        other = Standing(SafetySettings(), allow=allow, project=self._project, rules=kept)
         other._put("ask", "start", ask)
         return other
 

@@ -15,7 +15,7 @@ from ybs.security.launcher import BUBBLEWRAP, system_program
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, lies_in, system_folders
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.entry import Kernel
@@ -28,14 +28,14 @@ _LOADER = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 SAID_BY_BUBBLEWRAP = "bwrap: "
 
 
-class Machine:
+class _Machine:
     """What was found out about this machine while it was used."""
 
     has_bubblewrap = True
 
 
 def launches(
-    argv: Sequence[str], environ: Mapping[str, str], view: View | None
+    argv: Sequence[str], environ: Mapping[str, str], view: SandboxView | None
 ) -> Iterator[Launch]:
     """Yield the ways to start git so that it has the view, the best first; the next one is for a machine where that one `cannot_be_had`.
 
@@ -49,7 +49,7 @@ def launches(
     yield Launch(tuple(argv), environ)
 
 
-def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Launch:
+def launch_reader(argv: Sequence[str], environ: Mapping[str, str], view: SandboxView) -> Launch:
     """Return what starts a program that reads for a tool so that it sees the view.
 
     Landlock comes first: it costs less than bubblewrap. Where no sandbox can be had it is the program as it is, as with
@@ -74,15 +74,17 @@ def takes_scripts(program: str) -> bool:
 
 def cannot_be_had(code: int, said: str) -> bool:
     """Return whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
-    if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not Machine.has_bubblewrap:
+    if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not _Machine.has_bubblewrap:
         return False
     from ybs.security.sandbox.choice import has_bubblewrap
 
-    Machine.has_bubblewrap = has_bubblewrap()
-    return not Machine.has_bubblewrap
+    _Machine.has_bubblewrap = has_bubblewrap()
+    return not _Machine.has_bubblewrap
 
 
-def _on_macos(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Iterator[Launch]:
+def _on_macos(
+    argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
+) -> Iterator[Launch]:
     from ybs.security.sandbox import seatbelt
 
     if (program := seatbelt.find()) is not None:
@@ -91,9 +93,11 @@ def _on_macos(argv: Sequence[str], environ: Mapping[str, str], view: View) -> It
         yield Launch((program, "-p", text, *defined, "--", *argv), environ)
 
 
-def _on_linux(argv: Sequence[str], environ: Mapping[str, str], view: View) -> Iterator[Launch]:
+def _on_linux(
+    argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
+) -> Iterator[Launch]:
     # Nothing is tried before: that would take longer than git does.
-    program = system_program(BUBBLEWRAP) if Machine.has_bubblewrap else None
+    program = system_program(BUBBLEWRAP) if _Machine.has_bubblewrap else None
     if program is not None:
         yield Launch(_in_bubblewrap(program, argv, view), environ)
     from ybs.security.sandbox.choice import landlock_kernel  # with ctypes
@@ -102,7 +106,7 @@ def _on_linux(argv: Sequence[str], environ: Mapping[str, str], view: View) -> It
         yield _in_landlock(kernel, argv, environ, view)
 
 
-def _in_bubblewrap(program: str, argv: Sequence[str], view: View) -> tuple[str, ...]:
+def _in_bubblewrap(program: str, argv: Sequence[str], view: SandboxView) -> tuple[str, ...]:
     places = [word for path in program_places(argv[0]) for word in ("--ro-bind", path, path)]
     opened = list(_mounts(view))
     return (
@@ -124,7 +128,7 @@ def _system() -> Iterator[str]:
         yield from ("--dev-bind", path, path)
 
 
-def _mounts(view: View) -> Iterator[str]:
+def _mounts(view: SandboxView) -> Iterator[str]:
     for path in sorted(view.shown):
         yield from ("--ro-bind", path, path)
     for path in view.hidden:
@@ -138,7 +142,7 @@ def _mounts(view: View) -> Iterator[str]:
 
 
 def _in_landlock(
-    kernel: "Kernel", argv: Sequence[str], environ: Mapping[str, str], view: View
+    kernel: "Kernel", argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
 ) -> Launch:
     from ybs.security.sandbox import landlock
     from ybs.security.sandbox.entry import prepare_git

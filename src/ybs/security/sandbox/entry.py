@@ -25,7 +25,7 @@ _SORRY = b"ybs: the sandbox could not be entered, so nothing was run\n"
 Step = tuple[Callable[..., int], tuple[Any, ...], bool]
 
 
-class Entry:
+class SandboxEntry:
     """Runs in the child between fork and exec: only calls that were looked up before."""
 
     def __init__(self, steps: list[Step], kept: tuple[object, ...]) -> None:
@@ -84,7 +84,7 @@ def open_kernel() -> Kernel | None:
     return Kernel(syscall, prctl, max(syscall(_CREATE_RULESET, None, 0, _VERSION), 0))
 
 
-def prepare(kernel: Kernel, ruleset: int, program: bytes) -> Entry:
+def prepare(kernel: Kernel, ruleset: int, program: bytes) -> SandboxEntry:
     """Return what a child does to be sandboxed by the ruleset and the filter program, with no capability left."""
     prctl = kernel.prctl
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0))
@@ -104,10 +104,10 @@ def prepare(kernel: Kernel, ruleset: int, program: bytes) -> Entry:
         (_close, (ruleset,), False),
         (prctl, (_SECCOMP, _FILTER_MODE, ctypes.addressof(filter_), 0, 0), False),
     ]
-    return Entry(steps, (header, none, code, filter_))
+    return SandboxEntry(steps, (header, none, code, filter_))
 
 
-def prepare_git(kernel: Kernel, ruleset: int) -> Entry:
+def prepare_git(kernel: Kernel, ruleset: int) -> SandboxEntry:
     """Return what a child does to be held by the ruleset alone: for ybs's own git, which runs nobody's programs.
 
     It keeps its capabilities: they open nothing that the ruleset does not, and root's git may work for another user.
@@ -119,7 +119,7 @@ def prepare_git(kernel: Kernel, ruleset: int) -> Entry:
         (kernel.syscall, (_RESTRICT_SELF, ruleset, 0), False),
         (_close, (ruleset,), False),
     ]
-    return Entry(steps, ())
+    return SandboxEntry(steps, ())
 
 
 def _close(descriptor: int) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
 from ybs.security.sandbox import environment
-from ybs.security.sandbox.entry import Entry, Kernel, prepare
+from ybs.security.sandbox.entry import Kernel, SandboxEntry, prepare
 from ybs.security.sandbox.launch import PLAIN, Access, Launch
 from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import git_folders, host_secrets, protected
@@ -24,7 +24,7 @@ from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.view import View
+    from ybs.security.sandbox.view import SandboxView
 
 _PATH = getattr(os, "O_PATH", 0)  # only Linux has it
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
@@ -81,7 +81,7 @@ class Landlock:
             read_only=read_only,
             can_deny_signals=self._kernel.abi >= _SCOPES_ABI,
         )
-        entry: Entry = prepare(self._kernel, ruleset, program)
+        entry: SandboxEntry = prepare(self._kernel, ruleset, program)
         return Launch(
             argv=tuple(command),
             environ=variables,
@@ -152,7 +152,9 @@ def handled_rights(abi: int) -> int:
     return _ALL_OF_FIRST + sum(right for version, right in later if abi >= version)
 
 
-def git_ruleset(kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "View") -> int:
+def git_ruleset(
+    kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "SandboxView"
+) -> int:
     """Return a ruleset with which ybs's own git sees the view, and of the system what it needs. Raises OSError."""
     abi = kernel.abi
     handled = handled_rights(abi)

@@ -13,7 +13,7 @@ from ybs.security.sandbox.protected import GIT, NAMES, git_folders
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.view import View
+    from ybs.security.sandbox.view import SandboxView
 
 PROGRAM = "/usr/bin/sandbox-exec"
 #: Folders of the system that programs read. The home folder is in none of them.
@@ -124,7 +124,7 @@ def profile(
     return "\n".join(lines) + "\n", names.values
 
 
-def git_profile(view: "View", programs: Sequence[str]) -> tuple[str, dict[str, str]]:
+def git_profile(view: "SandboxView", programs: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Return the profile in which ybs's own git sees the view, and the parameters that its paths stand in."""
     names = _Names()
     seen = (*_SYSTEM, *programs, *view.shown)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class View(Struct, frozen=True, kw_only=True):
+class SandboxView(Struct, frozen=True, kw_only=True):
     """What one git process sees, as absolute paths without links; it starts in `folder`, which may be empty.
 
     `shown` are folders and files that it may read but for what is `hidden` in them; `git_folders` it may write where it

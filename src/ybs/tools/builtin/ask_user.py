@@ -21,7 +21,7 @@ NOBODY = "Nobody is there to answer. Decide by yourself what is most sensible, a
 NO_ANSWER = "The person gave no answer. Decide by yourself, or end your turn and say what you need."
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class AskUserArguments(Struct, frozen=True, kw_only=True):
     """What ask_user takes."""
 
     question: str
@@ -33,7 +33,7 @@ class AskUser(BuiltInTool):
 
     name: str = "ask_user"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = AskUserArguments
     #: A week: the person may be away.
     longest_seconds: ClassVar[float] = 7 * 24 * 3600.0
 
@@ -42,12 +42,12 @@ class AskUser(BuiltInTool):
         super().__init__(workspace)
         self._confirm, self._agent = confirm, agent
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: AskUserArguments) -> Subject:
         """Say that there is nothing to judge."""
         del arguments
         return Subject(is_plain=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: AskUserArguments) -> Preview:
         """Show the question."""
         if not arguments.question.strip():
             raise ToolError("The question is empty.")
@@ -57,7 +57,9 @@ class AskUser(BuiltInTool):
             )
         return Preview(title="Ask you", body=arguments.question.strip())
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: AskUserArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Ask, and return the answer."""
         question = Question(
             call=ToolCall(id="", name=self.name, arguments=Raw(msgspec.json.encode(arguments))),

@@ -43,7 +43,7 @@ class Task(Struct, frozen=True, kw_only=True):
     best_of: int = 1
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class DelegateArguments(Struct, frozen=True, kw_only=True):
     """What delegate takes."""
 
     tasks: tuple[Task, ...]
@@ -71,7 +71,7 @@ class DelegateTool(BuiltInTool):
 
     name: str = "delegate"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = DelegateArguments
     #: Each sub-agent has its own limits, which end it.
     longest_seconds: Final = 86_400.0
 
@@ -90,12 +90,12 @@ class DelegateTool(BuiltInTool):
         """What models are told of."""
         return _PARAMETERS
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: DelegateArguments) -> Subject:
         """Name the kinds: a rule such as `delegate(test)` covers calls of this kind alone."""
         kinds = sorted({self._agents.kind_name(task.kind) for task in arguments.tasks})
         return Subject(is_plain=True, paths=tuple(kinds))
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: DelegateArguments) -> Preview:
         """Show the tasks. Raises ToolError where there are none, or too many."""
         tasks = arguments.tasks
         if not 0 < len(tasks) <= MOST_TASKS or not all(task.task.strip() for task in tasks):
@@ -104,7 +104,9 @@ class DelegateTool(BuiltInTool):
         title = first if len(tasks) == 1 else f"{plural(len(tasks), 'task')} for sub-agents"
         return Preview(title=title, body="\n".join(f"{each.kind}: {each.task}" for each in tasks))
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: DelegateArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Have the tasks done. The events of sub-agents name the call that started them."""
         return await self._agents.delegate(arguments.tasks, call_of(print_live))
 

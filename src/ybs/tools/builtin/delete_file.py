@@ -14,7 +14,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.path_text import path_of
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
@@ -25,7 +25,7 @@ from ybs.tools.workspace import Workspace
 _SHOWN_BYTES = 1_000_000
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class DeleteFileArguments(Struct, frozen=True, kw_only=True):
     """What delete_file takes."""
 
     path: str
@@ -36,20 +36,20 @@ class DeleteFile(BuiltInTool):
 
     name: str = "delete_file"
     effect: Effect = "delete"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = DeleteFileArguments
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._shown: dict[Arguments, _Mark] = {}
+        self._shown: dict[DeleteFileArguments, _Mark] = {}
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: DeleteFileArguments) -> Subject:
         """Name the file or link itself."""
         path, shown = self._target(arguments)
         return Subject(
             paths=(shown,), runs_later=self.workspace.roots.runs_later(path, arguments.path)
         )
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: DeleteFileArguments) -> Preview:
         """Show what would be gone."""
         path, shown = self._target(arguments)
         try:
@@ -61,7 +61,9 @@ class DeleteFile(BuiltInTool):
         self._shown[arguments] = _mark(status)
         return Preview(title=f"Delete {shown}", body=body, paths=(shown_name(str(path)),))
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: DeleteFileArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Delete it."""
         del print_live
         path, shown = self._target(arguments)
@@ -84,7 +86,7 @@ class DeleteFile(BuiltInTool):
             changes=(change,),
         )
 
-    def _target(self, arguments: Arguments) -> tuple[Path, str]:
+    def _target(self, arguments: DeleteFileArguments) -> tuple[Path, str]:
         roots = self.workspace.roots
         path = roots.resolve(arguments.path, is_write=True, is_link_followed=False)
         return path, roots.show(path)
@@ -98,7 +100,7 @@ def _mark(status: os.stat_result) -> _Mark:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _status(place: Place, shown: str) -> os.stat_result:
+def _status(place: OpenEntry, shown: str) -> os.stat_result:
     """Return the status of the entry itself. Raises ToolError for a folder, OSError where nothing is."""
     status = place.status()
     if status is None:
@@ -108,17 +110,17 @@ def _status(place: Place, shown: str) -> os.stat_result:
     return status
 
 
-def _body(place: Place, status: os.stat_result, shown: str) -> str:
+def _body(place: OpenEntry, status: os.stat_result, shown: str) -> str:
     return _kind(place, status) or text_diff(read_bytes(place, shown)[0], b"", shown).text
 
 
-def _change(place: Place, status: os.stat_result, shown: str) -> FileChange:
+def _change(place: OpenEntry, status: os.stat_result, shown: str) -> FileChange:
     if kind := _kind(place, status):
         return FileChange(path=shown, before="", after=None, omitted=kind)
     return file_change(read_bytes(place, shown)[0], None, shown)
 
 
-def _kind(place: Place, status: os.stat_result) -> str:
+def _kind(place: OpenEntry, status: os.stat_result) -> str:
     """Say what it is, if its contents are not shown."""
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"

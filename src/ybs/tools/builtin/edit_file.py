@@ -17,7 +17,7 @@ from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.editing.matcher import Match, Refusal
+    from ybs.tools.editing.matcher import EditMatch, Refusal
 
 _SHOWN_PLACES = 10
 _SHOWN_LINES = 40
@@ -31,7 +31,7 @@ _BLOCK_SIGNS = (
 )
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class EditFileArguments(Struct, frozen=True, kw_only=True):
     """What edit_file takes."""
 
     path: str
@@ -45,14 +45,14 @@ class EditFile(ChangingTool):
 
     name: str = "edit_file"
     effect: Effect = "edit"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = EditFileArguments
 
     def __init__(self, workspace: Workspace, *, checks_syntax: bool = False) -> None:
         """Make the tool. With `checks_syntax` it refuses an edit after which a file cannot be read any more."""
         super().__init__(workspace)
         self._checks_syntax = checks_syntax
 
-    def change(self, arguments: Arguments) -> FileEdit:
+    def change(self, arguments: EditFileArguments) -> FileEdit:
         """Find the place and put the new text there. Raises ToolError unless the place is certain."""
         path, shown = self.target(arguments)
         before = self.before(path, shown)
@@ -75,7 +75,9 @@ class EditFile(ChangingTool):
             overlooked=match.how,
         )
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: EditFileArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Write the edited file."""
         del print_live
         change = self.planned(arguments)
@@ -115,7 +117,7 @@ def _check(shown: str, before: str, after: str) -> None:
     )
 
 
-def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
+def _match(document: TextFile, arguments: EditFileArguments, shown: str) -> "EditMatch":
     from ybs.tools.editing.matcher import Refusal, find  # only an edit needs it
 
     old, new = _texts(arguments, document.text)
@@ -134,7 +136,7 @@ def _match(document: TextFile, arguments: Arguments, shown: str) -> "Match":
     return found
 
 
-def _texts(arguments: Arguments, text: str) -> tuple[str, str]:
+def _texts(arguments: EditFileArguments, text: str) -> tuple[str, str]:
     """Return the old and the new text, also when both stand in old_text as one SEARCH/REPLACE block."""
     old, new = arguments.old_text, arguments.new_text
     lines = old.replace("\r\n", "\n").split("\n")

@@ -10,28 +10,28 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.builtin.git_arguments import Arguments
+from ybs.tools.builtin.git_arguments import GitArguments
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     # The first request needs none of it.
-    from ybs.tools.builtin.git_plan import Plan, WorkTree
+    from ybs.tools.builtin.git_plan import GitPlan, WorkTree
 
 #: What destroys nothing: an "always" stands for all such calls.
 _ALIKE = ("add", "commit", "branch")
 
 
-class Git(BuiltInTool):
+class GitTool(BuiltInTool):
     """Git without the programs that a repository names. What only looks needs no question."""
 
     name: str = "git"
     effect: Effect = "delete"  # the most that it does; see `Subject.only_reads`
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = GitArguments
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._tree: WorkTree | None = None
-        self._shown: dict[Arguments, Plan] = {}
+        self._shown: dict[GitArguments, GitPlan] = {}
 
     @property
     def tree(self) -> "WorkTree":
@@ -41,13 +41,13 @@ class Git(BuiltInTool):
         self._tree = self._tree or WorkTree(self.workspace)
         return self._tree
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: GitArguments) -> Preview:
         """Show what would be done. It blocks, so it is called in a thread."""
         plan = self._shown[arguments] = self._planned(arguments)
         paths = tuple(f"{self.tree.top}/{name}" for name in plan.names)
         return Preview(title=plan.title, body=plan.body, paths=paths)
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: GitArguments) -> Subject:
         """Name the files."""
         plan = self._shown.get(arguments) or self._planned(arguments)
         roots, top = self.workspace.roots, self.tree.git.repository().work_tree
@@ -63,7 +63,7 @@ class Git(BuiltInTool):
             destroys=plan.destroys,
         )
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(self, arguments: GitArguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Do it, if it still is what was shown."""
         from ybs.tools.builtin.git_plan import done, plan_of
 
@@ -79,7 +79,7 @@ class Git(BuiltInTool):
             display={"success": True, "action": plan.action, "output": text},
         )
 
-    def _planned(self, arguments: Arguments) -> "Plan":
+    def _planned(self, arguments: GitArguments) -> "GitPlan":
         import asyncio
 
         from ybs.tools.builtin.git_plan import plan_of

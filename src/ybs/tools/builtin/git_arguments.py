@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 Action: TypeAlias = Literal["status", "diff", "log", "add", "commit", "branch", "restore"]
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class GitArguments(Struct, frozen=True, kw_only=True):
     """What git takes. UNSET keeps the schema short: each byte of it is in every request."""
 
     action: Action | UnsetType = UNSET

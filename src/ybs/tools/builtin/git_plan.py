@@ -10,14 +10,14 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.wording import listed, plural
 from ybs.git import moves as git_moves
-from ybs.git.client import Change
+from ybs.git.client import StatusLine
 from ybs.git.hardening import plain_message
 from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 
 if TYPE_CHECKING:
-    from ybs.tools.builtin.git_arguments import Arguments
+    from ybs.tools.builtin.git_arguments import GitArguments
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -92,7 +92,7 @@ class WorkTree:
             self.name_of(".", is_write=False)
         ]
 
-    async def changes(self, scope: Sequence[str]) -> tuple[str, list[Change]]:
+    async def changes(self, scope: Sequence[str]) -> tuple[str, list[StatusLine]]:
         """Return what git says of the branch, and what differs there from the last commit."""
         branch, rows = await self.git.look(*scope)
         return branch, [row for row in rows if self.permits(row.path)]
@@ -125,7 +125,7 @@ class WorkTree:
         """Name a few files."""
         return listed(map(self.show, names))
 
-    async def described(self, rows: Sequence[Change], *, is_staged: bool = False) -> str:
+    async def described(self, rows: Sequence[StatusLine], *, is_staged: bool = False) -> str:
         """Name each file with what a commit of it changes, one in a line; with `is_staged`, as the index has it."""
         counts = await self._counts([row.path for row in rows], is_staged=is_staged)
         return "\n".join(f"{self.show(row.path)}  {_word(row, counts)}" for row in rows)
@@ -174,7 +174,7 @@ class Submodule:
 
     def __init__(self, tree: WorkTree, shown: str, scope: Sequence[str], recorded: str) -> None:
         self.tree, self.shown, self.scope, self._recorded = tree, shown, scope, recorded
-        self.rows: list[Change] = []
+        self.rows: list[StatusLine] = []
         self.trouble = ""
         self.has_moved = False
 
@@ -227,7 +227,7 @@ def _within(name: str, scope: Sequence[str]) -> list[str]:
     return [each.removeprefix(f"{name}/") for each in scope if each.startswith(f"{name}/")]
 
 
-def _word(row: Change, counts: dict[str, str]) -> str:
+def _word(row: StatusLine, counts: dict[str, str]) -> str:
     if row.letters == "??" or row.letters[0] == "A":
         return f"new {counts.get(row.path, '')}".rstrip()
     return "gone" if "D" in row.letters else counts.get(row.path, "changed")
@@ -241,7 +241,7 @@ _NO_BRANCH = re.compile(
 _READING = ("status", "diff", "log")
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class GitPlan(Struct, frozen=True, kw_only=True):
     """What a call is about to do. It is made anew before it is done, and must then be the same.
 
     `names` are the files, counted from the top of the work tree; `marks` tell their state.
@@ -257,13 +257,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     marks: tuple[tuple[int, int], ...] = ()
 
 
-async def plan_of(tree: WorkTree, arguments: "Arguments") -> Plan:
+async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
     """Plan a call. Raises ToolError where it cannot work anyway; it changes nothing."""
     action, text = arguments.action or "status", plain_message(arguments.text or "")
     paths = arguments.paths or ()
     if action in _READING:
         tree.scope(paths)
-        return Plan(action=action, title=f"Look at git {action}", only_reads=True)
+        return GitPlan(action=action, title=f"Look at git {action}", only_reads=True)
     if action == "branch":
         return await _plan_branch(tree, text)
     if what := under_way(tree.git.repository()):
@@ -273,11 +273,13 @@ async def plan_of(tree: WorkTree, arguments: "Arguments") -> Plan:
     if action == "add":
         rows = await _changed(tree, paths)
         title = f"Stage {_files(tree, rows)}"
-        return Plan(action=action, title=title, body=await tree.described(rows), names=_names(rows))
+        return GitPlan(
+            action=action, title=title, body=await tree.described(rows), names=_names(rows)
+        )
     return await _plan_restore(tree, paths)
 
 
-async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> Plan:
+async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> GitPlan:
     if not message:
         raise ToolError("Say in `text` what the commit does.")
     is_index = not paths
@@ -291,10 +293,10 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
     body = await tree.described(rows, is_staged=is_index)
     title = f"Commit {_files(tree, rows)}"
     body = f"{printable(message)}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
-    return Plan(action="commit", title=title, body=body, names=_names(rows))
+    return GitPlan(action="commit", title=title, body=body, names=_names(rows))
 
 
-async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> Plan:
+async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
     if not paths:
         raise ToolError("Name in `paths` what to restore.")
     rows = await _changed(tree, paths, is_write=True)
@@ -303,7 +305,7 @@ async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> Plan:
         shown = tree.listed(_names(rows))
         raise ToolError(f"Not in the last commit: {shown}. delete_file deletes files.")
     names = _names(held)
-    return Plan(
+    return GitPlan(
         action="restore",
         title=f"Restore {_files(tree, held)} to the last commit",
         body=await tree.described(held),
@@ -313,15 +315,15 @@ async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> Plan:
     )
 
 
-async def _plan_branch(tree: WorkTree, name: str) -> Plan:
+async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
     if not name:
-        return Plan(action="branch", title="List the branches", only_reads=True)
+        return GitPlan(action="branch", title="List the branches", only_reads=True)
     if name == await tree.git.branch():
         raise ToolError(f"{name} is the branch already.")
     if name not in await git_moves.branches(tree.git):
         if _NO_BRANCH.search(name):
             raise ToolError(f"{printable(name)} is not a valid name for a branch.")
-        return Plan(action="branch", title=f"Make branch {name} and switch to it")
+        return GitPlan(action="branch", title=f"Make branch {name} and switch to it")
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
     if closed := [each for each in changed if not tree.permits(each, is_write=True)]:
         raise ToolError(
@@ -339,10 +341,10 @@ async def _plan_branch(tree: WorkTree, name: str) -> Plan:
     title = f"Switch to branch {name}, where {plural(len(changed), 'file')} differ"
     title += "s" * (len(changed) == 1)
     body = "\n".join(lines)
-    return Plan(action="branch", title=title, body=body, names=tuple(changed), is_switch=True)
+    return GitPlan(action="branch", title=title, body=body, names=tuple(changed), is_switch=True)
 
 
-async def done(tree: WorkTree, arguments: "Arguments", plan: Plan) -> str:
+async def done(tree: WorkTree, arguments: "GitArguments", plan: GitPlan) -> str:
     """Do what was planned and say what came of it. Raises ToolError."""
     git, text, paths = tree.git, plain_message(arguments.text or ""), arguments.paths or ()
     files = tree.listed(plan.names)
@@ -364,7 +366,7 @@ async def done(tree: WorkTree, arguments: "Arguments", plan: Plan) -> str:
     return said
 
 
-async def _branch(tree: WorkTree, name: str, plan: Plan) -> str:
+async def _branch(tree: WorkTree, name: str, plan: GitPlan) -> str:
     if plan.only_reads:
         now = await tree.git.branch()
         names = await git_moves.branches(tree.git)
@@ -404,7 +406,7 @@ async def _log(tree: WorkTree, scope: list[str]) -> str:
 
 async def _changed(
     tree: WorkTree, paths: tuple[str, ...], *, is_write: bool = False
-) -> list[Change]:
+) -> list[StatusLine]:
     """Return what has changed of that. Raises ToolError where nothing has."""
     _, rows = await tree.changes(tree.scope(paths, is_write=is_write))
     # A folder among them is a repository of its own.
@@ -419,17 +421,17 @@ async def _changed(
     return rows
 
 
-def _side_word(here: git_moves.Side, there: git_moves.Side) -> str:
+def _side_word(here: git_moves.TreeSide, there: git_moves.TreeSide) -> str:
     if not there.is_there:
         return "gone"
     return "changed" if here.is_there else "new"
 
 
-def _names(rows: Iterable[Change]) -> tuple[str, ...]:
+def _names(rows: Iterable[StatusLine]) -> tuple[str, ...]:
     return tuple(row.path for row in rows)
 
 
-def _files(tree: WorkTree, rows: list[Change]) -> str:
+def _files(tree: WorkTree, rows: list[StatusLine]) -> str:
     return tree.listed(_names(rows)) if len(rows) < 3 else plural(len(rows), "file")
 
 

@@ -21,7 +21,7 @@ MOST_RESULTS = 10_000
 TIME_LIMIT_SECONDS = 30.0
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class ListFilesArguments(Struct, frozen=True, kw_only=True):
     """What list_files takes."""
 
     pattern: Annotated[str, Meta(description="glob: **/*.py or src/*.{ts,tsx}")]
@@ -35,17 +35,19 @@ class ListFiles(BuiltInTool):
 
     name: str = "list_files"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = ListFilesArguments
     rare: ClassVar[frozenset[str]] = frozenset({"max_results", "include_ignored"})
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: ListFilesArguments) -> Preview:
         """Name pattern and folder."""
         folder = self.workspace.roots.resolve(arguments.path)
         return Preview(
             title=f"List {arguments.pattern} in {arguments.path}", paths=(shown_name(str(folder)),)
         )
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: ListFilesArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Walk the folder in a thread and return the paths, sorted.
 
         The order is that of the paths, not newest first: it needs no look at each file, and the same question

@@ -14,7 +14,7 @@ from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class MemorizeArguments(Struct, frozen=True, kw_only=True):
     """What memorize and update_identity take."""
 
     text: str
@@ -25,7 +25,7 @@ class Memorize(BuiltInTool):
 
     name: str = "memorize"
     effect: Effect = "write"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = MemorizeArguments
 
     def __init__(
         self,
@@ -37,18 +37,20 @@ class Memorize(BuiltInTool):
         super().__init__(workspace)
         self._keep, self._draft = keep, draft
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: MemorizeArguments) -> Subject:
         """Stand for all notes: what rules and grants cover is the tool, not one text."""
         del arguments
         return Subject(paths=("memories",), is_plain=True, is_own=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: MemorizeArguments) -> Preview:
         """Show the text and where it would go."""
         text, place = self._draft(arguments.text)
         body = "\n".join(f"+{line}" for line in text.split("\n"))
         return Preview(title=f"Keep this for later sessions ({place})", body=body)
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: MemorizeArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Keep it."""
         del print_live
         file = await asyncio.to_thread(self._keep, arguments.text)
@@ -65,7 +67,7 @@ class UpdateIdentity(BuiltInTool):
 
     name: str = "update_identity"
     effect: Effect = "write"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = MemorizeArguments
 
     def __init__(
         self,
@@ -80,17 +82,19 @@ class UpdateIdentity(BuiltInTool):
         super().__init__(workspace)
         self._append, self._draft = append, draft
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: MemorizeArguments) -> Subject:
         """Name the file: what rules and grants cover is all of its lines."""
         del arguments
         return Subject(paths=("IDENTITY.md",), is_plain=True, is_own=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: MemorizeArguments) -> Preview:
         """Show the line. Raises ToolError where it could not be kept anyway, so that nobody is asked for nothing."""
         line = self._draft(arguments.text)
         return Preview(title="Add a line to IDENTITY.md, for all later sessions", body=f"+{line}")
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: MemorizeArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Keep it."""
         del print_live
         line = await asyncio.to_thread(self._append, arguments.text)

@@ -20,7 +20,7 @@ from ybs.tools.searching.walk import Deadline
 from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ybs.tools.reading.content import Content  # both are loaded when the first file is read
+    from ybs.tools.reading.content import FileContent  # both are loaded when the first file is read
 
 LONGEST_LINE = 2000
 _MOST_COUNTED = 900_000  # of a line that is much longer only a part may be held
@@ -42,7 +42,7 @@ _KINDS = (
 _OTHER_KIND = "binary; it has no lines to read. run_shell with xxd, strings or file looks into it"
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class ReadFileArguments(Struct, frozen=True, kw_only=True):
     """What read_file takes."""
 
     path: str
@@ -51,7 +51,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     raw: Annotated[bool, Meta(description="a notebook's JSON")] = False
 
 
-class View(Struct, frozen=True):
+class _View(Struct, frozen=True):
     """What is shown of a file: lines from number `first` on, of `total`; and what to say about them."""
 
     lines: list[str]
@@ -66,19 +66,21 @@ class ReadFile(BuiltInTool):
 
     name: str = "read_file"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = ReadFileArguments
     rare: ClassVar[frozenset[str]] = frozenset({"raw"})
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._last_made: tuple[tuple[Path, int], View] | None = None
+        self._last_made: tuple[tuple[Path, int], _View] | None = None
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: ReadFileArguments) -> Preview:
         """Name the file."""
         path, shown = self.target(arguments)
         return Preview(title=f"Read {shown}", paths=(shown_name(str(path)),))
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: ReadFileArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Read the lines asked for; the whole file counts as read by this session."""
         del print_live
         from ybs.tools.reading.content import LineRange, read  # not needed before the first call
@@ -99,21 +101,21 @@ class ReadFile(BuiltInTool):
         if made is None and content.is_binary:
             raise ToolError(_binary(content, shown))
         if made is None:
-            view = View(*content.lines(asked))
+            view = _View(*content.lines(asked))
         else:
             first = asked.first(made.total)
-            view = View(
+            view = _View(
                 made.lines[first - 1 :][: asked.limit], first, made.total, made.note, made.images
             )
         return self._remarked(self._output(view, shown, is_tail=offset < 0), arguments)
 
-    def _remarked(self, output: ToolOutput, arguments: Arguments) -> ToolOutput:
+    def _remarked(self, output: ToolOutput, arguments: ReadFileArguments) -> ToolOutput:
         remark = self.remark_on(arguments).strip()
         return replace(output, output=f"{output.output}\n{remark}") if remark else output
 
     async def _made(
-        self, path: Path, content: "Content", shown: str, deadline: Deadline
-    ) -> View | None:
+        self, path: Path, content: "FileContent", shown: str, deadline: Deadline
+    ) -> _View | None:
         """Return the text made of the file, or None; what was made last is kept for its next part."""
         key = (path, hash(content.whole))
         if self._last_made is None or self._last_made[0] != key:
@@ -123,7 +125,7 @@ class ReadFile(BuiltInTool):
             self._last_made = (key, made)
         return self._last_made[1]
 
-    def _output(self, view: View, shown: str, *, is_tail: bool) -> ToolOutput:
+    def _output(self, view: _View, shown: str, *, is_tail: bool) -> ToolOutput:
         if view.first > max(view.total, 1):
             raise ToolError(
                 f"{shown} has {plural(view.total, 'line')}; there is no line {view.first}"
@@ -158,12 +160,12 @@ class ReadFile(BuiltInTool):
 _LONG_NOTE = "[long lines were cut; limit=1 shows more of one, run_shell with `sed -n 5p FILE | cut -c2001-4000` any part]"
 
 
-def _longest(view: View) -> int:
+def _longest(view: _View) -> int:
     """Return the characters shown of a line; one that was asked for alone may have more."""
     return LONGEST_LINE if len(view.lines) > 1 else 4 * LONGEST_LINE
 
 
-def _fitting(view: View, budget: int, *, from_end: bool) -> list[str]:
+def _fitting(view: _View, budget: int, *, from_end: bool) -> list[str]:
     """Return the lines with their numbers that fit in the budget of characters, at least one."""
     longest = min(_longest(view), max(budget - 50, 100))
     numbered = _numbered(view, longest)
@@ -179,7 +181,7 @@ def _fitting(view: View, budget: int, *, from_end: bool) -> list[str]:
     return kept[::-1] if from_end else kept
 
 
-def _numbered(view: View, longest: int) -> list[str]:
+def _numbered(view: _View, longest: int) -> list[str]:
     return [
         f"{number}\t{line if len(line) <= longest else _cut(line, longest)}"
         for number, line in enumerate(view.lines, view.first)
@@ -192,7 +194,7 @@ def _cut(line: str, longest: int) -> str:
     return f"{line[:longest]} [... {count} more characters]"
 
 
-def _picture(content: "Content", shown: str) -> ToolOutput | None:
+def _picture(content: "FileContent", shown: str) -> ToolOutput | None:
     media_type = media_type_of(content.beginning)
     if not media_type:
         return None
@@ -206,12 +208,12 @@ def _picture(content: "Content", shown: str) -> ToolOutput | None:
     )
 
 
-def _may_be_made(path: Path, content: "Content") -> bool:
+def _may_be_made(path: Path, content: "FileContent") -> bool:
     """Return whether it may be a notebook or a PDF, which takes a thread to find out."""
     return content.beginning.startswith(_PDF) or path.suffix.lower() == _NOTEBOOK
 
 
-def _made(path: Path, content: "Content", shown: str, deadline: Deadline) -> View | None:
+def _made(path: Path, content: "FileContent", shown: str, deadline: Deadline) -> _View | None:
     """Return the text made of a notebook or a PDF, from its first line on; None for anything else."""
     from ybs.tools.reading.content import lines_of  # not needed before the first call
 
@@ -226,20 +228,20 @@ def _made(path: Path, content: "Content", shown: str, deadline: Deadline) -> Vie
         note = (
             f"[the text of a PDF of {plural(pdf.pages, 'page')}{late}; edit_file cannot change it]"
         )
-        return View(lines, 1, len(lines), note)
+        return _View(lines, 1, len(lines), note)
     if path.suffix.lower() == _NOTEBOOK and content.whole:
         from ybs.tools.reading.notebook import rendered  # few files need it
 
         if book := rendered(content.whole):
             lines = lines_of(book.text)
-            return View(lines, 1, len(lines), _NOTEBOOK_NOTE, book.images)
+            return _View(lines, 1, len(lines), _NOTEBOOK_NOTE, book.images)
     return None
 
 
 _NOTEBOOK_NOTE = "[a notebook, rendered; edit_file works on its JSON, which raw=true shows]"
 
 
-def _binary(content: "Content", shown: str) -> str:
+def _binary(content: "FileContent", shown: str) -> str:
     kind = next(
         (words for mark, words in _KINDS if content.beginning.startswith(mark)), _OTHER_KIND
     )

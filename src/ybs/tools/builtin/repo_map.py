@@ -12,7 +12,7 @@ from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.workspace import Workspace
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class RepoMapArguments(Struct, frozen=True, kw_only=True):
     """What repo_map takes."""
 
     query: str
@@ -23,23 +23,25 @@ class RepoMapTool(BuiltInTool):
 
     name: str = "repo_map"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = RepoMapArguments
 
     def __init__(self, workspace: Workspace, ask: Callable[[str], Awaitable[str]]) -> None:
         super().__init__(workspace)
         self._ask = ask
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: RepoMapArguments) -> Subject:
         """Name the project's folder. Raises Refused where tools may not read it."""
         del arguments
         roots = self.workspace.roots
         return Subject(paths=(roots.show(roots.resolve(".")),))
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: RepoMapArguments) -> Preview:
         """Name what the map is to be about."""
         return Preview(title=f"Map {arguments.query}".rstrip())
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: RepoMapArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Have the map made."""
         del print_live
         text = await self._ask(arguments.query)

@@ -25,7 +25,7 @@ from ybs.tools.workspace import Workspace
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
     from ybs.tools.shell.jobs import Job
-    from ybs.tools.shell.output import Live, Output
+    from ybs.tools.shell.output import CommandOutput, OutputWindow
     from ybs.tools.shell.process import Ended
 
 DEFAULT_SECONDS = 60
@@ -48,7 +48,7 @@ _ONLY_SH = "The shell is POSIX sh, not bash: no [[, arrays, &>, {1..3} or pipefa
 _LONGEST_COMMAND = 30_000  # the system takes 128 KiB; nobody can judge that much
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class RunShellArguments(Struct, frozen=True, kw_only=True):
     """What run_shell takes."""
 
     command: str
@@ -59,7 +59,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     outside: bool = False
 
 
-class OutsideArguments(Arguments, frozen=True, kw_only=True):
+class OutsideArguments(RunShellArguments, frozen=True, kw_only=True):
     """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed."""
 
 
@@ -68,7 +68,7 @@ class RunShell(BuiltInTool):
 
     name: str = "run_shell"
     effect: Effect = "execute"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = RunShellArguments
     rare: ClassVar[frozenset[str]] = frozenset({"working_dir", "background", "network", "outside"})
 
     def __init__(self, workspace: Workspace, default_seconds: int | None = None) -> None:
@@ -85,7 +85,7 @@ class RunShell(BuiltInTool):
         """What a small model is told."""
         return super().short_description if bash() else f"{super().short_description} {_ONLY_SH}"
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: RunShellArguments) -> Subject:
         """Give the command, what it would destroy and, where it is not the project's, the folder."""
         from ybs.tools.shell.losses import loss  # with the first command
 
@@ -108,7 +108,7 @@ class RunShell(BuiltInTool):
         )
 
     def _changed(
-        self, arguments: Arguments, folder: Path, *, is_any: bool = False
+        self, arguments: RunShellArguments, folder: Path, *, is_any: bool = False
     ) -> tuple[str, ...]:
         """Return what was changed of all that the command runs; with `is_any` of what it may run without naming it."""
         # Needed where something may run outside.
@@ -122,15 +122,15 @@ class RunShell(BuiltInTool):
         jobs = workspace.shells.running_jobs
         return changed_files(command, folder, workspace.roots, workspace.since_ns, jobs)
 
-    def outside(self, arguments: Arguments) -> OutsideArguments:
+    def outside(self, arguments: RunShellArguments) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
         return OutsideArguments(**asdict(arguments))
 
-    def with_network(self, arguments: Arguments) -> Arguments:
+    def with_network(self, arguments: RunShellArguments) -> RunShellArguments:
         """Return the same call with the network open: the person gave it."""
         return replace(arguments, network=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: RunShellArguments) -> Preview:
         """Show the whole command and where it will run."""
         if not arguments.command.strip():
             raise ToolError("The command is empty.")
@@ -155,12 +155,14 @@ class RunShell(BuiltInTool):
             paths=(str(folder),),
         )
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: RunShellArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Run the command, to its end or in the background. One that fails is an error, with its output as the text."""
         return await self._run(arguments, print_live)
 
     async def run_read_only(
-        self, arguments: Arguments, print_live: Callable[[str], None]
+        self, arguments: RunShellArguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
         """Run the command with the project read-only; say what it lacked."""
         from ybs.security.policy.scopes import only_reads
@@ -180,19 +182,19 @@ class RunShell(BuiltInTool):
 
     async def _run(
         self,
-        arguments: Arguments,
+        arguments: RunShellArguments,
         print_live: Callable[[str], None],
         attempts: "Attempts | None" = None,
     ) -> ToolOutput:
         """Run the command; with `attempts` read-only, and they are noted."""
-        from ybs.tools.shell.output import Live, Output
+        from ybs.tools.shell.output import CommandOutput, OutputWindow
 
-        live = Live(print_live)
+        live = OutputWindow(print_live)
         try:
             if _is_job(arguments):
                 return await self._begin(arguments, live)
             spill = self.workspace.shells.spill(self._room)
-            output = Output(self.workspace.max_output_chars, spill=spill)
+            output = CommandOutput(self.workspace.max_output_chars, spill=spill)
             return await self._finish(arguments, live, output, attempts)
         except OSError as error:
             raise ToolError(
@@ -200,12 +202,16 @@ class RunShell(BuiltInTool):
             ) from error
 
     async def _finish(
-        self, arguments: Arguments, live: "Live", output: "Output", attempts: "Attempts | None"
+        self,
+        arguments: RunShellArguments,
+        live: "OutputWindow",
+        output: "CommandOutput",
+        attempts: "Attempts | None",
     ) -> ToolOutput:
         from ybs.tools.shell.process import (  # asyncio's process parts load here
-            Command,
             Ended,
             Shell,
+            ShellCommand,
             run_command,
         )
 
@@ -226,7 +232,7 @@ class RunShell(BuiltInTool):
         def told(ended: Ended) -> ToolOutput:
             return self._output(ended, output, seconds, monotonic() - started)
 
-        command = Command(
+        command = ShellCommand(
             launch=launch,
             folder=folder,
             mark=mark,
@@ -248,7 +254,7 @@ class RunShell(BuiltInTool):
             return self._handed_over(job)
         return await self._remarked(told(ended), arguments, read_only=read_only)
 
-    async def _begin(self, arguments: Arguments, live: "Live") -> ToolOutput:
+    async def _begin(self, arguments: RunShellArguments, live: "OutputWindow") -> ToolOutput:
         jobs = self.workspace.shells.jobs
         waiting = "" if arguments.background else _WAITING
         job = jobs.start(
@@ -291,7 +297,7 @@ class RunShell(BuiltInTool):
         return max(self.workspace.max_output_chars - _NOTE_ROOM, 2)
 
     def _output(
-        self, ended: "Ended", output: "Output", seconds: int, duration: float
+        self, ended: "Ended", output: "CommandOutput", seconds: int, duration: float
     ) -> ToolOutput:
         display: dict[str, Any] = {
             "exit_code": ended.exit_code,
@@ -332,7 +338,7 @@ class RunShell(BuiltInTool):
         )
 
     async def _remarked(
-        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+        self, told: ToolOutput, arguments: RunShellArguments, *, read_only: bool
     ) -> ToolOutput:
         """Say where it ran, if outside, and of the sandbox where the command failed: to the model, and to the person in a few words."""
         ran: dict[str, Any] = told.display
@@ -353,7 +359,7 @@ class RunShell(BuiltInTool):
         told = told if wall or remark else self._without_network(told, arguments)
         return await self._helped(told, arguments, read_only=read_only)
 
-    def _without_network(self, told: ToolOutput, arguments: Arguments) -> ToolOutput:
+    def _without_network(self, told: ToolOutput, arguments: RunShellArguments) -> ToolOutput:
         """Say that there was no network, where the command is known to need it."""
         if arguments.network or not self.workspace.shells.starter.closes_network:
             return told
@@ -366,7 +372,7 @@ class RunShell(BuiltInTool):
         return replace(told, output=f"{told.output}\n{NO_NETWORK}", display=display)
 
     async def _helped(
-        self, told: ToolOutput, arguments: Arguments, *, read_only: bool
+        self, told: ToolOutput, arguments: RunShellArguments, *, read_only: bool
     ) -> ToolOutput:
         """Add what can be run instead where a program was not found."""
         ran: dict[str, Any] = told.display
@@ -379,7 +385,7 @@ class RunShell(BuiltInTool):
         line = await substitute_for(arguments.command, said, folder, shells, read_only=read_only)
         return replace(told, output=f"{told.output}\n{line}") if line else told
 
-    def _folder(self, arguments: Arguments) -> Path:
+    def _folder(self, arguments: RunShellArguments) -> Path:
         roots = self.workspace.roots
         folder = roots.resolve(arguments.working_dir or ".")
         if roots.may_read(str(folder)):  # by a tool that reads, which is not this one
@@ -388,7 +394,7 @@ class RunShell(BuiltInTool):
             )
         return folder
 
-    def _seconds(self, arguments: Arguments) -> int:
+    def _seconds(self, arguments: RunShellArguments) -> int:
         # The schema's default stands for the configured limit.
         asked = arguments.timeout
         return (
@@ -398,7 +404,7 @@ class RunShell(BuiltInTool):
         )
 
 
-def _is_job(arguments: Arguments) -> bool:
+def _is_job(arguments: RunShellArguments) -> bool:
     """Return whether the command is to go on in the background: it says so, or ends in an `&`."""
     text = arguments.command.rstrip()
     return arguments.background or (text.endswith("&") and not text.endswith(("&&", "\\&")))

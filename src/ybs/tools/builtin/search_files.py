@@ -20,7 +20,7 @@ from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.engine import Found, Match, Scope
+    from ybs.tools.searching.engine import LineMatch, Scope, SearchResult
 
 MOST_RESULTS = 2000
 MOST_CONTEXT = 20
@@ -32,7 +32,7 @@ TIME_LIMIT_SECONDS = 30.0
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class SearchFilesArguments(Struct, frozen=True, kw_only=True):
     """What search_files takes."""
 
     pattern: str
@@ -49,19 +49,21 @@ class SearchFiles(BuiltInTool):
 
     name: str = "search_files"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = SearchFilesArguments
     rare: ClassVar[frozenset[str]] = frozenset(
         {"context_lines", "max_results", "ignore_case", "include_ignored"}
     )
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: SearchFilesArguments) -> Preview:
         """Name pattern and place."""
         place = self.workspace.roots.resolve(arguments.path)
         return Preview(
             title=f"Search {arguments.pattern} in {arguments.path}", paths=(shown_name(str(place)),)
         )
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: SearchFilesArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Search in a thread, so that the terminal stays alive."""
         del print_live
         positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
@@ -72,7 +74,9 @@ class SearchFiles(BuiltInTool):
             deadline.cancel()
         return self._output(found, matches, arguments)
 
-    def _search(self, arguments: Arguments, deadline: Deadline) -> "tuple[Found, list[Match]]":
+    def _search(
+        self, arguments: SearchFilesArguments, deadline: Deadline
+    ) -> "tuple[SearchResult, list[LineMatch]]":
         from ybs.tools.searching import engine  # not needed before the first call
         from ybs.tools.searching.choice import GlobChoice
 
@@ -99,7 +103,7 @@ class SearchFiles(BuiltInTool):
         return found, _matches(roots, found, start, prefix, context)
 
     def _output(
-        self, found: "Found", matches: "Sequence[Match]", arguments: Arguments
+        self, found: "SearchResult", matches: "Sequence[LineMatch]", arguments: SearchFilesArguments
     ) -> ToolOutput:
         blocks = list(_blocks(matches))
         shown = _within(blocks, self.workspace.max_output_chars - _NOTE_ROOM)
@@ -138,7 +142,7 @@ def _unseen(roots: Roots, scope: "Scope", deadline: Deadline) -> str:
     )
 
 
-def _remarks(found: "Found", pattern: str) -> Iterator[str]:
+def _remarks(found: "SearchResult", pattern: str) -> Iterator[str]:
     """Yield what the model has to know beside the matches."""
     if found.was_cut:
         yield "[the search took too long and was ended early; narrow `path` or write the pattern simpler]"
@@ -154,7 +158,7 @@ def _remarks(found: "Found", pattern: str) -> Iterator[str]:
         yield from _hints(found, pattern)
 
 
-def _hints(found: "Found", pattern: str) -> Iterator[str]:
+def _hints(found: "SearchResult", pattern: str) -> Iterator[str]:
     """Yield what may be why there is no match."""
     if found.unseen:
         yield found.unseen
@@ -178,14 +182,16 @@ def _check_file(roots: Roots, path: Path) -> None:
         raise failure(error, shown) from error
 
 
-def _matches(roots: Roots, found: "Found", start: Path, prefix: str, context: int) -> "list[Match]":
+def _matches(
+    roots: Roots, found: "SearchResult", start: Path, prefix: str, context: int
+) -> "list[LineMatch]":
     """Read the lines that were found; files that cannot be read any more are told as skipped.
 
     They are opened as every file is that a model reads: by a walk that follows no link, and judged.
     """
     from ybs.tools.searching.engine import matches_in  # not needed before the first call
 
-    matches: list[Match] = []
+    matches: list[LineMatch] = []
     for path, places in found.places.items():
         try:
             with roots.held(start / path) as place:
@@ -203,7 +209,7 @@ def names_of(files: Iterable[str]) -> str:
     return ", ".join(shown_name(name)[:LONGEST_NAME] for name in names[:_MOST_NAMES]) + more
 
 
-def _blocks(matches: "Sequence[Match]") -> Iterator[str]:
+def _blocks(matches: "Sequence[LineMatch]") -> Iterator[str]:
     """Yield the text of each match: the file's name once, then `12:` for matches, `12-` for lines around."""
     file, last = "", 0
     for match, following in zip_longest(matches, matches[1:]):

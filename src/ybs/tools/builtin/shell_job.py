@@ -13,7 +13,7 @@ from ybs.tools.builtin.base import BuiltInTool
 MOST_SECONDS = 120
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class ShellJobArguments(Struct, frozen=True, kw_only=True):
     """What shell_job takes."""
 
     id: str = ""
@@ -26,19 +26,21 @@ class ShellJob(BuiltInTool):
 
     name: str = "shell_job"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = ShellJobArguments
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: ShellJobArguments) -> Subject:
         """Name the job."""
         return Subject(detail=arguments.id)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: ShellJobArguments) -> Preview:
         """Say what is done with which job."""
         if arguments.action == "list":
             return Preview(title="List the background jobs")
         return Preview(title=f"{arguments.action.capitalize()} {arguments.id}")
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: ShellJobArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Return what is new, and how the job is doing."""
         del print_live
         jobs = self.workspace.shells.jobs

@@ -17,7 +17,7 @@ from ybs.tools.skills import Skill, Skills, named
 from ybs.tools.workspace import Workspace
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class SkillArguments(Struct, frozen=True, kw_only=True):
     """What skill takes."""
 
     name: str
@@ -29,7 +29,7 @@ class SkillTool(BuiltInTool):
 
     name: str = "skill"
     effect: Effect = "read"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = SkillArguments
     #: A sub-agent has its own limits, which end it.
     longest_seconds: Final = 86_400.0
 
@@ -49,16 +49,16 @@ class SkillTool(BuiltInTool):
         """The names and descriptions of the skills, within a budget."""
         return f"{super().description}\n{listing(self._skills.offered)}"
 
-    def subject(self, arguments: Arguments) -> Subject:
+    def subject(self, arguments: SkillArguments) -> Subject:
         """Say that there is nothing to judge: the person has put the skills there, or trusts them."""
         del arguments
         return Subject(is_plain=True)
 
-    def preview(self, arguments: Arguments) -> Preview:
+    def preview(self, arguments: SkillArguments) -> Preview:
         """Show the name."""
         return Preview(title=f"Load the skill {self._named(arguments.name).name}")
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(self, arguments: SkillArguments, print_live: Callable[[str], None]) -> ToolOutput:
         """Read it, or have a sub-agent follow it."""
         skill = self._named(arguments.name)
         most = self.workspace.max_output_chars

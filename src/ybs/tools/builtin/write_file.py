@@ -13,7 +13,7 @@ from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class WriteFileArguments(Struct, frozen=True, kw_only=True):
     """What write_file takes."""
 
     path: str
@@ -29,14 +29,14 @@ class WriteFile(ChangingTool):
 
     name: str = "write_file"
     effect: Effect = "write"
-    arguments: ClassVar[type[Struct]] = Arguments
+    arguments: ClassVar[type[Struct]] = WriteFileArguments
 
     def __init__(self, workspace: Workspace, *, keeps_unread: bool = False) -> None:
         """Make the tool. With `keeps_unread` it refuses to replace a file that the session has not read, but for a small one."""
         super().__init__(workspace)
         self._keeps_unread = keeps_unread
 
-    def change(self, arguments: Arguments) -> FileEdit:
+    def change(self, arguments: WriteFileArguments) -> FileEdit:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
             raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
@@ -58,7 +58,9 @@ class WriteFile(ChangingTool):
         diff = text_diff(before, after, shown)
         return FileEdit(path=path, shown=shown, before=before, after=after, diff=diff)
 
-    async def run(self, arguments: Arguments, print_live: Callable[[str], None]) -> ToolOutput:
+    async def run(
+        self, arguments: WriteFileArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Write the file, and the folders it needs."""
         del print_live
         change = self.planned(arguments)

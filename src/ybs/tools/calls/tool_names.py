@@ -28,7 +28,7 @@ _ALIASES = {
 _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
 
 
-class Found(Struct, frozen=True):
+class FoundTool(Struct, frozen=True):
     """The tool that was meant; `note` says that it has another name, `is_alias` that the name is another agent's."""
 
     tool: Tool
@@ -36,15 +36,15 @@ class Found(Struct, frozen=True):
     is_alias: bool = False
 
 
-def find(name: str, tools: Mapping[str, Tool]) -> Found | None:
+def find(name: str, tools: Mapping[str, Tool]) -> FoundTool | None:
     """Return the tool of this name, or the only one that it can mean."""
     if (tool := tools.get(name)) is not None:
-        return Found(tool)
+        return FoundTool(tool)
     meant, is_alias = _meant(name, tools)
     if not meant:
         return None
     note = f"there is no tool {short(name)!r}; it was taken for {meant}"
-    return Found(tools[meant], note, is_alias=is_alias)
+    return FoundTool(tools[meant], note, is_alias=is_alias)
 
 
 def _meant(name: str, tools: Collection[str]) -> tuple[str, bool]:

@@ -475,7 +475,7 @@ Reason: TypeAlias = Literal[
 ]
 
 
-class Match(Struct, frozen=True, kw_only=True):
+class EditMatch(Struct, frozen=True, kw_only=True):
     """Where the edit goes: `places` in order and apart. `how` names what was overlooked; empty if exact."""
 
     places: tuple[Replacement, ...]
@@ -506,7 +506,7 @@ class Edit(Struct, frozen=True):
     is_for_all: bool
 
 
-Found: TypeAlias = Match | Refusal | None
+Found: TypeAlias = EditMatch | Refusal | None
 
 
 def numbers_of(lines: Lines, runs: list[int]) -> tuple[int, ...]:

@@ -15,8 +15,8 @@ from msgspec import Struct
 from ybs.core.lazy import lazy
 from ybs.tools.editing.adapting import (
     Edit,
+    EditMatch,
     Found,
-    Match,
     Refusal,
     Replacement,
     Side,
@@ -33,7 +33,7 @@ from ybs.tools.editing.lines import (
     says_enough,
     says_something,
 )
-from ybs.tools.editing.numbers import LINE_NUMBERS, Bare, has_numbers, without_numbers
+from ybs.tools.editing.numbers import LINE_NUMBERS, UnnumberedEdit, has_numbers, without_numbers
 from ybs.tools.editing.one_word import one_word_off
 from ybs.tools.editing.placeholders import is_elision, placeholder_in
 
@@ -41,7 +41,7 @@ _CLOSING = lazy(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
 _MOST_INDENT = 1000
 
 
-def find(text: str, old: str, new: str, *, replace_all: bool = False) -> Match | Refusal:
+def find(text: str, old: str, new: str, *, replace_all: bool = False) -> EditMatch | Refusal:
     r"""Find where `old` is meant and what `new` becomes there; line ends of `text` are `\n`.
 
     `old` must not be empty.
@@ -55,7 +55,7 @@ def find(text: str, old: str, new: str, *, replace_all: bool = False) -> Match |
     if has_numbers(edit.new, edit.old, text):
         return Refusal(reason="numbers")
     found = _exact(edit) or _fuzzy(edit)
-    if isinstance(found, Match) and all(
+    if isinstance(found, EditMatch) and all(
         text[place.start : place.stop] == place.new for place in found.places
     ):
         return Refusal(reason="unchanged")
@@ -110,7 +110,7 @@ def _exact(edit: Edit, how: tuple[str, ...] = ()) -> Found:
         for place, start in zip(places, starts, strict=True)
     )
     slips = ("indentation",) if is_tidied else ()
-    return Match(places=places, how=how + slips, count=len(places))
+    return EditMatch(places=places, how=how + slips, count=len(places))
 
 
 def _is_there(edit: Edit, start: int) -> bool:
@@ -156,7 +156,7 @@ def _tidy(edit: Edit, start: int) -> Replacement | None:
     return Replacement(start, stop, new)
 
 
-def _fuzzy(edit: Edit) -> Match | Refusal:
+def _fuzzy(edit: Edit) -> EditMatch | Refusal:
     lines = Lines(edit.text)
     found = _alike(lines, edit) or _in_plain_signs(edit) or _read_otherwise(lines, edit)
     found = found or elided(lines, edit) or _one_word(lines, edit)
@@ -189,7 +189,9 @@ def _alike(lines: Lines, edit: Edit, how: tuple[str, ...] = ()) -> Found:
     known = [fit for fit in fits if fit]
     if len(known) < len(fits) or len({fit.how for fit in known}) != 1:
         return _absent(lines, edit)
-    return Match(places=tuple(fit.place for fit in known), how=how + known[0].how, count=len(known))
+    return EditMatch(
+        places=tuple(fit.place for fit in known), how=how + known[0].how, count=len(known)
+    )
 
 
 def _are_apart(runs: list[int], length: int) -> bool:
@@ -245,7 +247,7 @@ def _in_plain_signs(edit: Edit) -> Found:
     start, stop = starts[0], starts[0] + len(old)
     own = edit.text[start:stop]
     place = Replacement(start, stop, _respelled(edit.old, own, edit.new))
-    return Match(places=(place,), how=("punctuation",))
+    return EditMatch(places=(place,), how=("punctuation",))
 
 
 def _respelled(old: str, own: str, new: str) -> str:
@@ -269,7 +271,7 @@ def _read_otherwise(lines: Lines, edit: Edit) -> Found:
     return found or _unescaped(lines, edit)
 
 
-def _without_numbers(lines: Lines, edit: Edit, bare: Bare) -> Found:
+def _without_numbers(lines: Lines, edit: Edit, bare: UnnumberedEdit) -> Found:
     meant = Edit(edit.text, bare.old, bare.new, edit.is_for_all)
     side = Side(bare.old)
     runs = lines.runs(side.lines)
@@ -317,7 +319,7 @@ def _one_word(lines: Lines, edit: Edit) -> Found:
     if not runs or _is_elsewhere(lines, runs[0], old, new):
         return None
     fit = fitted(lines, runs[0], old, new, spared=index)
-    return fit and Match(places=(fit.place,), how=(*fit.how, "one word of a comment or string"))
+    return fit and EditMatch(places=(fit.place,), how=(*fit.how, "one word of a comment or string"))
 
 
 _ESCAPE = lazy(r"\\(.)", re.DOTALL)
@@ -446,7 +448,7 @@ def elided(lines: Lines, edit: Edit) -> Found:
     if not way or len(places) < len(fits):
         return None
     changes = tuple(p for p in places if edit.text[p.start : p.stop] != p.new)
-    return Match(places=changes, how=("lines left out as ...",))
+    return EditMatch(places=changes, how=("lines left out as ...",))
 
 
 def _way(lines: Lines, parts: list[_Part]) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ class Copy(Struct, frozen=True):
         return zip(self.numbers, self.bodies, strict=True)
 
 
-class Bare(Struct, frozen=True):
+class UnnumberedEdit(Struct, frozen=True):
     """An edit without the numbers, the first of which is `first`. `is_certain`: the new text can be read in one way only."""
 
     old: str
@@ -63,7 +63,7 @@ class Bare(Struct, frozen=True):
     is_certain: bool = True
 
 
-def without_numbers(lines: Lines, old: str, new: str) -> Iterator[Bare]:
+def without_numbers(lines: Lines, old: str, new: str) -> Iterator[UnnumberedEdit]:
     """Yield what an edit says without line numbers, where its old text has them."""
     whole = old.split("\n")
     first = next((at for at, line in enumerate(whole) if line.strip()), 0)
@@ -131,7 +131,7 @@ def _style_of(hit: re.Match[str]) -> tuple[str, str, str]:
     return hit["path"] or "", hit["label"] or "", hit["mark"].strip(" ").translate(_SAME)
 
 
-def _bare(lines: Lines, copy: Copy, new: str) -> Bare:
+def _bare(lines: Lines, copy: Copy, new: str) -> UnnumberedEdit:
     said = new.split("\n")
     told = _copy_of(said, rises=False)
     is_own = (
@@ -152,8 +152,8 @@ def _bare(lines: Lines, copy: Copy, new: str) -> Bare:
     return _in_part(copy, gap, said, is_own=is_own)
 
 
-def _made(copy: Copy, gap: str, new: Sequence[str], *, is_certain: bool = True) -> Bare:
-    return Bare("\n".join(copy.lines(gap)), "\n".join(new), copy.known[0], is_certain)
+def _made(copy: Copy, gap: str, new: Sequence[str], *, is_certain: bool = True) -> UnnumberedEdit:
+    return UnnumberedEdit("\n".join(copy.lines(gap)), "\n".join(new), copy.known[0], is_certain)
 
 
 def _is_far(told: Copy, copy: Copy) -> bool:
@@ -192,7 +192,7 @@ def _gap_by(copy: Copy, new: Sequence[str]) -> str | None:
     return fits[0] if len(fits) == 1 else None
 
 
-def _in_part(copy: Copy, gap: str, new: Sequence[str], *, is_own: bool) -> Bare:
+def _in_part(copy: Copy, gap: str, new: Sequence[str], *, is_own: bool) -> UnnumberedEdit:
     """Read a new text that is not numbered as the old one is: numbers of kept lines go, others cast doubt."""
     bodies = copy.lines(gap)
     kept = {

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.review import Review
-from ybs.config.schema import Tools
+from ybs.config.schema import ToolsSettings
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
@@ -24,8 +24,8 @@ from ybs.tools.external.definition import (
     defined,
     from_settings,
 )
-from ybs.tools.external.finding import Candidate, candidates
-from ybs.tools.external.program import Program, Ran, Run, run
+from ybs.tools.external.finding import ToolCandidate, candidates
+from ybs.tools.external.program import Program, ProgramResult, ProgramRun, run
 from ybs.tools.foreign import BehindChecks
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.usable import problem_of
@@ -35,7 +35,7 @@ DEFAULT_SECONDS = 60
 MOST_SECONDS = 600
 
 
-class ExternalTool:
+class ProgramTool:
     """A program as a tool. Where it declares no needs, and the sandbox holds it to that, it only reads."""
 
     def __init__(
@@ -77,7 +77,7 @@ class ExternalTool:
         words, data = self._passed(given)
         try:
             needs = self.definition.needs
-            job = Run(
+            job = ProgramRun(
                 program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
                 in_project=self.definition.in_project,
                 keys=self._review.keys if self._review else frozenset(),
@@ -106,7 +106,7 @@ class ExternalTool:
                 "so it is not run until they trust the project again."
             )
 
-    def _output(self, ran: Ran) -> ToolOutput:
+    def _output(self, ran: ProgramResult) -> ToolOutput:
         if ran.timed_out:
             raise ToolError(_with(f"{self.name} was stopped after {self.seconds} s", ran))
         if ran.exit_code:
@@ -121,7 +121,7 @@ class ExternalTool:
         return ToolOutput(output=text or "It answered nothing.", display=answer)
 
 
-def _answer_in(ran: Ran) -> dict[str, Any] | None:
+def _answer_in(ran: ProgramResult) -> dict[str, Any] | None:
     """Return the JSON object that a program wrote; None for anything else, which is read as text."""
     try:
         return None if ran.answer is None else msgspec.json.decode(ran.answer, type=dict[str, Any])
@@ -133,7 +133,7 @@ def _text_of(value: Any) -> str:
     return value.strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _with(what: str, ran: Ran) -> str:
+def _with(what: str, ran: ProgramResult) -> str:
     """Add what a program said to what became of it."""
     said = [part for part in (ran.text, ran.errors and f"[stderr]\n{ran.errors}") if part]
     why = [f"({WHY_APART})"] if ran.is_apart else []
@@ -211,7 +211,7 @@ MOST_ANSWERED = 64_000
 _AT_ONCE = 4
 
 
-class Unusable(Struct, frozen=True):
+class UnusableProgram(Struct, frozen=True):
     """A program that cannot be used as a tool, and why. `is_expected`: it was meant to be one."""
 
     shown: str
@@ -226,29 +226,35 @@ class Catalogue:
     """
 
     def __init__(
-        self, tools: Tools, workspace: Workspace, review: Review | None, cache_file: Path | None
+        self,
+        tools: ToolsSettings,
+        workspace: Workspace,
+        review: Review | None,
+        cache_file: Path | None,
     ) -> None:
         self._settings, self._workspace, self._review = tools, workspace, review
         self._cache = SchemaCache(cache_file)
-        self.tools: Sequence[ExternalTool] = ()
-        self.unusable: Sequence[Unusable] = ()
+        self.tools: Sequence[ProgramTool] = ()
+        self.unusable: Sequence[UnusableProgram] = ()
         self._asking: asyncio.Task[None] | None = None
         self._is_read = False
 
     @property
-    def usable(self) -> list[ExternalTool]:
+    def usable(self) -> list[ProgramTool]:
         """The tools without those that cannot be offered beside the others."""
         return [tool for tool, problem in self._judged() if not problem]
 
     @property
-    def problems(self) -> list[Unusable]:
+    def problems(self) -> list[UnusableProgram]:
         """All that cannot be used, and why."""
         unfit = [
-            Unusable(tool.program.shown, problem) for tool, problem in self._judged() if problem
+            UnusableProgram(tool.program.shown, problem)
+            for tool, problem in self._judged()
+            if problem
         ]
         return [*self.unusable, *unfit]
 
-    def _judged(self) -> Iterator[tuple[ExternalTool, str]]:
+    def _judged(self) -> Iterator[tuple[ProgramTool, str]]:
         taken = set[str]()
         for tool in self.tools:
             problem = problem_of(tool, taken)
@@ -319,7 +325,7 @@ class Catalogue:
             # It runs without network and with the project read-only: it may not know what it is asked.
             program = found.candidate.program
             entry = found.candidate.entry
-            job = Run(
+            job = ProgramRun(
                 program=program, words=("--schema",), seconds=DESCRIBE_SECONDS,
                 in_project=entry is not None and entry.cwd == IN_PROJECT,
             )  # fmt: skip
@@ -331,14 +337,14 @@ class Catalogue:
 
     def _take(self, found: "list[_Found]") -> None:
         """Offer those that are known by now, in the order in which they were found."""
-        tools, unusable = list[ExternalTool](), list[Unusable]()
+        tools, unusable = list[ProgramTool](), list[UnusableProgram]()
         for each in found:
             try:
                 tools += each.tools(self._workspace, self._review) if each.saying else []
             except BadDefinition as error:
                 candidate = each.candidate
                 unusable.append(
-                    Unusable(candidate.program.shown, str(error), candidate.is_expected)
+                    UnusableProgram(candidate.program.shown, str(error), candidate.is_expected)
                 )
         self.tools, self.unusable = tools, unusable
 
@@ -346,7 +352,7 @@ class Catalogue:
 class _Found:
     """A candidate, and what is known of what it says."""
 
-    def __init__(self, candidate: Candidate) -> None:
+    def __init__(self, candidate: ToolCandidate) -> None:
         self.candidate, self.key = candidate, ""
         self.saying: Saying | None = None
 
@@ -367,7 +373,7 @@ class _Found:
         if known is not None and not (again and known.problem):
             self.saying = known
 
-    def tools(self, workspace: Workspace, review: Review | None) -> list[ExternalTool]:
+    def tools(self, workspace: Workspace, review: Review | None) -> list[ProgramTool]:
         """Return the tools that it is: one, or for Python code several. Raises BadDefinition."""
         candidate, entry, saying = self.candidate, self.candidate.entry, self.saying
         assert saying is not None  # noqa: S101 - it was read or asked before
@@ -386,7 +392,7 @@ class _Found:
             (workspace.roots.host.config_folder / "plugins").resolve()
         ):
             definitions = [replace(each, in_project=False) for each in definitions]
-        return [ExternalTool(each, program, workspace, review) for each in definitions]
+        return [ProgramTool(each, program, workspace, review) for each in definitions]
 
 
 def _pieces(answer: bytes) -> list[bytes]:
@@ -397,7 +403,7 @@ def _pieces(answer: bytes) -> list[bytes]:
         return [answer]
 
 
-def _problem_of(ran: Ran) -> str:
+def _problem_of(ran: ProgramResult) -> str:
     if ran.timed_out:
         return f"it did not answer --schema within {DESCRIBE_SECONDS:g} s"
     if ran.exit_code:

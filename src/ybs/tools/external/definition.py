@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.config.schema import ExternalTool, ToolNeeds
+from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.config.tree import is_object
 from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.parameters import fitting
@@ -75,7 +75,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
     )
 
 
-def from_settings(entry: ExternalTool, described: Definition | None) -> Definition:
+def from_settings(entry: ExternalToolSettings, described: Definition | None) -> Definition:
     """Return what an entry of `tools.external` says; what it leaves out is as the program describes itself."""
     own = described or Definition(
         name=entry.name, description="", parameters=Raw(b""), input="argv"

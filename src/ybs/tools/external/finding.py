@@ -13,7 +13,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.review import ProjectFile, Review
-from ybs.config.schema import ExternalTool, Tools
+from ybs.config.schema import ExternalToolSettings, ToolsSettings
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.roots import Roots
@@ -25,7 +25,7 @@ MOST_FILES = 500  # of a folder
 _NOT_TRUSTED = "it lies in the project and is not among the programs that you trust"
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class ToolCandidate(Struct, frozen=True, kw_only=True):
     """A program that may be a tool. `sidecar` is the file beside it that describes it; without one it is asked.
 
     `entry` is that of the settings, where it stands there. `is_expected`: it is meant to be a tool, so what is wrong with it matters.
@@ -34,7 +34,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     program: Program
     sidecar: Path | None = None
-    entry: ExternalTool | None = None
+    entry: ExternalToolSettings | None = None
     is_expected: bool = True
     problem: str = ""
 
@@ -47,7 +47,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return file.data if file is not None else self.sidecar.read_bytes()
 
 
-def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Candidate]:
+def candidates(
+    tools: ToolsSettings, roots: Roots, review: Review | None
+) -> Iterator[ToolCandidate]:
     """Yield the programs in their order: the settings first, then folder by folder, by name. Files are looked at."""
     for entry in tools.external:
         if entry.enabled:
@@ -61,7 +63,7 @@ def candidates(tools: Tools, roots: Roots, review: Review | None) -> Iterator[Ca
             yield from _in_folder(name, real, roots, review)
 
 
-def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candidate:
+def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) -> ToolCandidate:
     path = roots.host.expand(entry.path, roots.folder).resolve()
     inside = _in_project(path, roots)
     program = Program(
@@ -72,14 +74,14 @@ def _of_entry(entry: ExternalTool, roots: Roots, review: Review | None) -> Candi
         files=_files(inside, review),
     )
     if inside and not _is_trusted(inside, review):
-        return Candidate(program=program, entry=entry, problem=_NOT_TRUSTED)
+        return ToolCandidate(program=program, entry=entry, problem=_NOT_TRUSTED)
 
     def is_there(name: str) -> bool:
         within = _in_project(Path(name), roots)
         return within in program.files if inside else os.path.isfile(name)  # noqa: PTH113
 
     sidecar = sidecar_of(str(path), is_there)
-    return Candidate(program=program, sidecar=Path(sidecar) if sidecar else None, entry=entry)
+    return ToolCandidate(program=program, sidecar=Path(sidecar) if sidecar else None, entry=entry)
 
 
 def _is_trusted(path: str, review: Review | None) -> bool:
@@ -94,7 +96,9 @@ def _files(path: str, review: Review | None) -> dict[str, ProjectFile]:
     return {each: review.files[each] for each in (path, *(review.paths(folder) if folder else ()))}
 
 
-def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> Iterator[Candidate]:
+def _in_folder(
+    name: str, folder: Path, roots: Roots, review: Review | None
+) -> Iterator[ToolCandidate]:
     is_projects = bool(_in_project(folder, roots)) or folder == roots.folder
     if is_projects and (review is None or not review.is_trusted):
         return
@@ -121,7 +125,7 @@ def _in_folder(name: str, folder: Path, roots: Roots, review: Review | None) -> 
         )  # fmt: skip
         if sidecar and is_projects and not _is_trusted(_in_project(Path(sidecar), roots), review):
             continue  # it came later than the trust, and a program that has one is not asked
-        yield Candidate(
+        yield ToolCandidate(
             program=program,
             sidecar=Path(sidecar) if sidecar else None,
             is_expected=bool(sidecar)
@@ -158,7 +162,7 @@ _MOST_BYTES = 200_000
 _NAME = lazy(rb"""["']([A-Za-z][\w-]{1,63})["']|\bdef ([A-Za-z]\w{0,63})\(""")
 
 
-def possible_names(tools: Tools, host: Host, folder: Path) -> Iterator[str]:
+def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[str]:
     """Yield the names of the files in the folders of tools, and those that stand in them; of projects not trusted too."""
     for place in tools.search_paths:
         try:

@@ -19,8 +19,8 @@ from ybs.config.schema import ToolNeeds
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, project_variables
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.tools.shell.output import Output
-from ybs.tools.shell.process import Command, Shell, run_command
+from ybs.tools.shell.output import CommandOutput
+from ybs.tools.shell.process import Shell, ShellCommand, run_command
 from ybs.tools.workspace import Workspace
 
 #: How much of what a program writes is kept; more is cut in the middle, and is not JSON then.
@@ -43,7 +43,7 @@ class Program(Struct, frozen=True):
     files: Mapping[str, ProjectFile] = {}
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class ProgramRun(Struct, frozen=True, kw_only=True):
     """One run: `words` stand behind the program, `given` is its input, and it gets what it `needs` and nothing else."""
 
     program: Program
@@ -57,7 +57,7 @@ class Run(Struct, frozen=True, kw_only=True):
     in_project: bool = False
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class ProgramResult(Struct, frozen=True, kw_only=True):
     """What came of a run: `answer` is None where it was longer than may be read; `text` and `errors` are fit to be read."""
 
     exit_code: int
@@ -121,7 +121,7 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
     return [path for path in shown if not path.is_relative_to(roots.folder)]
 
 
-async def run(job: Run, workspace: Workspace) -> Ran:
+async def run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
     """Run a program to its end; one of the project as a private copy of what is trusted. Raises ToolError and OSError."""
     if any(len(word) > _MOST_IN_ARGUMENT for word in job.words):
         raise ToolError("The arguments are too long for this tool.")
@@ -133,12 +133,12 @@ async def run(job: Run, workspace: Workspace) -> Ran:
         return await _run(replace(job, program=program), workspace)
 
 
-async def _run(job: Run, workspace: Workspace) -> Ran:
+async def _run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
     shells, own_programs = workspace.shells, workspace.own_programs
     start = await asyncio.to_thread(own_programs.start, "tools", in_project=job.in_project)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
-    output = Output(MOST_CHARS)
-    command = Command(
+    output = CommandOutput(MOST_CHARS)
+    command = ShellCommand(
         launch=launch,
         folder=workspace.roots.folder,
         mark=mark,
@@ -149,7 +149,7 @@ async def _run(job: Run, workspace: Workspace) -> Ran:
     ended = await run_command(command, job.seconds)
     if isinstance(ended, Shell):  # nobody can hand it over, as it stands nowhere
         raise ToolError("It was sent to the background.")
-    return Ran(
+    return ProgramResult(
         exit_code=ended.exit_code,
         how=ended.how,
         answer=output.stdout.whole(),
@@ -184,7 +184,7 @@ def _placed(program: Program, host: Host) -> Generator[Program]:
         yield replace(program, path=Path(folder, program.in_project))
 
 
-def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
+def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
     folder, needs, environ = workspace.roots.folder, job.needs, start.environ
     access = Access(
         network=needs.network,
@@ -205,7 +205,7 @@ def _launch(job: Run, workspace: Workspace, start: Start) -> Launch:
     return workspace.shells.starter.start(command, folder, environ, access)
 
 
-def _given(job: Run) -> list[str]:
+def _given(job: ProgramRun) -> list[str]:
     """Return the variables that a run gets: a program of the project never has the key of a provider."""
     names = job.needs.environment
     return [name for name in names if not (job.program.in_project and name in job.keys)]

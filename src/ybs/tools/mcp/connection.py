@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.ports import ToolOutput
 from ybs.core.remedies import Remedy
-from ybs.tools.mcp.listed import Listed, Offer
-from ybs.tools.mcp.pins import Judged, Pins
+from ybs.tools.mcp.listed import ListedTool, ServerOffer
+from ybs.tools.mcp.pins import Pins, ReviewedTools
 from ybs.tools.mcp.settings import BadServer, Server
 
 if TYPE_CHECKING:
-    from ybs.tools.mcp.link import Link
+    from ybs.tools.mcp.link import McpLink
 import re
 from pathlib import Path
 
@@ -35,11 +35,11 @@ LOOK_SECONDS: Final = 1.0
 _MOST_NAMED = 3
 
 
-class Opened:
+class OpenConnection:
     """An open connection as its owner holds it: what answers, and what it goes by, which ends with the other side."""
 
     def __init__(self, link: Any, transport: Any) -> None:
-        self.link: Link = link
+        self.link: McpLink = link
         self._transport = transport
         self.lost: asyncio.Event = transport.ended
 
@@ -53,7 +53,9 @@ class Opened:
 
 
 #: Opens the connection to a server; the function is called when the server says that what it offers has changed.
-Open: TypeAlias = Callable[[Server, Callable[[], None]], AbstractAsyncContextManager[Opened]]
+Open: TypeAlias = Callable[
+    [Server, Callable[[], None]], AbstractAsyncContextManager[OpenConnection]
+]
 
 
 class Connection:
@@ -70,16 +72,16 @@ class Connection:
         #: What the person can do about the problem.
         self.remedies: tuple[Remedy, ...] = ()
         #: What it offers, of tools those that may be used; the same object as long as that does not change.
-        self.offer: Offer = _narrowed(known.offer, server) if known else Offer()
-        self.judged = Judged(self.offer.tools)
+        self.offer: ServerOffer = _narrowed(known.offer, server) if known else ServerOffer()
+        self.judged = ReviewedTools(self.offer.tools)
         #: The changes that the person was shown.
-        self.shown: Sequence[tuple[Listed | None, Listed]] = ()
+        self.shown: Sequence[tuple[ListedTool | None, ListedTool]] = ()
         #: What is wrong with tools that it offers.
         self.unfit: Sequence[str] = ()
         self.version = ""
-        self._all = Offer()
+        self._all = ServerOffer()
         self._task: asyncio.Task[None] | None = None
-        self._opened: Opened | None = None
+        self._opened: OpenConnection | None = None
         #: It may not be started, so trying again would be of no use.
         self._is_refused = False
         self._settled = asyncio.Event()
@@ -105,7 +107,7 @@ class Connection:
         if self.state != "off":
             await self._settled.wait()
 
-    async def link(self) -> "Link":
+    async def link(self) -> "McpLink":
         """Return what answers. Raises ToolError where it does not run."""
         await self.settled()
         if self._opened is not None and self._opened.lost.is_set():
@@ -118,7 +120,9 @@ class Connection:
             )
         return self._opened.link
 
-    async def call(self, tool: Listed, given: Any, print_live: Callable[[str], None]) -> ToolOutput:
+    async def call(
+        self, tool: ListedTool, given: Any, print_live: Callable[[str], None]
+    ) -> ToolOutput:
         """Have it run a tool as that was approved. Raises ToolError."""
         link = await self.link()
         if not any(each.digest == tool.digest for each in self.offer.tools):
@@ -205,7 +209,7 @@ class Connection:
             self.problem = why if is_ready or not self.problem else f"{self.problem} ({why})"
         return is_ready
 
-    async def _until_lost(self, opened: Opened) -> None:
+    async def _until_lost(self, opened: OpenConnection) -> None:
         """Look again at what it offers whenever that changes, until it is gone."""
         watching = asyncio.create_task(self._listen(opened.link))
         lost = asyncio.create_task(opened.lost.wait())
@@ -225,12 +229,12 @@ class Connection:
             watching.cancel()
             lost.cancel()
 
-    async def _listen(self, link: "Link") -> None:
+    async def _listen(self, link: "McpLink") -> None:
         if link.is_modern:
             async for _ in link.changes():
                 self._has_changed.set()
 
-    async def _look(self, link: "Link") -> None:
+    async def _look(self, link: "McpLink") -> None:
         """Ask what it offers. Raises ToolError."""
         found, unfit = await link.offer()
         if new := [each for each in unfit if each not in self.unfit]:
@@ -243,7 +247,7 @@ class Connection:
             with suppress(ConfigError, OSError):
                 await asyncio.to_thread(self._pins.approve, self.server, found)
 
-    def _take(self, found: Offer) -> None:
+    def _take(self, found: ServerOffer) -> None:
         self._all = found
         before = {new.digest for _, new in self.judged.changed}
         self.judged = self._pins.judge(self.server, found.tools)
@@ -259,7 +263,7 @@ class Connection:
             self._tell(f"{who} has new tools, {', '.join(names)}: {until} them.")
 
 
-async def _is_lost(opened: Opened) -> bool:
+async def _is_lost(opened: OpenConnection) -> bool:
     """Return whether the other side is gone, which may become known a moment after a call failed for it."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LOSS_SECONDS):
@@ -272,7 +276,7 @@ def _few(texts: Sequence[str]) -> str:
     return "; ".join([*texts[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _narrowed(offer: Offer, server: Server) -> Offer:
+def _narrowed(offer: ServerOffer, server: Server) -> ServerOffer:
     """Return what the person wants of it."""
     wanted = server.tools
     if wanted is None:

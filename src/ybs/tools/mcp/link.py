@@ -23,11 +23,11 @@ from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import ToolOutput
 from ybs.tools.mcp.listed import (
-    Listed,
-    Offer,
-    Prompt,
+    ListedTool,
     PromptArgument,
     Resource,
+    ServerOffer,
+    ServerPrompt,
     cleaned,
     listed,
 )
@@ -66,7 +66,7 @@ _OF_STREAMS = {
 Elicit = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
 
 
-class Link:
+class McpLink:
     """A server that answers."""
 
     def __init__(self, client: Client, seconds: float, left_out: list[str]) -> None:
@@ -83,7 +83,7 @@ class Link:
         """Whether the protocol is one without sessions, where changes come by a stream that is asked for."""
         return self.version in MODERN_PROTOCOL_VERSIONS
 
-    async def offer(self) -> tuple[Offer, list[str]]:
+    async def offer(self) -> tuple[ServerOffer, list[str]]:
         """Return what the server offers, and what is wrong with the parts that cannot be used. Raises ToolError."""
         self._left_out.clear()
         can = self._client.server_capabilities
@@ -94,7 +94,7 @@ class Link:
         if can.prompts is not None:
             prompts = await self._others(self._client.list_prompts, "prompts", problems)
         return (
-            Offer(
+            ServerOffer(
                 tools=tuple(tools),
                 resources=tuple(
                     _resource(each) for each in resources if len(str(each.uri)) <= _MOST_ADDRESS
@@ -113,8 +113,8 @@ class Link:
             problems.append(f"its {what}: {error}".rstrip("."))
             return []
 
-    async def _tools(self) -> tuple[list[Listed], list[str]]:
-        tools: dict[str, Listed] = {}
+    async def _tools(self) -> tuple[list[ListedTool], list[str]]:
+        tools: dict[str, ListedTool] = {}
         problems: list[str] = []
         room = MOST_SCHEMAS
         async for each in self._listed(self._client.list_tools, "tools"):
@@ -216,7 +216,7 @@ class Link:
 @asynccontextmanager
 async def connected(
     server: Any, *, seconds: float, elicit: Elicit | None, changed: Callable[[], None]
-) -> AsyncGenerator[Link]:
+) -> AsyncGenerator[McpLink]:
     """Connect to a server: a transport, or one of the SDK's own in this process. Raises what goes wrong."""
 
     async def heard(message: Any) -> None:
@@ -239,7 +239,7 @@ async def connected(
         cache=None,
     )
     async with client:
-        yield Link(client, seconds, tolerant.left_out)
+        yield McpLink(client, seconds, tolerant.left_out)
 
 
 def _eliciting(elicit: Elicit) -> Any:
@@ -370,8 +370,8 @@ def _resource(each: types.Resource) -> Resource:
     )
 
 
-def _prompt(each: types.Prompt) -> Prompt:
-    return Prompt(
+def _prompt(each: types.Prompt) -> ServerPrompt:
+    return ServerPrompt(
         name=each.name,
         description=cleaned(each.description or "", 300),
         arguments=tuple(

@@ -21,7 +21,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _DROPPED = ("$schema", "$id", "title")
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class ListedTool(Struct, frozen=True, kw_only=True):
     """One tool of a server by its own name. `digest` stands for all that it says of itself; `is_reading` is its own claim."""
 
     name: str
@@ -52,7 +52,7 @@ class PromptArgument(Struct, frozen=True, kw_only=True):
     is_required: bool = False
 
 
-class Prompt(Struct, frozen=True, kw_only=True):
+class ServerPrompt(Struct, frozen=True, kw_only=True):
     """A prompt by its name."""
 
     name: str
@@ -60,16 +60,16 @@ class Prompt(Struct, frozen=True, kw_only=True):
     arguments: tuple[PromptArgument, ...] = ()
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class ServerOffer(Struct, frozen=True, kw_only=True):
     """All that a server offers; `instructions` are its own words about how to use it."""
 
-    tools: tuple[Listed, ...] = ()
+    tools: tuple[ListedTool, ...] = ()
     resources: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
     instructions: str = ""
 
 
-def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: bool) -> Listed:
+def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: bool) -> ListedTool:
     """Return a tool as it is kept: without hidden characters, in bounds. Raises ValueError for one that cannot be used."""
     from hashlib import sha256  # the start needs none
 
@@ -83,7 +83,7 @@ def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: b
     parameters = msgspec.json.encode({**fit, "type": "object"}, order=None)
     if not is_small or len(parameters) > MOST_SCHEMA:
         raise ValueError(f"its parameters take more than {MOST_SCHEMA:,} bytes")
-    return Listed(
+    return ListedTool(
         name=name,
         description=cleaned(description),
         parameters=Raw(parameters),
@@ -161,7 +161,7 @@ def server_part(server: str) -> str:
     return f"{plain}_{sha256(server.encode()).hexdigest()[:6]}".lstrip("_")
 
 
-def differences(old: Listed | None, new: Listed) -> Iterator[str]:
+def differences(old: ListedTool | None, new: ListedTool) -> Iterator[str]:
     """Yield the lines in which a tool has changed, as in a diff; of a new one all lines."""
     from difflib import unified_diff  # rare
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.core.errors import ConfigError
-from ybs.tools.mcp.listed import Listed, Offer
+from ybs.tools.mcp.listed import ListedTool, ServerOffer
 from ybs.tools.mcp.settings import Server
 
 VERSION = 1
@@ -26,15 +26,15 @@ class Pinned(Struct, frozen=True, kw_only=True):
     """
 
     identity: str
-    offer: Offer
-    withdrawn: tuple[Listed, ...] = ()
+    offer: ServerOffer
+    withdrawn: tuple[ListedTool, ...] = ()
 
 
-class Judged(Struct, frozen=True):
+class ReviewedTools(Struct, frozen=True):
     """The tools of a server that may be used, and those that wait for approval: as approved (None: new), and as they are."""
 
-    usable: tuple[Listed, ...]
-    changed: tuple[tuple[Listed | None, Listed], ...] = ()
+    usable: tuple[ListedTool, ...]
+    changed: tuple[tuple[ListedTool | None, ListedTool], ...] = ()
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -54,22 +54,22 @@ class Pins:
         known = self._read().get(self._key(server))
         return known if known is not None and known.identity == identity_of(server) else None
 
-    def judge(self, server: Server, tools: Sequence[Listed]) -> Judged:
+    def judge(self, server: Server, tools: Sequence[ListedTool]) -> ReviewedTools:
         """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
         known = self.of(server)
         if known is None:
-            return Judged(tuple(tools))
+            return ReviewedTools(tuple(tools))
         approved = {tool.name: tool for tool in (*known.withdrawn, *known.offer.tools)}
-        usable, changed = list[Listed](), list[tuple[Listed | None, Listed]]()
+        usable, changed = list[ListedTool](), list[tuple[ListedTool | None, ListedTool]]()
         for tool in tools:
             old = approved.get(tool.name)
             if old is not None and old.digest == tool.digest:
                 usable.append(old)
             else:
                 changed.append((old, tool))
-        return Judged(tuple(usable), tuple(changed))
+        return ReviewedTools(tuple(usable), tuple(changed))
 
-    def approve(self, server: Server, offer: Offer) -> None:
+    def approve(self, server: Server, offer: ServerOffer) -> None:
         """Keep what a server offers as what it may offer. Raises ConfigError and OSError."""
         if (known := self.of(server)) is not None and known.offer == offer:
             return

@@ -14,7 +14,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.firewall.restore import EDITING
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection
-from ybs.tools.mcp.listed import Listed
+from ybs.tools.mcp.listed import ListedTool
 from ybs.tools.mcp.settings import Server
 from ybs.tools.toolbox import Previewed
 
@@ -94,7 +94,7 @@ class ReplacedTool:
         return f"The MCP server {server} does not replace {self.name} by its {self._name}: {why}."
 
     @property
-    def _listed(self) -> Listed | None:
+    def _listed(self) -> ListedTool | None:
         tools = self._connection.offer.tools
         return next((tool for tool in tools if tool.name == self._name), None)
 
@@ -129,7 +129,7 @@ class ReplacedTool:
             raise ToolError(f"{self.name} cannot be run")
         return await run(arguments, print_live)
 
-    def _given(self, arguments: Any, listed: Listed) -> tuple[dict[str, Any], list[str]]:
+    def _given(self, arguments: Any, listed: ListedTool) -> tuple[dict[str, Any], list[str]]:
         """Return the arguments that differ from what is usual, with whole paths, and those that the server does not know."""
         known = msgspec.json.decode(listed.parameters, type=_Schema).properties
         given: dict[str, Any] = {}

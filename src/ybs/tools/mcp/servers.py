@@ -27,13 +27,13 @@ from ybs.security.own_programs import WHY_APART, Start, project_variables, start
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.mcp.connection import Connection, Opened, remedies_for
+from ybs.tools.mcp.connection import Connection, OpenConnection, remedies_for
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
 from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
 from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
-from ybs.tools.shell.orphans import Mark, token
+from ybs.tools.shell.orphans import CommandMark, token
 from ybs.tools.shell.watch import Watch
 from ybs.tools.workspace import Workspace
 
@@ -44,7 +44,7 @@ from ybs.core.events import Emit
 from ybs.core.ports import Effect, ToolOutput, ToolSpec
 from ybs.security.policy.policy import Subject
 from ybs.tools.foreign import BehindChecks
-from ybs.tools.mcp.listed import Listed, Offer, full_name
+from ybs.tools.mcp.listed import ListedTool, ServerOffer, full_name
 from ybs.tools.mcp.settings import given
 from ybs.tools.toolbox import LocalToolbox
 
@@ -56,7 +56,7 @@ class McpTool:
     """A tool of a server. Where the sandbox holds the server to it, it only reads; what the server claims counts for nothing."""
 
     def __init__(
-        self, listed: Listed, connection: Connection, *, needs: str, is_reading: bool
+        self, listed: ListedTool, connection: Connection, *, needs: str, is_reading: bool
     ) -> None:
         self.listed, self._connection = listed, connection
         self._needs, self._is_reading = needs, is_reading
@@ -280,7 +280,7 @@ class Servers:
     @asynccontextmanager
     async def _opened(
         self, server: Server, changed: Callable[[], None], login: Any = None
-    ) -> AsyncGenerator[Opened]:
+    ) -> AsyncGenerator[OpenConnection]:
         ready = self._filled(server)
         self._surface.hide(ready.secrets)
         may_share = server.shared and self._surface.may_share
@@ -303,7 +303,7 @@ class Servers:
         changed: Callable[[], None],
         watch: "Watch | None" = None,
         login: Any = None,
-    ) -> AsyncGenerator[Opened]:
+    ) -> AsyncGenerator[OpenConnection]:
         """Open a connection for this session, or for all: what it is made of is the same for them. `login` asks the person for one."""
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
@@ -327,16 +327,16 @@ class Servers:
             async with link.connected(
                 transport, seconds=server.call_seconds, elicit=elicit, changed=changed
             ) as open_link:
-                yield Opened(open_link, transport)
+                yield OpenConnection(open_link, transport)
         except Exception as error:
-            if why := Opened(None, transport).why:
+            if why := OpenConnection(None, transport).why:
                 is_apart = server.transport == "stdio" and self._start_of(server).is_apart
                 remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
                 why = f"{why} ({WHY_APART})" if is_apart else why
                 raise ToolError(why, remedies=remedies) from error
             raise
 
-    def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, Mark]:
+    def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
         """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
         if server.is_projects:
@@ -436,13 +436,15 @@ def _read(text: str, field: Any, choices: tuple[str, ...]) -> Any:
 
 
 #: Opens the connection to a program; the function is called when it says that what it offers has changed.
-OpenProgram: TypeAlias = Callable[[Callable[[], None], Watch], AbstractAsyncContextManager[Opened]]
+OpenProgram: TypeAlias = Callable[
+    [Callable[[], None], Watch], AbstractAsyncContextManager[OpenConnection]
+]
 
 
 @asynccontextmanager
 async def joined(
     leases: Leases, key: Hashable, open_: OpenProgram, changed: Callable[[], None]
-) -> AsyncGenerator[Opened]:
+) -> AsyncGenerator[OpenConnection]:
     """Use a program with others; the first one starts it, and the last one ends it. Raises what opening it raises.
 
     One process ends the programs where ybs was killed; it lives as long as any of them.
@@ -465,7 +467,7 @@ class _Program:
         self._leases, self._open, self._unused = leases, open_, asyncio.Event()
         #: What is called when that which it offers has changed.
         self.changed: list[Callable[[], None]] = []
-        self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+        self.opened: asyncio.Future[OpenConnection] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
     @property
@@ -511,7 +513,7 @@ class McpToolbox(BehindChecks):
     def __init__(self, servers: Servers, local: LocalToolbox, *, is_short: bool = False) -> None:
         super().__init__(local)
         self._servers, self._is_short = servers, is_short
-        self._offers: list[Offer] = []
+        self._offers: list[ServerOffer] = []
 
     async def open(self, emit: Emit) -> None:
         """Wait a moment for servers that nobody knows yet; the others are started when they are needed."""

@@ -32,7 +32,7 @@ class LineRange(Struct, frozen=True):
         return self.offset if self.offset > 0 else max(total + self.offset + 1, 1)
 
 
-class Content:
+class FileContent:
     """What was read. `whole` is None for a large file, of which the part from line `first_held` on is held."""
 
     def __init__(self, beginning: bytes, status: os.stat_result, whole: bytes | None) -> None:
@@ -63,7 +63,7 @@ def lines_of(text: str) -> list[str]:
     return [line.replace("\0", "\u2400") for line in lines] if "\0" in text else lines
 
 
-def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> Content:
+def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> FileContent:
     """Read the file in this thread alone: who waits for it may be gone before it ends. Raises ToolError."""
     shown = roots.show(path)
     descriptor, status = _opened(roots, path, shown)
@@ -76,7 +76,7 @@ def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> Cont
                 os.lseek(descriptor, len(beginning), os.SEEK_SET)
                 return _pieces(descriptor, shown, deadline)
 
-            return _part_of(Content(beginning, status, None), rest_of, asked)
+            return _part_of(FileContent(beginning, status, None), rest_of, asked)
         rest: list[bytes] = []
         size = len(beginning)
         for piece in pieces:
@@ -84,7 +84,7 @@ def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> Cont
             size += len(piece)
             if size > max(MOST_BYTES, WHOLE_BYTES):
                 raise ToolError(f"{shown} grows while it is read; use run_shell with tail or head")
-        return Content(beginning, status, b"".join((beginning, *rest)))
+        return FileContent(beginning, status, b"".join((beginning, *rest)))
     except OSError as error:
         raise failure(error, shown) from error
     finally:
@@ -115,7 +115,9 @@ def _pieces(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
             raise ToolError(f"{shown} takes too long to read; use run_shell with sed or head")
 
 
-def _part_of(content: Content, rest_of: Callable[[], Iterator[bytes]], asked: LineRange) -> Content:
+def _part_of(
+    content: FileContent, rest_of: Callable[[], Iterator[bytes]], asked: LineRange
+) -> FileContent:
     """Hold only whole lines: those asked for and a few more. What has no lines is not read on."""
     if content.is_binary:
         return content
@@ -126,7 +128,7 @@ def _part_of(content: Content, rest_of: Callable[[], Iterator[bytes]], asked: Li
     return content
 
 
-def _hold(content: Content, rest: Iterator[bytes], asked: LineRange) -> int:
+def _hold(content: FileContent, rest: Iterator[bytes], asked: LineRange) -> int:
     held: list[bytes] = []
     size = ends = 0
     last = b""

@@ -9,7 +9,7 @@ from typing import IO
 from zlib import crc32
 
 from ybs.core.errors import ToolError
-from ybs.security.paths.opening import Place
+from ybs.security.paths.opening import OpenEntry
 
 MOST_BYTES = 20_000_000  # what is edited or compared is held in memory
 _CHUNK = 1_000_000
@@ -46,7 +46,7 @@ def failure(error: OSError, shown: str) -> ToolError:
     return ToolError(f"{shown} {reason}")
 
 
-def open_regular(place: Place, shown: str) -> tuple[int, os.stat_result]:
+def open_regular(place: OpenEntry, shown: str) -> tuple[int, os.stat_result]:
     """Open an ordinary file for reading; the caller closes the descriptor.
 
     Folders, pipes, sockets and devices are refused without opening them. Raises ToolError.
@@ -73,7 +73,7 @@ def _check_kind(status: os.stat_result | None, shown: str) -> None:
     raise ToolError(f"{shown} is {kind}")
 
 
-def read_bytes(place: Place, shown: str) -> tuple[bytes, os.stat_result]:
+def read_bytes(place: OpenEntry, shown: str) -> tuple[bytes, os.stat_result]:
     """Read a whole file of at most `MOST_BYTES`. Raises ToolError."""
     descriptor, status = open_regular(place, shown)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - it wraps the descriptor
@@ -97,7 +97,7 @@ def _read_at_most(file: IO[bytes], most: int) -> bytes:
     return b"".join(pieces)
 
 
-def read_if_there(place: Place, shown: str) -> tuple[bytes | None, os.stat_result | None]:
+def read_if_there(place: OpenEntry, shown: str) -> tuple[bytes | None, os.stat_result | None]:
     """Read a whole file, or return None twice where there is none. Raises ToolError otherwise."""
     if place.status() is None:
         return None, None
@@ -116,7 +116,7 @@ def remark_on(status: os.stat_result | None) -> str:
     return f" It had {names} (hard links); there the old content stays."
 
 
-def write_atomically(place: Place, data: bytes, shown: str) -> os.stat_result:
+def write_atomically(place: OpenEntry, data: bytes, shown: str) -> os.stat_result:
     """Put `data` in the place of the file, or of nothing; readers see the old or the new, never a part.
 
     Mode, owner, access list and extended attributes of an existing file are kept where the system lets one.
@@ -137,7 +137,7 @@ def write_atomically(place: Place, data: bytes, shown: str) -> os.stat_result:
             os.close(old)
 
 
-def _put_nameless(place: Place, data: bytes, old: int) -> os.stat_result | None:
+def _put_nameless(place: OpenEntry, data: bytes, old: int) -> os.stat_result | None:
     """Write the file, and only then give it a name: a ybs that is killed meanwhile leaves nothing behind.
 
     Returns None where the system has no files without a name; nothing has changed then.
@@ -171,16 +171,16 @@ def _put_nameless(place: Place, data: bytes, old: int) -> os.stat_result | None:
         return os.fstat(descriptor)
 
 
-def remove_leftover(place: Place) -> None:
+def remove_leftover(place: OpenEntry) -> None:
     """Remove what a kill between two steps of `write_atomically` left beside the place."""
     _remove(_beside(place))
 
 
-def _beside(place: Place) -> Place:
+def _beside(place: OpenEntry) -> OpenEntry:
     return place.beside(f".ybs-{crc32(os.fsencode(place.name)):08x}.tmp")
 
 
-def _put_named(place: Place, data: bytes, old: int) -> os.stat_result:
+def _put_named(place: OpenEntry, data: bytes, old: int) -> os.stat_result:
     """Write a file beside the place, and move it there."""
     beside = place.beside(f".ybs-{os.urandom(8).hex()}.tmp")
     try:
@@ -194,7 +194,7 @@ def _put_named(place: Place, data: bytes, old: int) -> os.stat_result:
         raise
 
 
-def _check_writable(place: Place, shown: str, *, is_new: bool) -> None:
+def _check_writable(place: OpenEntry, shown: str, *, is_new: bool) -> None:
     """Raise ToolError where a safe write is not allowed, or OSError where the whole file system is read-only."""
     folder = place.folder
     can_write = is_new or os.access(place.name, os.W_OK, dir_fd=folder)
@@ -257,6 +257,6 @@ def _keep_attributes(descriptor: int, old: int) -> None:
                 os.setxattr(descriptor, name, os.getxattr(old, name))
 
 
-def _remove(place: Place) -> None:
+def _remove(place: OpenEntry) -> None:
     with suppress(OSError):  # it was never made, or it has its new name already
         place.unlink()

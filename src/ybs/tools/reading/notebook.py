@@ -21,7 +21,7 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CUT_HINT = "raw=true has the whole"
 
 
-class Rendered(Struct, frozen=True):
+class _Rendered(Struct, frozen=True):
     """A notebook's text, the few pictures in it that can be shown, and how many cells it has."""
 
     text: str
@@ -29,7 +29,7 @@ class Rendered(Struct, frozen=True):
     cells: int
 
 
-def rendered(data: bytes) -> Rendered | None:
+def rendered(data: bytes) -> _Rendered | None:
     """Return the notebook as text, or None where the bytes are something else."""
     try:
         book = msgspec.json.decode(data)
@@ -42,7 +42,7 @@ def rendered(data: bytes) -> Rendered | None:
     text = "\n".join(
         line for number, cell in enumerate(cells, 1) for line in _cell(number, _dict(cell), images)
     )
-    return Rendered(text + "\n", tuple(images), len(cells))
+    return _Rendered(text + "\n", tuple(images), len(cells))
 
 
 def _cell(number: int, cell: dict[str, Any], images: list[Image]) -> Iterator[str]:

@@ -20,7 +20,7 @@ _LOOK_SECONDS = 0.05  # between two looks at the deadline
 _STUCK_SECONDS = 0.4  # between two looks at whether a part of it waits at a named pipe
 
 
-class Output:
+class ChildOutput:
     """What a program wrote, and its exit code: -9 where it was killed."""
 
     __slots__ = ("code", "errors", "text")
@@ -36,7 +36,7 @@ def output_of(
     deadline: Deadline,
     data: bytes | None = None,
     launch: Launch | None = None,
-) -> Output:
+) -> ChildOutput:
     """Run the program, by `launch` where there is one; at the deadline it is killed.
 
     Raises OSError where it cannot be started.
@@ -69,7 +69,7 @@ def output_of(
                     child.kill()
             else:
                 written.seek(0)
-                return Output(written.read(), errors, child.returncode)
+                return ChildOutput(written.read(), errors, child.returncode)
 
 
 def bounded(before_exec: Callable[[], None] | None) -> Callable[[], None]:

@@ -14,9 +14,9 @@ from ybs.core.errors import Refused, ToolError
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
-from ybs.security.sandbox.view import View
+from ybs.security.sandbox.view import SandboxView
 from ybs.tools.reading.document import PROBE_BYTES, TextFile, wide_encoding
-from ybs.tools.searching.child import Output, output_of
+from ybs.tools.searching.child import ChildOutput, output_of
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.ignore import rules_at
 from ybs.tools.searching.walk import Deadline, Walk
@@ -146,7 +146,9 @@ class Search:
                 found.setdefault(os.fsdecode(name)[2:], []).append(place)
         return found
 
-    def _output(self, options: Sequence[str], paths: Sequence[str], folder: str = "") -> Output:
+    def _output(
+        self, options: Sequence[str], paths: Sequence[str], folder: str = ""
+    ) -> ChildOutput:
         """Run it so that it sees what is searched and the rules above it, and nothing else.
 
         It opens by path, and a command that still runs can put a link in the place of a folder at any moment.
@@ -156,14 +158,14 @@ class Search:
         words = [self._program, *_ALWAYS, *options, *self._options, "--", *paths]
         shown = (self._shown, *filter(os.path.isfile, [f"{folder}.gitignore"]))
         hidden = tuple(self._roots.blocked_in(str(self._start)))
-        view = View(folder=folder, git_folders=(), shown=shown, hidden=hidden)
+        view = SandboxView(folder=folder, git_folders=(), shown=shown, hidden=hidden)
         try:
             launch = launch_reader(words, {}, view)
             return output_of(words, folder=folder, deadline=self.deadline, launch=launch)
         except (OSError, SubprocessError) as error:
             raise ToolError(f"The search could not be started: {error}") from error
 
-    def _count(self, counts: Counts, output: Output, here: str) -> bool:
+    def _count(self, counts: Counts, output: ChildOutput, here: str) -> bool:
         """Add what a run counted; return whether it came to its end, or to the deadline."""
         said = os.fsdecode(output.errors)
         skipped, slow = _UNREADABLE.findall(said), _SLOW.findall(said)
@@ -217,7 +219,7 @@ _LARGE_BYTES = 50_000_000  # a line of so much fits in the memory that `rg` may 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class Found(Struct):
+class SearchResult(Struct):
     """What a search found: how many lines match in how many files, and where the first ones are.
 
     Files are named by their paths relative to the start. `skipped` ones could not be read, `large` ones have a line too
@@ -260,23 +262,23 @@ def options_of(pattern: str, *, ignore_case: bool = False) -> list[str]:
 
 def find_in_file(
     options: Sequence[str], path: Path, most: int, roots: Roots, deadline: Deadline
-) -> Found:
+) -> SearchResult:
     """Search one file, which may be an ignored one. Raises ToolError."""
     beginning = _beginning(roots, path)
     wide = wide_encoding(beginning)
     if wide.startswith("utf-32"):
-        return Found(skipped=[path.name])
+        return SearchResult(skipped=[path.name])
     is_text = _is_text(beginning) or bool(wide)
     if wide and not _is_text(beginning):
         options = [*options, "--encoding", wide.replace("utf-16-", "utf-16")]
     search = Search(roots, path.parent, deadline, options, shown=path)
     counts = search.within([path.name])
     if counts is None:
-        return Found(large=[path.name])
+        return SearchResult(large=[path.name])
     return _found(search, counts, [*counts.files], most, lambda _: is_text)
 
 
-def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> Found:
+def find(options: Sequence[str], scope: Scope, roots: Roots, deadline: Deadline) -> SearchResult:
     """Search the files of a folder. Raises ToolError."""
     start, large = scope.start, list[str]()
     search = Search(roots, start, deadline, options)
@@ -328,7 +330,7 @@ def _found(
     paths: Sequence[str],
     most: int,
     is_text: Callable[[str], bool],
-) -> Found:
+) -> SearchResult:
     """Return where the first matches are. Files are looked into until there are enough of them."""
     shown, binary, lines = list[str](), list[str](), 0
     for path in paths:
@@ -340,7 +342,7 @@ def _found(
         else:
             binary.append(path)
     places = search.places(shown, most)
-    return Found(
+    return SearchResult(
         places=_bounded({path: places[path] for path in shown if path in places}, most),
         total=sum(counts.files[path] for path in paths)
         - sum(counts.files[path] for path in binary),
@@ -392,7 +394,7 @@ _BEFORE_MATCH = 100  # characters shown before a match far out in a line
 _MOST_BYTES = 4 * LONGEST_SHOWN  # around a match, before it is decoded
 
 
-class Match(Struct):
+class LineMatch(Struct):
     """One matching line with the lines around it, in their order; its number counts from 1."""
 
     file: str
@@ -404,7 +406,7 @@ class Match(Struct):
 
 def matches_in(
     descriptor: int, name: str, places: Sequence[tuple[int, int]], context: int
-) -> list[Match]:
+) -> list[LineMatch]:
     """Read the lines at the places (line from 1, byte from 0). Lines that are gone by now are left out.
 
     The descriptor is closed. Raises OSError.
@@ -421,7 +423,7 @@ def matches_in(
         return [_shown(lines[number], encoding) for number in numbers if number in lines]
 
     return [
-        Match(
+        LineMatch(
             file=name,
             line=line,
             context_before=shown(range(line - context, line)),

@@ -62,7 +62,7 @@ def _named(paths: list[str]) -> str:
     return listed([shown_name(path)[:_LONGEST_NAME] for path in sorted(paths)], _MOST_NAMES)
 
 
-class Entry:
+class FileEntry:
     """A file found: `path` is relative to the start, with `/` between its parts."""
 
     __slots__ = ("_full", "path")
@@ -101,7 +101,7 @@ class Walk:
         self.folders: list[str] = []
         self.was_cut = False
 
-    def files(self, most: int | None = None) -> Iterator[Entry]:
+    def files(self, most: int | None = None) -> Iterator[FileEntry]:
         """Yield the files, folder by folder in the order of their names; `folders` fills on the way."""
         count = 0
         for prefix, folder, names in self._each_folder():
@@ -111,7 +111,7 @@ class Walk:
                     self.was_cut = True
                 if self._is_over():
                     return
-                yield Entry(prefix + name, f"{folder}/{name}")
+                yield FileEntry(prefix + name, f"{folder}/{name}")
 
     def paths(self) -> list[str]:
         """Return the paths of all files, relative to the start, in no order; `folders` fills as well."""

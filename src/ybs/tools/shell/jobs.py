@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
-from ybs.tools.shell.output import Live, Output
-from ybs.tools.shell.process import Command, Ended, Shell
+from ybs.tools.shell.output import CommandOutput, OutputWindow
+from ybs.tools.shell.process import Ended, Shell, ShellCommand
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
     from ybs.security.sandbox.launch import Launch, Need, Starter
-    from ybs.tools.shell.orphans import Mark
+    from ybs.tools.shell.orphans import CommandMark
     from ybs.tools.shell.overflow import Spill
     from ybs.tools.shell.watch import Watch
 
@@ -42,7 +42,7 @@ class Starting(Protocol):
 
     def prepare(
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
-    ) -> "tuple[Launch, Mark]":
+    ) -> "tuple[Launch, CommandMark]":
         """Say how a command is started, and by which mark its processes are known."""
         ...
 
@@ -59,7 +59,7 @@ class Job:
         name: str,
         text: str,
         shell: Shell,
-        output: Output,
+        output: CommandOutput,
         need: "Callable[[int, str], Need | None] | None" = None,
     ) -> None:
         self.name, self.text = name, text
@@ -196,7 +196,7 @@ class Jobs:
         folder: Path,
         *,
         most_chars: int,
-        live: Live,
+        live: OutputWindow,
         network: bool = False,
     ) -> Job:
         """Start a command. Raises OSError, and ToolError where too many run."""
@@ -204,9 +204,9 @@ class Jobs:
         self._shells.starter.expect_job()
         launch, mark = self._shells.prepare(text, folder, network=network)
         spill = self._shells.spill(_room(most_chars))
-        output = Output(most_chars, streams=1, spill=spill)
+        output = CommandOutput(most_chars, streams=1, spill=spill)
         shell = Shell.start(
-            Command(
+            ShellCommand(
                 launch=launch,
                 folder=folder,
                 mark=mark,
@@ -219,7 +219,7 @@ class Jobs:
         return self.adopt(text, shell, output)
 
     def adopt(
-        self, text: str, shell: Shell, output: Output, attempts: "Attempts | None" = None
+        self, text: str, shell: Shell, output: CommandOutput, attempts: "Attempts | None" = None
     ) -> Job:
         """Make a job of a running command; `attempts` are noted of one that runs read-only."""
         output.join()

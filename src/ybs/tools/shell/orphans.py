@@ -22,13 +22,13 @@ _GONE = b"?"  # nothing to wait for
 _calls = count(1)
 
 
-class Mark(Struct, frozen=True):
+class CommandMark(Struct, frozen=True):
     """The mark of one command."""
 
     text: str
 
     @classmethod
-    def new(cls) -> "Mark":
+    def new(cls) -> "CommandMark":
         """Make one that no other command has."""
         return cls(f"{token()}.{next(_calls)};")
 

@@ -21,7 +21,7 @@ _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 _RECENT_BYTES = 8_000
 
 
-class Kept:
+class KeptBytes:
     """Bytes of any number: their beginning and their end are kept."""
 
     def __init__(self, most_chars: int) -> None:
@@ -44,7 +44,7 @@ class Kept:
             if len(self._tail) > 4 * self._half_bytes:
                 del self._tail[: -self._half_bytes]
 
-    def take_over(self, other: "Kept") -> None:
+    def take_over(self, other: "KeptBytes") -> None:
         """Take what another one keeps as the next piece, which begins a line."""
         end = self._tail or self._head
         if end and other.size and not end.endswith(b"\n"):
@@ -101,7 +101,7 @@ class Kept:
         return part
 
 
-class Live:
+class OutputWindow:
     """Output on its way to the screen: the beginning whole, then a few lines now and then, so that it never stands still.
 
     One thread reads, and only the loop's own shows.
@@ -162,7 +162,7 @@ class Live:
         return b"\n" in self._rest or b"\r" in self._rest
 
 
-class Output:
+class CommandOutput:
     """What a command writes. Pieces come from one thread, and any other may look at what is there.
 
     `streams` is 2 where stdout and stderr are kept apart, 1 where they are one.
@@ -170,18 +170,18 @@ class Output:
 
     def __init__(self, most_chars: int, *, streams: int = 2, spill: "Spill | None" = None) -> None:
         self._most_chars = most_chars
-        self._streams = [Kept(most_chars) for _ in range(streams)]
+        self._streams = [KeptBytes(most_chars) for _ in range(streams)]
         self._lock = threading.Lock()
         self._recent = bytearray()
         self.spill = spill
 
     @property
-    def stdout(self) -> Kept:
+    def stdout(self) -> KeptBytes:
         """What came on standard output, or all there was."""
         return self._streams[0]
 
     @property
-    def stderr(self) -> Kept:
+    def stderr(self) -> KeptBytes:
         """What came on standard error."""
         return self._streams[-1]
 
@@ -204,10 +204,10 @@ class Output:
         if self.spill is not None:
             self.spill.add(data)
 
-    def take(self, *, is_last: bool) -> Kept:
+    def take(self, *, is_last: bool) -> KeptBytes:
         """Return what came on the first stream since the last call; a character cut in two waits for its end."""
         with self._lock:
-            taken, fresh = self._streams[0], Kept(self._most_chars)
+            taken, fresh = self._streams[0], KeptBytes(self._most_chars)
             self._streams[0] = fresh
             if not is_last:
                 fresh.add(taken.split())

@@ -14,7 +14,7 @@ from typing import Final
 from ybs.core.errors import ToolError
 from ybs.security.launcher import start_in_loop
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell.orphans import Mark
+from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
 
 #: A message may have so many bytes; a program that sends more is ended.
@@ -32,14 +32,14 @@ _KEPT_ERRORS = 16_000  # bytes: the reason may stand before a long trace
 class Peer:
     """The process. `start` says how it is started, and may block; `ended` is set when it has closed its output, for whatever reason."""
 
-    def __init__(self, start: Callable[[], tuple[Launch, Mark]], watch: Watch) -> None:
+    def __init__(self, start: Callable[[], tuple[Launch, CommandMark]], watch: Watch) -> None:
         self._start, self._watch = start, watch
         self.ended = asyncio.Event()
         #: Why the connection was given up; empty where the program ended by itself.
         self.problem = ""
         self._errors, self._noise = bytearray(), 0
         self._process: Process | None = None
-        self._mark: Mark | None = None
+        self._mark: CommandMark | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = 0.0
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell.orphans import Mark
-from ybs.tools.shell.output import LOOK_SECONDS, Live, Output
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.output import LOOK_SECONDS, CommandOutput, OutputWindow
 from ybs.tools.shell.watch import Watch
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _read_some = os.read  # a seam for tests
 class Pump:
     """One pipe for each stream of the output. The thread owns the reading ends and closes them."""
 
-    def __init__(self, output: Output, live: Live | None, *, streams: int) -> None:
+    def __init__(self, output: CommandOutput, live: OutputWindow | None, *, streams: int) -> None:
         self._output, self._live = output, live
         self._loop = asyncio.get_running_loop()
         self._wake, self._waker = os.pipe()
@@ -161,7 +161,7 @@ _CAN_LOOK = hasattr(
 )  # to see that a process ended without burying it; not on every macOS
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class ShellCommand(Struct, frozen=True, kw_only=True):
     """What is run, where, and where its output goes. `streams` is 1 where stderr goes the way of stdout.
 
     `given` is its input, a file that is closed once the command has started; without one it has none. `attempts` notes what it
@@ -172,10 +172,10 @@ class Command(Struct, frozen=True, kw_only=True):
 
     launch: Launch
     folder: Path
-    mark: Mark
-    output: Output
+    mark: CommandMark
+    output: CommandOutput
     watch: Watch
-    live: Live | None = None
+    live: OutputWindow | None = None
     streams: int = 2
     in_front: "set[Shell] | None" = None
     given: BinaryIO | None = None
@@ -200,7 +200,7 @@ class Ended(Struct, frozen=True, kw_only=True):
         return f"exit code {self.exit_code}"
 
 
-async def run_command(command: Command, timeout_seconds: float) -> "Ended | Shell":
+async def run_command(command: ShellCommand, timeout_seconds: float) -> "Ended | Shell":
     """Run a command to its end, or to the end of its time; nothing that it started is left.
 
     Returns the running shell instead where it was handed over. Raises OSError where it cannot be started.
@@ -233,7 +233,7 @@ class Shell:
     there, the number of its group can mean no other one.
     """
 
-    def __init__(self, process: "Popen[bytes]", pump: Pump, command: Command) -> None:
+    def __init__(self, process: "Popen[bytes]", pump: Pump, command: ShellCommand) -> None:
         self._process, self._pump = process, pump
         self._mark, self._watch = command.mark, command.watch
         self._loop = asyncio.get_running_loop()
@@ -249,7 +249,7 @@ class Shell:
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
 
     @classmethod
-    def start(cls, command: Command) -> "Shell":
+    def start(cls, command: ShellCommand) -> "Shell":
         """Start the command. Raises OSError."""
         pump = Pump(command.output, command.live, streams=command.streams)
         process = None
@@ -322,7 +322,7 @@ class Shell:
             _signal(self._process.pid, number)
 
 
-def _spawn(command: Command, outputs: list[int]) -> "Popen[bytes]":
+def _spawn(command: ShellCommand, outputs: list[int]) -> "Popen[bytes]":
     launch, attempts = command.launch, command.attempts
     if attempts is not None:
         launch = replace(launch, before_exec=attempts.watch(launch.before_exec))

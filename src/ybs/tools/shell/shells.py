@@ -13,7 +13,7 @@ from ybs.tools.shell.overflow import Outputs, Spill
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
     from ybs.tools.shell.jobs import Jobs
-    from ybs.tools.shell.orphans import Mark
+    from ybs.tools.shell.orphans import CommandMark
     from ybs.tools.shell.process import Shell
     from ybs.tools.shell.watch import Watch
 
@@ -90,7 +90,7 @@ class Shells:
 
     def prepare(
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
-    ) -> "tuple[Launch, Mark]":
+    ) -> "tuple[Launch, CommandMark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
         access = Access(network=network, read_only=read_only)
         environ = self._roots.host.environ
@@ -101,17 +101,17 @@ class Shells:
             launch = replace(launch, environ={**launch.environ, **caches})
         return self.marked(launch)
 
-    def prepare_outside(self, command: str) -> "tuple[Launch, Mark]":
+    def prepare_outside(self, command: str) -> "tuple[Launch, CommandMark]":
         """Say the same of a command that runs as the person's own shell would, outside of any sandbox."""
         return self.marked(outside(command, self._roots.host.environ))
 
-    def marked(self, launch: "Launch") -> "tuple[Launch, Mark]":
+    def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
         """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""
-        from ybs.tools.shell.orphans import Mark
+        from ybs.tools.shell.orphans import CommandMark
 
         if launch.scratch:
             self.watch.clear(launch.scratch)
-        mark = Mark.new()
+        mark = CommandMark.new()
         return replace(launch, environ=mark.put_on(dict(launch.environ))), mark
 
     def spill(self, after_bytes: int) -> Spill:

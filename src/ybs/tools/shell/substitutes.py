@@ -7,8 +7,8 @@ from typing import Final
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
-from ybs.tools.shell.output import Output
-from ybs.tools.shell.process import Command, run_command
+from ybs.tools.shell.output import CommandOutput
+from ybs.tools.shell.process import ShellCommand, run_command
 from ybs.tools.shell.programs import (
     FILE,
     INTERPRETERS,
@@ -59,10 +59,10 @@ async def _lines_of(
     command: str, folder: Path, shells: Shells, *, read_only: bool
 ) -> Collection[str]:
     """Return what a command prints that runs where the one before did; nothing where it cannot be run."""
-    output = Output(_MOST_CHARS)
+    output = CommandOutput(_MOST_CHARS)
     try:
         launch, mark = shells.prepare(command, folder, read_only=read_only)
-        looking = Command(
+        looking = ShellCommand(
             launch=launch, folder=folder, mark=mark, output=output, watch=shells.watch
         )
         await run_command(looking, _MOST_SECONDS)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fake_session import FakeSession, asks, fails, hangs, question_of, says
 from rows import every_row
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import (
     ConfirmationAnswered,
@@ -201,7 +201,7 @@ async def test_settings_of_the_screen_are_honoured(talking: Open) -> None:
         session.emit(ToolFinished(id="1", name="run_shell", success=True, output=""))
         await says("Done.")(session)
 
-    config = Config(ui=Ui(show_token_usage=False, show_tool_calls=False))
+    config = Config(ui=UiSettings(show_token_usage=False, show_tool_calls=False))
     async with talking(FakeSession(work, config=config), "go") as talk:
         await talk.sees("Done.")
     assert "run_shell" not in talk.text

@@ -13,11 +13,11 @@ from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
 from hosts import this_host
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal.prompt import history
 from ybs.frontends.terminal.prompt.history import (
-    Entry,
     LineHistory,
+    _Entry,
     history_file,
     open_history,
     read_entries,
@@ -51,7 +51,7 @@ async def has_loaded(stage: Stage) -> None:
 
 
 async def test_up_and_down_bring_back_what_an_earlier_session_sent(path: Path) -> None:
-    write_entries(path, [Entry(1, "first"), Entry(2, "second\nline")], 0)
+    write_entries(path, [_Entry(1, "first"), _Entry(2, "second\nline")], 0)
     async with staged(FakeSession(), history=LineHistory(path)) as stage:
         await has_loaded(stage)
         stage.keys("draft")
@@ -81,7 +81,7 @@ async def test_what_is_sent_is_written_down_once_and_in_order(path: Path) -> Non
 
 async def test_ctrl_r_searches_back_and_ends_in_the_prompt(path: Path) -> None:
     write_entries(
-        path, [Entry(n, text) for n, text in enumerate(("run tests", "fix A", "fix b"))], 0
+        path, [_Entry(n, text) for n, text in enumerate(("run tests", "fix A", "fix b"))], 0
     )
     session = FakeSession(says("ok"))
     async with staged(session, history=LineHistory(path)) as stage:
@@ -104,7 +104,7 @@ async def test_ctrl_r_searches_back_and_ends_in_the_prompt(path: Path) -> None:
 
 
 async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: Path) -> None:
-    write_entries(path, [Entry(1, "before")], 0)
+    write_entries(path, [_Entry(1, "before")], 0)
     is_incognito = True
     kept = LineHistory(path, may_write=lambda: not is_incognito)
     session = FakeSession(says("ok"), says("ok"))
@@ -180,7 +180,7 @@ async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path
             secrets=SimpleNamespace(firewall=Firewall()),
         )
         fake = SimpleNamespace(
-            config=Config(ui=Ui(history=is_on)),
+            config=Config(ui=UiSettings(history=is_on)),
             environment=environment,
             host=this_host(),
             folder=path.parent,
@@ -225,7 +225,7 @@ async def test_a_draft_that_was_emptied_comes_back_with_up_and_is_not_written(pa
 
 
 def test_a_damaged_file_gives_what_is_whole(path: Path) -> None:
-    write_entries(path, [Entry(1, "one")], 0)
+    write_entries(path, [_Entry(1, "one")], 0)
     with path.open("ab") as file:
         file.write(b'{"at": 2, "text": "ha\n\xff\xfe\n[]\n{"at":3,"text":"two","more":1}\n')
     assert texts(path) == ["one", "two"]
@@ -239,12 +239,12 @@ def test_the_file_is_cut_to_its_newest_half_when_it_has_become_long(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "MOST_ENTRIES", 10)
-    count = write_entries(path, [Entry(n, f"line {n}") for n in range(10)], 0)
+    count = write_entries(path, [_Entry(n, f"line {n}") for n in range(10)], 0)
     assert count == 10
-    assert write_entries(path, [Entry(11, "last")], count) == 5
+    assert write_entries(path, [_Entry(11, "last")], count) == 5
     assert texts(path) == ["line 6", "line 7", "line 8", "line 9", "last"]
     monkeypatch.setattr(history, "MOST_BYTES", 400)
-    count = write_entries(path, [Entry(n, "x" * 60) for n in range(4)], 5)
+    count = write_entries(path, [_Entry(n, "x" * 60) for n in range(4)], 5)
     assert count < 5
     assert path.stat().st_size <= 200
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -252,7 +252,7 @@ def test_the_file_is_cut_to_its_newest_half_when_it_has_become_long(
 
 def test_sessions_of_one_project_write_side_by_side(path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda n: write_entries(path, [Entry(n, f"line {n}")], 0), range(40)))
+        list(threads.map(lambda n: write_entries(path, [_Entry(n, f"line {n}")], 0), range(40)))
     assert sorted(texts(path)) == sorted(f"line {n}" for n in range(40))
 
 

@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession, hangs, says
-from ybs.config.schema import Config, Ui
+from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
 from ybs.frontends.terminal.prompt.keys import EMACS_KEYS, KEYS, VI_KEYS, keys_text
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 Try: TypeAlias = Callable[[Stage], Awaitable[None]]
 KILLED: list[tuple[int, int]] = []
 APPENDS = """sh -c 'printf " edited" >> "$1"' sh"""
-VI = Config(ui=Ui(editing_mode="vi"))
+VI = Config(ui=UiSettings(editing_mode="vi"))
 
 
 def text_of(stage: Stage) -> str:

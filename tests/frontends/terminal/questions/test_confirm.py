@@ -29,7 +29,7 @@ from ybs.frontends.terminal.questions.confirm import (
     wish,
 )
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
-from ybs.git.consent import Wish
+from ybs.git.consent import CommitWish
 from ybs.session.commit_terms import question_of as commit_question
 from ybs.session.status import Status
 
@@ -245,7 +245,7 @@ def test_a_command_that_fills_the_screen_is_named_again_below_it() -> None:
 
 
 def test_a_question_of_ybs_itself_is_prose() -> None:
-    question = commit_question(Wish(repository=Path("/srv/shop/.git")))
+    question = commit_question(CommitWish(repository=Path("/srv/shop/.git")))
     assert "Each commit has only" in drawn(question, 60)
     assert ASCII.folded not in drawn(question, 60)
 

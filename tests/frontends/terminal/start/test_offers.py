@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ybs.commands.model_choices import ModelChoice
-from ybs.frontends.terminal.start.offers import PAGE, Offer, detail_of, meant, order
+from ybs.frontends.terminal.start.offers import PAGE, StartOffer, detail_of, meant, order
 
 
 def test_what_was_found_is_said_in_a_few_words() -> None:
@@ -24,12 +24,12 @@ def test_what_was_found_is_said_in_a_few_words() -> None:
 
 
 def test_many_local_models_leave_room_for_the_rest() -> None:
-    local = [Offer(name=f"m{n}") for n in range(20)]
-    others = [Offer(name="key"), Offer(name="another")]
+    local = [StartOffer(name=f"m{n}") for n in range(20)]
+    others = [StartOffer(name="key"), StartOffer(name="another")]
     names = [offer.name for offer in order(local, others)]
     assert names[:PAGE] == [*(f"m{n}" for n in range(PAGE - 2)), "key", "another"]
     assert sorted(names) == sorted(each.name for each in [*local, *others])
-    crowded = order(local, [Offer(name=f"k{n}") for n in range(PAGE)])
+    crowded = order(local, [StartOffer(name=f"k{n}") for n in range(PAGE)])
     assert [offer.name for offer in crowded[:4]] == ["m0", "m1", "m2", "m3"]
 
 

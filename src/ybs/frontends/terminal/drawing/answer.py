@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed, ToolCallStreamed
 from ybs.frontends.terminal.drawing.blocks import Block
-from ybs.frontends.terminal.drawing.folds import Fold, Folds, Kept
+from ybs.frontends.terminal.drawing.folds import Fold, Folds, KeptText
 from ybs.frontends.terminal.drawing.page import Page
 from ybs.frontends.terminal.drawing.prose import prose_lines
 from ybs.frontends.terminal.words import dim_lines, duration, one_line, shorten, verb
@@ -25,7 +25,7 @@ class AnswerDrawing:
     def __init__(self, page: Page, folds: Folds, view: View) -> None:
         self._page, self._live, self._folds, self._view = page, page.live, folds, view
         self._has_streamed = self._is_shown_live = self._has_broken_off = False
-        self._thought = Kept()
+        self._thought = KeptText()
         self._thinking_since = 0.0
         self._streamed: list[str] = []
         self._has_drawn = False  # something of the answer at hand
@@ -93,7 +93,7 @@ class AnswerDrawing:
     def _end_unopened(self, thought: str, answer: str) -> None:
         """Draw as thinking what streamed as the answer, up to a tag that nothing opened."""
         self._is_unopened, self._is_open = True, False
-        self._streamed, self._thought = [], Kept()
+        self._streamed, self._thought = [], KeptText()
         self._live.blocks.drop()
         if self._has_drawn:
             self._page.note(WAS_THINKING)
@@ -105,7 +105,7 @@ class AnswerDrawing:
 
     def _end(self, event: AssistantSaid) -> None:
         if self._is_open:  # it has thought nothing this time, and what came is the answer
-            self._thought = Kept()
+            self._thought = KeptText()
             self._live.end_thinking()
             self._is_open = self._is_unopened = self._has_streamed = False
         is_drawn = event.stop_reason == "cut_off" and self._has_broken_off
@@ -141,7 +141,7 @@ class AnswerDrawing:
         self._live.end_thinking()
         if not self._thought:
             return
-        thought, self._thought = self._thought, Kept()
+        thought, self._thought = self._thought, KeptText()
         seconds = self._live.clock() - self._thinking_since
         title = f"thought for {duration(seconds)}" if seconds >= 1 else "thought"
         canvas = self._page.canvas

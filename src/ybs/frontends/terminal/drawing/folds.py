@@ -35,7 +35,7 @@ class Fold(Struct, frozen=True, kw_only=True):
         return f"{self.text}\n(all of it: {self.file})" if self.file else self.text
 
 
-class Kept:
+class KeptText:
     """A text that comes in pieces, of which the beginning and the end are kept."""
 
     def __init__(self, most: int = MOST_CHARACTERS) -> None:
@@ -98,7 +98,7 @@ class Folds:
     def add(self, title: str, text: str, kind: Kind = "output", file: str = "") -> None:
         """Keep a thing; it is the next to be shown."""
         if len(text) > MOST_CHARACTERS + _PIECE:  # what has been kept in pieces is a little longer
-            kept = Kept()
+            kept = KeptText()
             kept.add(text)
             text = kept.text
         self._folds.append(Fold(title=title, text=text, kind=kind, file=file))

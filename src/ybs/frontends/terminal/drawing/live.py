@@ -18,7 +18,7 @@ from ybs.frontends.terminal.drawing.steps import (
     todo_lines,
 )
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.sub_agents import SubAgent, SubAgents
+from ybs.frontends.terminal.sub_agents import SubAgents, SubAgentView
 from ybs.frontends.terminal.words import NARROW, cells, fold, one_line, shorten, shown_line
 
 FRAMES_PER_SECOND = 8
@@ -209,7 +209,7 @@ class LiveArea:
             lines.append(self._paint.dim(f"  {self._signs.more} {more} more"))
         return lines
 
-    def _sub_agent_line(self, agent: SubAgent, now: float, width: int) -> str:
+    def _sub_agent_line(self, agent: SubAgentView, now: float, width: int) -> str:
         is_narrow = width < NARROW
         name = shorten(one_line(agent.name), width // 3, self._signs.more)
         name = name if is_narrow else name.ljust(VERB_WIDTH - 1)

@@ -6,7 +6,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ybs.commands.advice import advised
-from ybs.config.schema import Ui
+from ybs.config.schema import UiSettings
 from ybs.core.envelope import Envelope
 from ybs.core.events import (
     AssistantSaid,
@@ -60,8 +60,8 @@ from ybs.frontends.terminal.drawing.steps import (
     steps_of,
     todo_lines,
 )
-from ybs.frontends.terminal.drawing.typed import Typed
-from ybs.frontends.terminal.sub_agents import SubAgent, end_words
+from ybs.frontends.terminal.drawing.typed import TypedLines
+from ybs.frontends.terminal.sub_agents import SubAgentView, end_words
 from ybs.frontends.terminal.words import (
     cells,
     compaction_words,
@@ -94,7 +94,7 @@ class Renderer(Page):
         self,
         canvas: Canvas,
         live: LiveArea,
-        settings: Ui,
+        settings: UiSettings,
         *,
         view: View | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class Renderer(Page):
         self._retry_reason = ""
         self._asked: set[str] = set()
         self._unanswered: set[str] = set()
-        self._typed = Typed(canvas.signs.more)
+        self._typed = TypedLines(canvas.signs.more)
         self._view = view or View(streams=settings.stream_responses)
         self._folds = Folds()
         self._answer = AnswerDrawing(self, self._folds, self._view)
@@ -374,7 +374,7 @@ class Renderer(Page):
             case _:
                 pass
 
-    def _end_sub_agent(self, agent: SubAgent, event: TurnFinished) -> None:
+    def _end_sub_agent(self, agent: SubAgentView, event: TurnFinished) -> None:
         """Draw a sub-agent that is done as if it were a call."""
         figures = agent.figures(f" {self.canvas.signs.dot} ")
         is_done = event.reason == "done"

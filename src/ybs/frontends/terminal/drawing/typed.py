@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from ybs.frontends.terminal.drawing.folds import Kept
+from ybs.frontends.terminal.drawing.folds import KeptText
 from ybs.frontends.terminal.words import shown_line
 
 #: Lines at the beginning, and lines at the end, that are shown of long output.
@@ -11,7 +11,7 @@ HEAD = TAIL = 8
 MOST_COLUMNS = 400
 
 
-class Typed:
+class TypedLines:
     """Takes pieces of output and gives back the lines to draw; fed with `is_whole`, all of them at once."""
 
     def __init__(self, more: str = "…") -> None:
@@ -25,7 +25,7 @@ class Typed:
         self._shown = 0
         self._hidden = 0
         self._held: deque[str] = deque()
-        self._kept = Kept()
+        self._kept = KeptText()
 
     def feed(self, text: str, *, is_whole: bool = False) -> list[str]:
         """Add a piece and return the lines that are drawn now."""

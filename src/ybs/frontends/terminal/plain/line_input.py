@@ -18,7 +18,7 @@ ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project", "o", 
 WITH_NETWORK = " with network"
 
 
-class Lines:
+class InputLines:
     """Lines of standard input, read without blocking.
 
     `tell_early` hears of each line that came too early for an answer. It waits for `read`, unless it was meant as one.
@@ -38,7 +38,7 @@ class Lines:
         self._number = sys.stdin.fileno()
         self._has_ended = False
 
-    def __enter__(self) -> "Lines":
+    def __enter__(self) -> "InputLines":
         asyncio.get_running_loop().add_reader(self._number, self._receive)
         return self
 

@@ -36,7 +36,7 @@ from ybs.core.ports import Answer, Question
 from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
 from ybs.frontends.terminal.own_shell import run_own
-from ybs.frontends.terminal.plain.line_input import Lines, as_answer, is_answer
+from ybs.frontends.terminal.plain.line_input import InputLines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import (
     WIDTH,
     Sentences,
@@ -57,11 +57,11 @@ from ybs.frontends.terminal.questions.confirm import (
 )
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import fit_encoding
-from ybs.frontends.terminal.sub_agents import SubAgent, SubAgents, end_words
+from ybs.frontends.terminal.sub_agents import SubAgents, SubAgentView, end_words
 from ybs.frontends.terminal.words import duration, fold_table, one_line
 from ybs.security.gate import put
 from ybs.security.unicode import printable
-from ybs.session.inbox import Line, Sender
+from ybs.session.inbox import InboxLine, Sender
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Reply
 
@@ -91,7 +91,7 @@ class PlainTerminal(Sender):
 
     def __init__(self, session: TerminalSession, *, clock: Callable[[], float] = monotonic) -> None:
         self.session, self._clock = session, clock
-        self.lines = Lines(clock, self._tell_early, self._take_beside)
+        self.lines = InputLines(clock, self._tell_early, self._take_beside)
         self._watch = Stopwatch(clock)
         self._sentences = Sentences(session, self._watch)
         self._sub_agents = SubAgentSentences(
@@ -192,10 +192,10 @@ class PlainTerminal(Sender):
         runs_beside = commands is not None and commands.runs_beside(self.session, line)
         may_run = is_free and runs_beside and line.lower() not in LEAVING
         if may_run:
-            self.session.inbox.submit(Line(text=line, sender=self))
+            self.session.inbox.submit(InboxLine(text=line, sender=self))
         return may_run
 
-    async def done(self, line: Line, result: Reply | Outcome | YbsError) -> None:
+    async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Print what came of a command that ran beside a turn."""
         if isinstance(result, YbsError):
             self._tell(failure_sentence(told(result)))
@@ -412,7 +412,7 @@ class SubAgentSentences:
             self._sentences[name] = self._make(name)
         return self._sentences[name]
 
-    def _end(self, agent: SubAgent, event: TurnFinished) -> str:
+    def _end(self, agent: SubAgentView, event: TurnFinished) -> str:
         used = f"{agent.figures(', ')}, {duration(agent.took_seconds(event, self._clock()))}"
         if event.reason == "done":
             return fold_line(f"{agent.name} is done: {used}.")

@@ -40,7 +40,7 @@ from ybs.frontends.terminal.drawing.steps import (
     output_lines,
     streams_of,
 )
-from ybs.frontends.terminal.drawing.typed import Typed
+from ybs.frontends.terminal.drawing.typed import TypedLines
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import ASCII
 from ybs.frontends.terminal.words import (
@@ -114,7 +114,7 @@ class Sentences:
         self._arguments: dict[str, str] = {}
         #: The calls that the person was asked about, and whether they have answered.
         self._answered: dict[str, bool] = {}
-        self._typed = Typed("...")
+        self._typed = TypedLines("...")
         self._thought = ""
 
     def of(self, event: Event) -> str:

@@ -25,7 +25,7 @@ MOST_CHARACTERS = 20_000
 _TRIES, _WAIT_SECONDS = 50, 0.02
 
 
-class Entry(Struct, frozen=True):
+class _Entry(Struct, frozen=True):
     """A line of the file: when, and what."""
 
     at: float
@@ -51,7 +51,7 @@ class LineHistory(History):
         self._path, self.may_write, self._mask = path, may_write, mask
         self._unwritten: list[str] = []
         self._due: dict[str, str] = {}
-        self._pending: deque[Entry] = deque()
+        self._pending: deque[_Entry] = deque()
         self._writing = threading.Lock()
         self._count = 0
 
@@ -104,16 +104,16 @@ class LineHistory(History):
         """Write a text down, off the loop that draws."""
         if self._path is None or len(string) > MOST_CHARACTERS:
             return
-        self._pending.append(Entry(time(), string))
+        self._pending.append(_Entry(time(), string))
         asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:
         """Write what is due; the order stays, whichever thread comes first."""
         with self._writing:
-            entries: list[Entry] = []
+            entries: list[_Entry] = []
             while self._pending:
                 entry = self._pending.popleft()
-                entries.append(Entry(entry.at, self._mask(entry.text)))
+                entries.append(_Entry(entry.at, self._mask(entry.text)))
             if entries and self._path is not None:
                 with suppress(YbsError, OSError):  # a home that cannot be written disturbs no work
                     self._count = write_entries(self._path, entries, self._count)
@@ -143,7 +143,7 @@ def history_file(host: Host, folder: Path) -> Path:
     return host.state_folder / "history" / f"{name}.jsonl"
 
 
-def read_entries(path: Path) -> list[Entry]:
+def read_entries(path: Path) -> list[_Entry]:
     """Read a file, the oldest first. What is not an entry is left out; so is all where it cannot be read."""
     try:
         data = private_file.read(path) or b""
@@ -152,7 +152,7 @@ def read_entries(path: Path) -> list[Entry]:
     return list(_entries(data))
 
 
-def write_entries(path: Path, entries: Iterable[Entry], count: int) -> int:
+def write_entries(path: Path, entries: Iterable[_Entry], count: int) -> int:
     """Add entries to the file, cut it where it has become too long, and return how many it has.
 
     Raises OSError and YbsError.
@@ -188,8 +188,8 @@ def _locked(path: Path) -> private_file.PrivateLog:
     return private_file.PrivateLog(path)
 
 
-def _entries(data: bytes) -> Iterable[Entry]:
-    decode = msgspec.json.Decoder(Entry).decode
+def _entries(data: bytes) -> Iterable[_Entry]:
+    decode = msgspec.json.Decoder(_Entry).decode
     for line in data.splitlines():
         try:
             yield decode(line)

@@ -6,7 +6,7 @@ from time import monotonic
 
 from ybs.core.ports import Answer, Question
 from ybs.frontends.host import this_host
-from ybs.frontends.terminal.plain.line_input import Lines, as_answer
+from ybs.frontends.terminal.plain.line_input import InputLines, as_answer
 from ybs.frontends.terminal.questions.confirm import as_choice, marked_body, options_of, wish
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.security.gate import put
@@ -25,7 +25,7 @@ async def ask(question: Question, sandbox: str) -> Answer:
         how = "with a number or in your own words"
     text = "\n".join([*lines, f"Answer {how}: "])
     put(fit_encoding(printable(text), sys.stderr.encoding), sys.stderr, end="")
-    with Lines(monotonic) as typed:
+    with InputLines(monotonic) as typed:
         said = await typed.read_answer() or ""
     if question.choices is not None:
         return as_choice(said, question)

@@ -67,7 +67,7 @@ class QuestionFrontend(Protocol):
         ...
 
 
-class Asking:
+class TerminalQuestions:
     """Asks the person; what else is asked meanwhile waits. `clock` counts seconds."""
 
     def __init__(self, front: QuestionFrontend, clock: Callable[[], float]) -> None:

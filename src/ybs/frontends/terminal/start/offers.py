@@ -18,7 +18,7 @@ _FEWEST_LOCAL = 4
 _FEWEST_LETTERS = 3
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class StartOffer(Struct, frozen=True, kw_only=True):
     """One line of the choice, and what it leads to: settings, or a question that ends in some (None: back)."""
 
     name: str
@@ -32,15 +32,15 @@ class Offer(Struct, frozen=True, kw_only=True):
         return self.settings is not None
 
 
-def order(local: Sequence[Offer], others: Sequence[Offer]) -> list[Offer]:
+def order(local: Sequence[StartOffer], others: Sequence[StartOffer]) -> list[StartOffer]:
     """Put the best local models first, the rest behind what must not be overlooked."""
     room = max(_FEWEST_LOCAL, PAGE - len(others))
     return [*local[:room], *others, *local[room:]]
 
 
-def offer_of(choice: ModelChoice) -> Offer:
+def offer_of(choice: ModelChoice) -> StartOffer:
     """Offer what was found."""
-    return Offer(
+    return StartOffer(
         name=choice.model or f"a model of {choice.place}\u2026",
         detail=detail_of(choice),
         settings=choice.settings,

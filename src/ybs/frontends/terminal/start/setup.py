@@ -21,7 +21,15 @@ from ybs.frontends.headless.advice import told
 from ybs.frontends.subcommands.tools import WEB, install
 from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
 from ybs.frontends.terminal.start.edits import choose_edits
-from ybs.frontends.terminal.start.offers import PAGE, STARTER, Offer, Read, meant, offer_of, order
+from ybs.frontends.terminal.start.offers import (
+    PAGE,
+    STARTER,
+    Read,
+    StartOffer,
+    meant,
+    offer_of,
+    order,
+)
 from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
@@ -153,7 +161,9 @@ def words_of(settings: Settings) -> str:
     return ", ".join(filter(None, (settings["llm.model"], where or provider)))
 
 
-def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = False) -> list[Offer]:
+def find_offers(
+    host: Host, *, is_incognito: bool = False, only_here: bool = False
+) -> list[StartOffer]:
     """List what can be chosen. Servers on this machine are asked what they have, and nobody else."""
     found = asyncio.run(find_choices(host, only_here=only_here))
     others = [
@@ -165,12 +175,14 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
     if not only_here:
         names = f"{', '.join(CLOUD[:4])} or another"
         others.append(
-            Offer(name=_ANY_PROVIDER, detail=f"{names}, with a key", ask=partial(ask_key, host))
+            StartOffer(
+                name=_ANY_PROVIDER, detail=f"{names}, with a key", ask=partial(ask_key, host)
+            )
         )
-    others.append(Offer(name="another server\u2026", detail="by its address", ask=ask_server))
+    others.append(StartOffer(name="another server\u2026", detail="by its address", ask=ask_server))
     if not found.files and not is_incognito:
         others.append(
-            Offer(
+            StartOffer(
                 name=f"download {STARTER}", detail=starter_facts(), ask=partial(fetch_starter, host)
             )
         )
@@ -180,7 +192,7 @@ def find_offers(host: Host, *, is_incognito: bool = False, only_here: bool = Fal
 class _Choice:
     """One list on the screen and the answer to it."""
 
-    def __init__(self, host: Host, offers: Sequence[Offer], read: Read, using: str) -> None:
+    def __init__(self, host: Host, offers: Sequence[StartOffer], read: Read, using: str) -> None:
         self._host, self._offers, self._read, self._using = host, offers, read, using
         self._shown = 0
         self._has_ready = offers[0].is_ready
@@ -211,16 +223,16 @@ class _Choice:
             else:
                 return self._take(offer)
 
-    def _named(self, word: str) -> Offer | None:
+    def _named(self, word: str) -> StartOffer | None:
         offers = self._offers
         place = meant(word, [each.name for each in offers], [each.detail for each in offers])
         name = word.casefold()
         if name in CLOUD and (place is None or offers[place].name == _ANY_PROVIDER):
             keyed = (each for each in offers if each.detail.startswith(f"{name}, key"))
-            return next(keyed, Offer(name=name, ask=partial(ask_key, self._host, name=name)))
+            return next(keyed, StartOffer(name=name, ask=partial(ask_key, self._host, name=name)))
         return None if place is None else offers[place]
 
-    def _take(self, offer: Offer) -> Settings | None:
+    def _take(self, offer: StartOffer) -> Settings | None:
         try:
             return offer.settings if offer.ask is None else offer.ask(self._read)
         except YbsError as error:
