@@ -60,7 +60,7 @@ EXCEPTIONS = {
         "a port of it is reached from outside only after /ports",
     ): "the same",
 }
-OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
+OPTION = re.compile(r'(?m)(?:"|^)(--[a-z][a-z-]+)(?="| |$)')
 #: Options of ybs that external tools have, too.
 OF_TOOLS = {"--schema"}
 
