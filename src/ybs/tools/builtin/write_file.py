@@ -12,16 +12,15 @@ from ybs.tools.editing.changes import ChangingTool, FileEdit, text_diff
 from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
+#: A file of so many lines and bytes may be written anew by a model that has not read it.
+_SMALL_LINES, _SMALL_BYTES = 50, 4_000
+
 
 class WriteFileArguments(Struct, frozen=True, kw_only=True):
     """What write_file takes."""
 
     path: str
     content: str
-
-
-#: A file of so many lines and bytes may be written anew by a model that has not read it.
-_SMALL_LINES, _SMALL_BYTES = 50, 4_000
 
 
 class WriteFile(ChangingTool):
@@ -90,8 +89,7 @@ def _check_whole(content: str, text: str, shown: str) -> None:
     """Refuse a new text that leaves out code of the old one. Raises ToolError."""
     from ybs.tools.editing.placeholders import placeholder_in  # only a write needs it
 
-    left_out = placeholder_in(content, old=text, text=text) if text else ""
-    if left_out:
+    if text and (left_out := placeholder_in(content, old=text, text=text)):
         raise ToolError(
             f"the content leaves code out: {printable(left_out)[:100]!r}; {shown} was not written. "
             "Write the complete text, or use edit_file for a part of it."
