@@ -215,11 +215,8 @@ class RunShell(BuiltInTool):
             run_command,
         )
 
-        seconds, folder, read_only = (
-            self._seconds(arguments),
-            self._folder(arguments),
-            attempts is not None,
-        )
+        seconds, folder = self._seconds(arguments), self._folder(arguments)
+        read_only = attempts is not None
         shells, started = self.workspace.shells, monotonic()
         if isinstance(arguments, OutsideArguments):
             launch, mark = shells.prepare_outside(arguments.command)
